@@ -45,7 +45,7 @@ pub(crate) async fn act(
     tools: &RunToolbox,
     asked: Vec<Asked>,
 ) -> (Vec<(Asked, String)>, Option<Ending>) {
-    parts::forget_replaced(agent);
+    parts::forget_replaced(run, agent);
     let mut turn = Turn::default();
     let mut results: Vec<Option<String>> = vec![None; asked.len()];
     let warnings = count_repeats(run, agent, &asked, &mut results, &mut turn);
@@ -208,7 +208,7 @@ async fn propose_in(
     };
     match outcome {
         Proposed::Applied { text, ending } => {
-            turn.is_kept &= !agent.kept.is_empty();
+            turn.is_kept &= parts::are_there(run, agent);
             turn.done = turn.done.take().or(ending);
             text
         }
@@ -302,7 +302,7 @@ pub(crate) async fn proposed(
         }
         Outcome::SentBack { why } => sent_back(run, agent, change, &why),
         // A further part of the same change is not another attempt.
-        Outcome::Kept { why } if parts::open(agent).count() > 1 => Proposed::Kept {
+        Outcome::Kept { why } if parts::open(run, agent).len() > 1 => Proposed::Kept {
             text: why.to_agent().to_owned(),
         },
         Outcome::Kept { why } => match sent_back(run, agent, change, &why) {

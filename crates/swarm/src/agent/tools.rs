@@ -155,8 +155,7 @@ fn symbols_of(checker: &Checker, actor: &ActorId) -> Vec<SymbolPath> {
     match actor {
         ActorId::Agent(symbol) => vec![symbol.clone()],
         ActorId::User | ActorId::Scout | ActorId::Proxy | ActorId::Starling | ActorId::Solo => {
-            let changed = state.applied.iter().flat_map(|one| one.symbols.clone());
-            changed.collect()
+            state.changed_symbols()
         }
     }
 }

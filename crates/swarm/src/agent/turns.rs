@@ -16,6 +16,7 @@ use crate::contract::follow_up;
 use crate::event::actor::{ActorId, actor_name};
 use crate::event::events::{AgentOutcome, Cause, Event};
 use crate::evidence::wording::counted;
+use crate::proposal::parts;
 use crate::state::agent_state::AgentState;
 use crate::state::attempts::Attempts;
 use crate::state::run_context::RunContext;
@@ -90,7 +91,7 @@ async fn carry_out(run: &Arc<RunContext>, agent: &mut AgentState, causes: &[Caus
     agent.intent_approved = false;
     agent.malformed = 0;
     agent.changed = false;
-    agent.kept.clear();
+    parts::forget(run, agent);
     agent.repeats.clear();
     agent.part_of_joint_change |= causes.iter().any(|cause| match cause {
         Cause::ChangeRequest { .. } | Cause::FollowUp { .. } => true,

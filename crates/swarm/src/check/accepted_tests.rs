@@ -13,7 +13,6 @@ use crate::state::epoch::Epoch;
 use crate::state::refresh;
 use crate::state::test_scope::Extent;
 use starling_core::{TestOutcome, TestReport};
-use starling_syntax::SymbolPath;
 use starling_workspace::Snapshot;
 
 /// Runs the whole command over the current workspace, unless it ran since the last change of the
@@ -34,16 +33,12 @@ pub(crate) async fn learn_what_fails(checker: &Checker) {
 /// run.
 pub(crate) async fn test_accepted(checker: &Checker) -> Option<TestReport> {
     refresh::refresh(checker).await;
-    let (world, epoch, applied, extent) = {
+    let (world, epoch, symbols, extent) = {
         let state = checker.state();
-        let (world, applied) = (
-            state.world.snapshot.clone(),
-            state.proposals.applied.clone(),
-        );
         (
-            world,
+            state.world.snapshot.clone(),
             state.world.epoch,
-            applied,
+            state.proposals.changed_symbols(),
             state.tests.selection.scope.end,
         )
     };
@@ -64,8 +59,6 @@ pub(crate) async fn test_accepted(checker: &Checker) -> Option<TestReport> {
             report
         }
         Extent::Nearest => {
-            let symbols: Vec<SymbolPath> =
-                applied.iter().flat_map(|one| one.symbols.clone()).collect();
             by_nearest(checker, &world, Selection::at_end(checker, &symbols)).await?
         }
     };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use crate::check::{compare_tests, diagnose};
-use crate::evidence::proposal::{CheckedTexts, Evidence, NeedsPerson};
+use crate::evidence::proposal::{CheckedTexts, Evidence};
 use crate::state::checker::Checker;
 use crate::state::draft::Draft;
 use crate::state::refresh;
@@ -29,20 +29,8 @@ impl Checker {
             compare_tests::of_change(self, world, &with_draft, &draft.symbols)
         );
         let evidence = Evidence {
-            texts: CheckedTexts::default(),
-            tests,
-            diagnostics,
-            imports: draft.imports.clone(),
-            losses: draft.losses.clone(),
-            contract: draft.contract.clone(),
-            callers: Vec::new(),
-            callers_in_set: Vec::new(),
-            callers_kept: Vec::new(),
-            test_callers: 0,
-            needs_person: needs_person(draft),
-            together: None,
-            overridden: None,
             millis: millis_since(began),
+            ..draft.evidence(tests, diagnostics)
         };
         (evidence, report)
     }
@@ -67,15 +55,6 @@ pub(crate) async fn check(
 
 fn millis_since(began: Instant) -> u64 {
     u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)
-}
-
-/// Returns the changes of a draft that only a person may accept.
-pub(crate) fn needs_person(draft: &Draft) -> Vec<NeedsPerson> {
-    let needs_person = |why: &String| NeedsPerson {
-        file: draft.file.clone(),
-        why: why.clone(),
-    };
-    draft.needs_person.iter().map(needs_person).collect()
 }
 
 /// Returns descriptions of the contract changes of the touched symbols, and the symbols whose

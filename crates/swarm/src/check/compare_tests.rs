@@ -51,7 +51,7 @@ async fn by_all(
     before: &Snapshot,
     after: &Snapshot,
 ) -> (TestEvidence, TestReport) {
-    let is_untouched = checker.proposals().applied.is_empty();
+    let is_untouched = checker.proposals().is_nothing_applied();
     // Taken before the tests run: they run on a text without later fixes.
     let mut failing = known(checker);
     let mut report = failed_if_none_ran(checker, run_tests(checker, after, Vec::new()).await);
@@ -101,7 +101,7 @@ async fn by_nearest(
     loop {
         let (epoch, is_untouched) = {
             let state = checker.state();
-            (state.world.epoch, state.proposals.applied.is_empty())
+            (state.world.epoch, state.proposals.is_nothing_applied())
         };
         let selection = Selection::near(checker, symbols);
         if selection.len() == 0 && all_end_in_time(checker) {

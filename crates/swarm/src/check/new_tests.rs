@@ -238,7 +238,7 @@ fn text_of<'t>(tree: &'t SymbolTree, symbol: &Symbol) -> &'t str {
 pub(crate) fn missing(checker: &Checker) -> Option<String> {
     let is_doctest = checker.task.text.to_lowercase().contains("doctest");
     let state = checker.state();
-    let mut changed = state.proposals.applied.iter().map(|one| &one.file);
+    let changed = state.proposals.changed_files();
     let without = state.without_the_run();
     let holds_tests = |file: &FilePath| {
         let is_old = || without.read(file).is_ok();
@@ -248,6 +248,7 @@ pub(crate) fn missing(checker: &Checker) -> Option<String> {
         };
         is_test_file(file) && (is_old() || !file.name().ends_with(".py") || has_tests())
     };
-    let is_missing = checker.goal == Goal::NewTest && !is_doctest && !changed.any(holds_tests);
+    let is_missing =
+        checker.goal == Goal::NewTest && !is_doctest && !changed.iter().any(holds_tests);
     is_missing.then(|| "the task asks for a new test, and none was added".to_owned())
 }

@@ -254,12 +254,7 @@ pub(crate) fn known(checker: &Checker) -> Unsteady {
         let cases = state.tests.latest.iter().flat_map(|report| &report.cases);
         let cases = cases.filter(|case| case.status == TestStatus::Unsteady);
         let cases: Vec<TestCase> = cases.cloned().collect();
-        let symbols = state
-            .proposals
-            .applied
-            .iter()
-            .flat_map(|one| one.symbols.clone());
-        let symbols: Vec<_> = symbols.collect();
+        let symbols = state.proposals.changed_symbols();
         let without = state.without_the_run();
         let required = state.tests.required.ids.clone();
         let repeated = state

@@ -1,17 +1,18 @@
 //! Follow-ups: if an accepted change alters a contract, the owners of the code that it breaks are
 //! notified, once for each contract and in a limited number of waves.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::contract::broken::{Scope, Site, broken, broken_in, mentions_of_the_gone, sure_usages};
 use crate::event::actor::ActorId;
+use crate::event::dependencies::Dependencies;
 use crate::event::events::{Cause, Event};
 use crate::evidence::ids::ProposalId;
 use crate::lookup::Lookup;
-use crate::state::applied::Applied;
 use crate::state::contracts::Mentions;
 use crate::state::draft::Draft;
+use crate::state::proposal::Proposal;
 use crate::state::run_context::RunContext;
 use crate::state::waiting;
 use crate::task::asked;
@@ -286,16 +287,14 @@ pub(crate) fn note_followed(run: &RunContext, id: ProposalId, by: &ActorId) {
     let Some(changed) = told_of.filter(|changed| !changed.is_empty()) else {
         return;
     };
-    let has_changed = |applied: &&Applied| applied.symbols.iter().any(|one| changed.contains(one));
-    let followed = state.proposals.applied.iter().filter(has_changed);
-    let followed: BTreeSet<ProposalId> = followed.map(|applied| applied.id).collect();
-    state
-        .proposals
-        .dependencies
-        .entry(id)
-        .or_default()
-        .set
-        .extend(followed);
+    let has_changed = |one: &Proposal| one.draft.symbols.iter().any(|one| changed.contains(one));
+    let applied = state.proposals.applied().into_iter();
+    let followed = applied.filter(|(one, _)| has_changed(one));
+    let followed = Dependencies {
+        set: followed.map(|(one, _)| one.id).collect(),
+        ..Dependencies::default()
+    };
+    state.proposals.depend(id, followed);
 }
 
 fn wake(run: &Arc<RunContext>, at: usize, owner: &SymbolPath, cause: Cause) -> Result<(), String> {

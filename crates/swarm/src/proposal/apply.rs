@@ -3,21 +3,21 @@
 use std::sync::Arc;
 
 use crate::check::expected;
-use crate::event::events::{AppliedChange, Event};
+use crate::event::events::Event;
 use crate::evidence::failure::Failure;
 use crate::evidence::ids::ProposalId;
 use crate::evidence::test_evidence::TestEvidence;
 use crate::proposal::auto_imports;
 use crate::proposal::send::{Intent, Purpose, Sent, send};
-use crate::state::applied::Applied;
 use crate::state::draft::Draft;
-use crate::state::run_context::RunContext;
+use crate::state::proposal::{Applied, Proposal};
+use crate::state::run_context::{RunContext, State};
 use starling_core::{Effect, TestReport};
-use starling_syntax::{FilePath, SymbolPath};
+use starling_syntax::FilePath;
 use starling_text::{ChangeSet, new_file_diff, unified_diff};
 use starling_workspace::{WriteRule, missing_directories};
 
-/// Applies a draft over the user's text as it is now. Once begun it is carried to its end, even when
+/// Applies an accepted proposal over the user's text as it is now. Once begun it is carried to its end, even when
 /// the run is cancelled meanwhile: what becomes of it is in the state and in the log before the run
 /// ends. `checked` is what the tests said of it.
 ///
@@ -25,16 +25,15 @@ use starling_workspace::{WriteRule, missing_directories};
 /// [`Failure`], which is in the log as well; nothing was changed.
 pub(crate) async fn apply(
     run: &Arc<RunContext>,
-    id: ProposalId,
-    draft: &Draft,
+    accepted: &Proposal,
     checked: (TestEvidence, Option<TestReport>),
 ) -> Result<Arc<str>, Failure> {
-    let draft = draft.clone();
+    let accepted = accepted.clone();
     carried(run, async move |run| {
         let _one_at_a_time = run.applying.lock().await;
-        let applied = edit(&run, id, draft.clone(), checked).await;
+        let applied = edit(&run, accepted.id, checked).await;
         if let Err(failure) = &applied {
-            not_applied(&run, id, &draft, failure);
+            not_applied(&run, &accepted, failure);
         }
         applied
     })
@@ -67,59 +66,47 @@ where
     whole.await.ok()
 }
 
-/// Sends an edit to the editor, and takes note of it in the same step. The caller holds `applying`.
+/// Sends the edit of an accepted proposal to the editor, and takes note of it in the same step. The
+/// caller holds `applying`.
 pub(crate) async fn edit(
     run: &Arc<RunContext>,
     id: ProposalId,
-    draft: Draft,
     (tests, report): (TestEvidence, Option<TestReport>),
 ) -> Result<Arc<str>, Failure> {
     if run.cancel.is_cancelled() {
         let why = "the run ended before it was sent to the editor".to_owned();
         return Err(Failure::Editor { why });
     }
-    let symbol = main_symbol(&draft);
-    let label = symbol.to_string();
-    still_allowed(run, &draft)?;
-    let tested = Arc::clone(&draft.text);
-    let draft =
-        auto_imports::drop_redundant_imports(run, auto_imports::beside_other_imports(run, draft));
+    let accepted = run.proposals().accepted(id, "be applied").cloned();
+    let accepted = accepted.map_err(|wrong| Failure::Editor {
+        why: wrong.to_string(),
+    })?;
+    still_allowed(run, &accepted.draft)?;
+    let draft = auto_imports::drop_redundant_imports(
+        run,
+        auto_imports::beside_other_imports(run, accepted.draft.clone()),
+    );
     let changes = ChangeSet::between(&draft.base, &draft.text);
     let directories = missing_directories(run.policy().root(), &draft.file);
-    let dependencies = run.proposals().dependencies.get(&id).cloned();
-    let dependencies = dependencies.unwrap_or_default();
-    let intent = Intent {
-        log: &run.log,
-        proposal: id,
-        symbols: &draft.symbols,
-        directories: &directories,
-        dependencies: &dependencies,
-        cancel: &run.cancel,
+    let label = draft.main_symbol().to_string();
+    let edit = (&draft.base, &changes);
+    let sent = send_edit(run, &accepted, edit, &label, &directories).await?;
+    let mut applied = Applied {
+        before: sent.before,
+        after: sent.after,
+        effect: sent.effect,
+        directories,
+        changes: 0,
+        fixed: Vec::new(),
+        broken: Vec::new(),
+        is_left_alone: false,
     };
-    let sent = send(
-        &run.services.editor,
-        &draft.file,
-        &draft.base,
-        &changes,
-        &label,
-        Purpose::Propose(intent),
-    );
-    let Sent {
-        before,
-        after,
-        effect,
-    } = sent.await?;
-    let diff = diff_of(effect, &draft.file, &before, &after);
-    let change = AppliedChange {
-        file: draft.file.clone(),
-        before: Arc::clone(&before),
-        changes: ChangeSet::between(&before, &after),
-        created: effect == Effect::Create,
-        directories: directories.clone(),
-        dependencies: dependencies.clone(),
-    };
+    if let TestEvidence::Known { fixed, broken, .. } = &tests {
+        applied.fixed.clone_from(fixed);
+        applied.broken.clone_from(broken);
+    }
     let mut state = run.state();
-    let as_checked = state.world.epoch == draft.epoch && after == tested;
+    let as_checked = state.world.epoch == draft.epoch && applied.after == accepted.draft.text;
     let missing = report.as_ref().map(expected::marked).unwrap_or_default();
     let is_of_now = as_checked && tests.is_of_all() && missing.is_empty();
     state.tests.latest = report.filter(|_| is_of_now);
@@ -130,64 +117,75 @@ pub(crate) async fn edit(
     if let Some(ran) = state.tests.latest.as_ref().map(expected::ran) {
         state.tests.expected.extend(ran);
     }
-    state.world.change(&draft.file, Some(&after));
-    state.world.epoch.changes += 1;
-    state.proposals.unapplied.remove(&symbol);
-    state.world.answers.forget(&draft.symbols);
-    let text = Arc::clone(&after);
-    let changes = state.world.epoch.changes;
-    state.proposals.applied.push(Applied {
-        id,
-        file: draft.file,
-        symbols: draft.symbols.clone(),
-        imports: draft.imports.added,
-        before,
-        after,
-        effect,
-        directories,
-        changes,
-        dependencies,
-        fixed: Vec::new(),
-        broken: Vec::new(),
-    });
+    record(&mut state, &accepted, applied.clone());
     if state.tests.latest.is_some() {
         let found = tests.with_original();
         state.tests.only_as_changed = Some((state.world.epoch, found));
     }
     // At once: whoever is checked on this world must know what fails in it.
-    state.note_tests(id, &tests);
+    state.tests.note(&tests);
     drop(state);
-    run.event(Event::ProposalApplied {
-        proposal: id,
-        symbols: draft.symbols,
-        diff,
-        change: Some(change),
-    });
-    Ok(text)
+    tell_applied(run, &accepted, &applied);
+    Ok(applied.after)
 }
 
-pub(crate) fn main_symbol(draft: &Draft) -> SymbolPath {
-    let module = || SymbolPath::module(draft.file.clone());
-    draft.symbols.first().cloned().unwrap_or_else(module)
+/// Sends an edit of a proposal to the editor, after it is in the trajectory.
+pub(crate) async fn send_edit(
+    run: &RunContext,
+    proposal: &Proposal,
+    (base, changes): (&Arc<str>, &ChangeSet),
+    label: &str,
+    directories: &[String],
+) -> Result<Sent, Failure> {
+    let intent = Intent {
+        log: &run.log,
+        proposal: proposal.id,
+        symbols: &proposal.draft.symbols,
+        directories,
+        dependencies: &proposal.dependencies,
+        cancel: &run.cancel,
+    };
+    let (editor, file) = (&run.services.editor, &proposal.draft.file);
+    send(editor, file, base, changes, label, Purpose::Propose(intent)).await
+}
+
+/// Takes in that the edit of a proposal is in the user's text.
+pub(crate) fn record(state: &mut State<'_>, proposal: &Proposal, applied: Applied) {
+    let draft = &proposal.draft;
+    state.world.change(&draft.file, Some(&applied.after));
+    state.world.epoch.changes += 1;
+    state.world.answers.forget(&draft.symbols);
+    let changes = state.world.epoch.changes;
+    let applied = Applied { changes, ..applied };
+    state.proposals.apply(proposal.id, applied).ok();
+}
+
+/// Tells that the edit of a proposal is in the user's text.
+pub(crate) fn tell_applied(run: &RunContext, proposal: &Proposal, applied: &Applied) {
+    let file = &proposal.draft.file;
+    run.event(Event::ProposalApplied {
+        proposal: proposal.id,
+        symbols: proposal.draft.symbols.clone(),
+        diff: diff_of(applied.effect, file, &applied.before, &applied.after),
+        change: Some(proposal.applied_change(applied)),
+    });
 }
 
 /// Takes note that an accepted proposal is not in the user's text.
-pub(crate) fn not_applied(run: &RunContext, id: ProposalId, draft: &Draft, failure: &Failure) {
-    run.proposals()
-        .accepted
-        .retain(|accepted| accepted.id != id);
+pub(crate) fn not_applied(run: &RunContext, accepted: &Proposal, failure: &Failure) {
+    let id = accepted.id;
     match failure {
         Failure::Conflict { why, current } => {
+            run.proposals().send_back(id).ok();
             let epoch = run.world().epoch;
-            run.saw(epoch, [(&draft.file, Some(current))]);
+            run.saw(epoch, [(&accepted.draft.file, Some(current))]);
             run.event(Event::ProposalConflicted {
                 proposal: id,
                 why: why.clone(),
             });
         }
         Failure::Editor { why } => {
-            let told = format!("proposal {id} was accepted but not applied: {why}");
-            run.proposals().unapplied.insert(main_symbol(draft), told);
+            run.proposals().refuse(id, why.clone()).ok();
             run.event(Event::ProposalNotApplied {
                 proposal: id,
                 why: why.clone(),
@@ -231,8 +229,9 @@ pub(crate) fn whole_diff(run: &RunContext) -> String {
 /// Whether the agents made a file or found it.
 fn first_effect(run: &RunContext, file: &FilePath) -> Effect {
     let state = run.proposals();
-    let first = state.applied.iter().find(|one| one.file == *file);
-    first.map_or(Effect::Change, |one| one.effect)
+    let mut applied = state.applied().into_iter();
+    let first = applied.find(|(one, _)| one.draft.file == *file);
+    first.map_or(Effect::Change, |(_, applied)| applied.effect)
 }
 
 pub(crate) fn diff_of(effect: Effect, file: &FilePath, before: &str, after: &str) -> String {
@@ -247,10 +246,11 @@ pub(crate) fn diff_of(effect: Effect, file: &FilePath, before: &str, after: &str
 /// The text of a file as if no proposal had been applied; the one of the start where the user changed
 /// the same places since.
 pub(crate) fn without_agents(run: &RunContext, file: &FilePath, now: &Arc<str>) -> Arc<str> {
-    let applied = run.proposals().applied.clone();
+    let book = run.proposals();
+    let applied = book.applied().into_iter().rev();
     let mut text = Arc::clone(now);
-    for one in applied.iter().rev().filter(|one| one.file == *file) {
-        let changes = one.made().back_over(&text).ok();
+    for (one, applied) in applied.filter(|(one, _)| one.draft.file == *file) {
+        let changes = one.made(applied).back_over(&text).ok();
         let taken_back = changes.and_then(|changes| changes.apply(&text).ok());
         match taken_back {
             Some(earlier) => text = earlier.into(),

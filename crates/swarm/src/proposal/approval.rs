@@ -8,11 +8,11 @@ use crate::event::events::Event;
 use crate::evidence::file_change::FileChange;
 use crate::evidence::ids::ProposalId;
 use crate::evidence::proposal::Evidence;
-use crate::proposal::made::{Made, main_symbol, part};
 use crate::proposal::{joint_check, review};
 use crate::protocol::{Intent, Propose};
 use crate::state::agent_state::AgentState;
 use crate::state::draft::Draft;
+use crate::state::proposal::{Proposal, owner};
 use crate::state::run_context::RunContext;
 use starling_core::{Approval, AskIntent, IntentView, ProposalView, Reviewed, Verdict};
 
@@ -20,22 +20,17 @@ use starling_core::{Approval, AskIntent, IntentView, ProposalView, Reviewed, Ver
 pub(crate) const PERSON_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Asks the approver about a proposal.
-pub(crate) async fn decide(
-    run: &Arc<RunContext>,
-    agent: &AgentState,
-    change: &Propose,
-    made: &Made,
-) -> (ActorId, Reviewed) {
+pub(crate) async fn decide(run: &Arc<RunContext>, proposal: &Proposal) -> (ActorId, Reviewed) {
     let view = ProposalView {
-        id: made.id.0,
-        symbol: main_symbol(agent, &made.draft),
-        symbols: made.draft.symbols.clone(),
-        reason: change.reason.clone(),
-        diff: made.diff.clone(),
-        evidence: made.evidence.to_string(),
+        id: proposal.id.0,
+        symbol: proposal.owner(),
+        symbols: proposal.draft.symbols.clone(),
+        reason: proposal.change.reason.clone(),
+        diff: proposal.diff.clone(),
+        evidence: proposal.evidence.to_string(),
     };
-    let own = part(made.id, &view.symbol, &change.reason, &made.draft);
-    ask_about(run, &agent.actor, view, &made.evidence, vec![own]).await
+    let own = vec![proposal.file_change()];
+    ask_about(run, &proposal.agent, view, &proposal.evidence, own).await
 }
 
 /// Asks the approver about a proposal and the other parts of its set. The run's clock stops while a
@@ -176,7 +171,7 @@ pub(crate) async fn unasked_intent(
     if run.task.ask_intent != AskIntent::Always || agent.intent_approved {
         return None;
     }
-    let symbol = main_symbol(agent, draft);
+    let symbol = owner(&agent.actor, draft);
     let view = IntentView {
         symbol,
         intent: change.reason.clone(),

@@ -119,12 +119,10 @@ fn has_word(text: &str, name: &str) -> bool {
 pub(crate) fn drop_redundant_imports(run: &RunContext, draft: Draft) -> Draft {
     let (now, mut makeshifts) = {
         let state = run.state();
-        let here = state
-            .proposals
-            .applied
-            .iter()
-            .filter(|one| one.file == draft.file);
-        let added: Vec<String> = here.flat_map(|one| one.imports.clone()).collect();
+        let applied = state.proposals.applied().into_iter();
+        let here = applied.filter(|(one, _)| one.draft.file == draft.file);
+        let added = here.flat_map(|(one, _)| one.draft.imports.added.clone());
+        let added: Vec<String> = added.collect();
         (state.world.snapshot.read(&draft.file), added)
     };
     makeshifts.extend(draft.imports.added.iter().cloned());
@@ -195,7 +193,7 @@ fn is_taken_away(run: &RunContext, draft: &Draft, after: &SymbolTree, name: &str
         return true;
     }
     let state = run.state();
-    let waiting = state.proposals.waiting.values().map(|one| &one.draft);
+    let waiting = state.proposals.open().map(|one| &one.draft);
     let changed = state.contracts.changes.values().map(|change| &change.0);
     let drafts: Vec<Draft> = waiting.chain(changed).cloned().collect();
     drop(state);
@@ -301,29 +299,13 @@ fn path(file: &FilePath, name: &str) -> SymbolPath {
 mod tests {
     use super::*;
 
-    fn draft(base: &str, text: &str) -> Draft {
-        Draft {
-            file: FilePath::new("a.py"),
-            base: base.into(),
-            text: text.into(),
-            symbols: vec![SymbolPath::new(FilePath::new("a.py"), "f")],
-            losses: Vec::new(),
-            contract: Vec::new(),
-            breaking: Vec::new(),
-            epoch: Default::default(),
-            imports: ImportMends::default(),
-            needs_person: Vec::new(),
-            edited: false,
-        }
-    }
-
     fn tree(draft: &Draft) -> SymbolTree {
         SymbolTree::parse(draft.file.clone(), Arc::clone(&draft.text))
     }
 
     #[test]
     fn only_what_the_draft_brought_is_lacking() {
-        let draft = draft(
+        let draft = Draft::between(
             "def f():\n    old()\n",
             "def f():\n    old()\n    new(Path, len)\n",
         );
@@ -424,7 +406,7 @@ mod tests {
         let theirs = base
             .replace("import os\n", "import os\nimport re\n")
             .replace("return 2", "return re");
-        let over = |now: &str| draft(base, &ours).over(&now.into());
+        let over = |now: &str| Draft::between(base, &ours).over(&now.into());
         let both = over(&theirs).expect("both fit");
         assert_eq!(both.matches("import re\n").count(), 1, "{both}");
         assert!(both.contains("import json\n") && both.contains("return re, json"));
@@ -435,7 +417,7 @@ mod tests {
 
     #[test]
     fn imports_go_where_imports_go() {
-        let before = draft("import os\n", "import os\n\n\ndef f():\n    Path()\n");
+        let before = Draft::between("import os\n", "import os\n\n\ndef f():\n    Path()\n");
         let statements = vec!["from pathlib import Path".to_owned()];
         let after = with_imports(before.clone(), &tree(&before), statements.clone());
         assert_eq!(

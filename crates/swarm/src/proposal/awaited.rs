@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::check::names_check;
 use crate::evidence::check_results::DiagnosticEvidence;
 use crate::state::draft::Draft;
-use crate::state::proposals::Stage;
+use crate::state::proposal::Stage;
 use crate::state::run_context::RunContext;
 use starling_core::Approval;
 use starling_syntax::FilePath;
@@ -47,7 +47,7 @@ pub(crate) fn of(
 pub(crate) fn give_up(run: &RunContext, found: &mut DiagnosticEvidence) -> bool {
     let waiting: Vec<Arc<str>> = {
         let proposals = run.proposals();
-        let drafts = proposals.waiting.values().map(|one| &one.draft.text);
+        let drafts = proposals.open().map(|one| &one.draft.text);
         drafts.cloned().collect()
     };
     names_check::without_awaited(found, &waiting)
@@ -57,11 +57,11 @@ pub(crate) fn give_up(run: &RunContext, found: &mut DiagnosticEvidence) -> bool 
 fn others_may_define(run: &RunContext, after: &Snapshot) -> bool {
     let mut at_work = run.at_work();
     at_work.retain(|actor| actor.symbol().is_some());
-    for one in run.proposals().waiting.values() {
+    for one in run.proposals().open() {
         let text = after.read(&one.draft.file);
         let is_in = text.is_ok_and(|text| text == one.draft.text);
-        if is_in || one.stage == Stage::NeedsOthers {
-            at_work.retain(|actor| actor.symbol() != Some(&one.symbol));
+        if is_in || one.stage() == Some(Stage::NeedsOthers) {
+            at_work.retain(|actor| actor.symbol() != Some(&one.owner()));
         }
     }
     !at_work.is_empty()

@@ -3,22 +3,18 @@
 
 use std::sync::Arc;
 
-use crate::event::events::Event;
-use crate::evidence::ids::ProposalId;
-use crate::evidence::proposal::Evidence;
 use crate::evidence::return_reason::ReturnReason;
 use crate::proposal::ended::{ended, lost, taken_out};
 use crate::proposal::joint_check::{self, JointCheck, Place};
-use crate::proposal::made::{Made, before_text, own_diff, tell_checked, unchecked};
+use crate::proposal::made::{announce, tell_checked, unchecked};
 use crate::proposal::objection::{self, Judgement};
 use crate::proposal::outcome::{Outcome, refuse};
 use crate::proposal::propose;
 use crate::proposal::set;
-use crate::protocol::Propose;
 use crate::state::agent_state::AgentState;
-use crate::state::draft::Draft;
-use crate::state::proposals::{Decision, Landed, Stage};
+use crate::state::proposal::{Proposal, Stage};
 use crate::state::run_context::RunContext;
+use crate::state::sets::{Decision, Landed};
 use starling_core::Verdict;
 
 /// Returns whether the run's proposals are parts of one change that was made by rule.
@@ -30,20 +26,22 @@ pub(crate) fn is_part(run: &RunContext) -> bool {
 pub(crate) async fn propose(
     run: &Arc<RunContext>,
     agent: &mut AgentState,
-    change: &Propose,
-    (id, draft): (ProposalId, Draft),
+    mut proposal: Proposal,
     mut place: Place,
 ) -> Outcome {
     let all_there = run.waited.wait_for(|| run.agents().drafts.is_empty());
     all_there.await;
-    if run.proposals().waiting.len() < 2 {
+    if run.proposals().waiting().count() < 2 {
         // The other parts were refused.
         place.stand_alone();
-        let (made, report) = propose::checked(run, agent, change, draft, id).await;
-        return propose::alone(run, agent, change, made, report).await;
+        let report = propose::checked(run, agent, &mut proposal).await;
+        return propose::alone(run, agent, proposal, report).await;
     }
-    let made = announced(run, agent, change, draft, id);
-    place.checked(&made.draft, &made.diff, &made.evidence, Stage::NeedsOthers);
+    // A part is not checked alone.
+    announce(run, &mut proposal);
+    proposal.evidence = unchecked(&proposal.draft);
+    place.checked(&proposal, Stage::NeedsOthers);
+    let id = proposal.id;
     let joined = joint_check::join(run, id, set::decide_on_set).await;
     let Some(JointCheck { together, verdict }) = joined else {
         return not_as_a_whole(run, agent);
@@ -59,20 +57,17 @@ pub(crate) async fn propose(
         }) => {
             agent.rejected = None;
             let landed = landed.remove(&id).unwrap_or_else(lost);
-            ended(run, agent, id, made.draft, landed)
+            ended(run, agent, &proposal, landed)
         }
         Some(Decision { by, verdict, .. }) => {
             let tests = together.tests.clone();
-            propose::concluded(run, agent, change, made, (by, verdict), (tests, None)).await
+            propose::concluded(run, agent, proposal, (by, verdict), (tests, None)).await
         }
         None => {
-            let evidence = Evidence {
-                tests: together.tests.clone(),
-                diagnostics: together.diagnostics.clone(),
-                ..made.evidence
-            };
-            tell_checked(run, id, &evidence);
-            match objection::judge(run, agent, change, &made.draft, &evidence) {
+            proposal.evidence.tests = together.tests;
+            proposal.evidence.diagnostics = together.diagnostics;
+            tell_checked(run, id, &proposal.evidence);
+            match objection::judge(run, agent, &proposal) {
                 Judgement::SentBack { why } => refuse(run, agent, why),
                 Judgement::Passes | Judgement::PersonDecides { .. } => not_as_a_whole(run, agent),
             }
@@ -83,29 +78,4 @@ pub(crate) async fn propose(
 fn not_as_a_whole(run: &RunContext, agent: &AgentState) -> Outcome {
     let why = "the change does not pass as a whole";
     refuse(run, agent, ReturnReason::for_both(why))
-}
-
-/// Logs a part, which is not checked alone.
-fn announced(
-    run: &RunContext,
-    agent: &AgentState,
-    change: &Propose,
-    draft: Draft,
-    id: ProposalId,
-) -> Made {
-    let diff = own_diff(&draft, &before_text(run, &draft));
-    run.event(Event::ProposalMade {
-        proposal: id,
-        agent: agent.actor.clone(),
-        symbols: draft.symbols.clone(),
-        reason: change.reason.clone(),
-        diff: diff.clone(),
-        revises: agent.rejected,
-    });
-    Made {
-        id,
-        evidence: unchecked(&draft),
-        diff,
-        draft,
-    }
 }

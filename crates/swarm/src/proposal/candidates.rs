@@ -27,26 +27,21 @@ struct Candidate {
     draft: Draft,
 }
 
-/// The chosen change and its draft.
-pub(crate) struct Chosen {
-    pub change: Propose,
-    pub draft: Draft,
-}
-
 /// Rank of a candidate; less is better.
 type Rank = (usize, std::cmp::Reverse<usize>, usize);
 
-/// Returns the best draft among the agent's own draft and those of the editor models.
+/// Returns the best draft among the agent's own draft and those of the editor models, with its
+/// change.
 pub(crate) async fn choose(
     run: &Arc<RunContext>,
     agent: &AgentState,
     change: &Propose,
     own: Draft,
-) -> Chosen {
+) -> (Propose, Draft) {
     let change = change.clone();
     let editors = &run.services.models.editors;
     if editors.is_empty() || change.source.is_none() && change.hunks.is_empty() {
-        return Chosen { change, draft: own };
+        return (change, own);
     }
     let written = join_all(
         editors
@@ -67,7 +62,7 @@ pub(crate) async fn choose(
     )
     .await;
     let Some(best) = (0..candidates.len()).min_by_key(|at| ranks[*at]) else {
-        return Chosen { change, draft: own };
+        return (change, own);
     };
     let among = candidates
         .iter()
@@ -85,7 +80,7 @@ pub(crate) async fn choose(
         why,
     });
     let Candidate { change, draft, .. } = candidates.swap_remove(best);
-    Chosen { change, draft }
+    (change, draft)
 }
 
 /// Returns the candidate of one editor model; `None` if it is unusable.

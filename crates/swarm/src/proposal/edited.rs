@@ -13,7 +13,7 @@ use crate::evidence::ids::ProposalId;
 use crate::evidence::joint::JointEvidence;
 use crate::proposal::{joint_check, made};
 use crate::state::draft::Draft;
-use crate::state::proposals::Waiting;
+use crate::state::proposal::Proposal;
 use crate::state::refresh;
 use crate::state::run_context::RunContext;
 use starling_core::{EditedPart, Verdict};
@@ -163,13 +163,13 @@ async fn draft(run: &Arc<RunContext>, earlier: &Draft, edited: &EditedPart) -> D
 /// person dropped; they are recorded as rejected and removed from the members.
 pub(crate) async fn replace(
     run: &Arc<RunContext>,
-    members: &mut Vec<(ProposalId, Waiting)>,
+    members: &mut Vec<Proposal>,
     parts: Vec<EditedPart>,
 ) -> BTreeSet<ProposalId> {
     let mut taken_out = BTreeSet::new();
     for part in parts {
         let id = ProposalId(part.proposal);
-        let Some((_, one)) = members.iter_mut().find(|(member, _)| *member == id) else {
+        let Some(one) = members.iter_mut().find(|member| member.id == id) else {
             continue;
         };
         if part.before == part.text {
@@ -181,34 +181,23 @@ pub(crate) async fn replace(
             });
             continue;
         }
-        let draft = draft(run, &one.draft, &part).await;
-        one.diff = made::own_diff(&draft, &made::before_text(run, &draft));
-        let evidence = made::unchecked(&draft);
+        one.draft = draft(run, &one.draft, &part).await;
+        one.diff = made::own_diff(&one.draft, &made::before_text(run, &one.draft));
+        one.evidence = made::unchecked(&one.draft);
         run.event(Event::ProposalEdited {
             proposal: id,
-            symbols: draft.symbols.clone(),
+            symbols: one.draft.symbols.clone(),
             diff: one.diff.clone(),
         });
-        one.draft = draft;
-        one.evidence = Some(evidence);
-        if let Some(waiting) = run.proposals().waiting.get_mut(&id) {
-            *waiting = Waiting {
-                stage: waiting.stage,
-                ..one.clone()
-            };
+        let mut book = run.proposals();
+        // The task of another member may have ended.
+        if book.stage_of(id).is_some() {
+            book.revise(one).ok();
         }
     }
-    members.retain(|(id, _)| !taken_out.contains(id));
+    members.retain(|one| !taken_out.contains(&one.id));
     for id in &taken_out {
-        let mut state = run.proposals();
-        state.waiting.remove(id);
-        state.dependencies.remove(id);
-        for (member, _) in &*members {
-            if let Some(dependencies) = state.dependencies.get_mut(member) {
-                dependencies.set.remove(id);
-            }
-        }
-        drop(state);
+        run.proposals().take_out(*id);
         run.event(Event::ProposalReviewed {
             proposal: *id,
             by: ActorId::User,
@@ -226,30 +215,28 @@ pub(crate) async fn replace(
 pub(crate) async fn checked_again(
     run: &Arc<RunContext>,
     lead: ProposalId,
-    members: &mut [(ProposalId, Waiting)],
+    members: &mut [Proposal],
     earlier: Option<JointEvidence>,
 ) -> Option<JointEvidence> {
     let (needs, others) = earlier.map_or_else(Default::default, |one| (one.needs, one.proposals));
-    let set: BTreeSet<ProposalId> = members.iter().map(|(id, _)| *id).collect();
-    let mut all: Vec<(ProposalId, Waiting)> = {
-        let state = run.proposals();
-        let beside = needs.iter().chain(&others).filter(|id| !set.contains(id));
-        let beside: BTreeSet<&ProposalId> = beside.collect();
-        let waiting = beside.into_iter();
-        let waiting = waiting.filter_map(|id| Some((*id, state.waiting.get(id)?.clone())));
-        waiting.collect()
+    let set: BTreeSet<ProposalId> = members.iter().map(|one| one.id).collect();
+    let beside = needs.iter().chain(&others).filter(|id| !set.contains(id));
+    let beside: BTreeSet<&ProposalId> = beside.collect();
+    let mut all: Vec<Proposal> = {
+        let book = run.proposals();
+        let open = book.open().filter(|one| beside.contains(&one.id));
+        open.cloned().collect()
     };
-    if let ([(id, one)], true) = (&mut *members, all.is_empty()) {
-        let (evidence, _) = made::check(run, &one.draft, *id).await;
-        one.evidence = Some(evidence);
+    if let ([one], true) = (&mut *members, all.is_empty()) {
+        (one.evidence, _) = made::check(run, &one.draft, one.id).await;
         return None;
     }
     all.extend(members.iter().cloned());
     let found = joint_check::checked_together(run, lead, &all).await;
     let with = all
         .iter()
-        .filter(|(id, _)| *id != lead && !needs.contains(id));
-    let (proposals, with) = with.map(|(id, one)| (*id, one.symbol.clone())).unzip();
+        .filter(|one| one.id != lead && !needs.contains(&one.id));
+    let (proposals, with) = with.map(|one| (one.id, one.owner())).unzip();
     Some(JointEvidence {
         with,
         proposals,

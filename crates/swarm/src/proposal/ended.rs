@@ -8,13 +8,13 @@ use crate::contract::follow_up;
 use crate::event::actor::ActorId;
 use crate::evidence::failure::Failure;
 use crate::evidence::ids::ProposalId;
-use crate::proposal::made::main_symbol;
 use crate::proposal::outcome::{Outcome, sent_back};
 use crate::proposal::{draft, edited};
 use crate::state::agent_state::AgentState;
 use crate::state::draft::Draft;
-use crate::state::proposals::Landed;
+use crate::state::proposal::Proposal;
 use crate::state::run_context::RunContext;
+use crate::state::sets::Landed;
 use starling_syntax::{FilePath, SymbolPath};
 use starling_text::{unified_diff, visible};
 
@@ -39,12 +39,15 @@ pub(crate) fn lost() -> Landed {
 pub(crate) fn ended(
     run: &Arc<RunContext>,
     agent: &mut AgentState,
-    id: ProposalId,
-    draft: Draft,
+    proposal: &Proposal,
     landed: Landed,
 ) -> Outcome {
+    let id = proposal.id;
     match landed {
-        Landed::Applied { draft, text, gone } => {
+        Landed::Applied { text, gone } => {
+            // A person may have edited the proposal as a part of a set.
+            let accepted = run.proposals().get(id).map(|one| one.draft.clone());
+            let draft = accepted.unwrap_or_else(|| proposal.draft.clone());
             see_own_change(agent, &draft, text);
             prepare_others(run, &agent.actor);
             follow_up::follow_up(run, &agent.actor, agent.wave, &draft, &gone);
@@ -60,7 +63,7 @@ pub(crate) fn ended(
         }
         Landed::TakenOut => taken_out(agent, id),
         Landed::Failed(Failure::Conflict { why, .. }) => {
-            let now = main_symbol(agent, &draft);
+            let (now, draft) = (proposal.owner(), &proposal.draft);
             let lookup = run.lookup();
             let source = lookup.read(&[now.to_string()]);
             if let Ok(tree) = lookup.tree(&now.file) {
@@ -82,7 +85,7 @@ pub(crate) fn ended(
             "It was accepted as part of a set, and is not applied without {why}. Propose it again, or find another way."
         )),
         Landed::Stays { text, why } => {
-            see_own_change(agent, &draft, text);
+            see_own_change(agent, &proposal.draft, text);
             sent_back(format!(
                 "It was accepted as part of a set and is applied, but is of no use without {why}. Look at it again."
             ))

@@ -14,16 +14,14 @@ use crate::event::events::{Event, TestPhase};
 use crate::evidence::check_results::DiagnosticEvidence;
 use crate::evidence::ids::ProposalId;
 use crate::evidence::joint::JointEvidence;
-use crate::evidence::proposal::Evidence;
 use crate::evidence::test_evidence::TestEvidence;
 use crate::proposal::awaited;
-use crate::state::draft::Draft;
 use crate::state::epoch::Epoch;
-use crate::state::proposals::{
-    Decision, Judged, Judgement, Progress, ProposalBook, Set, Stage, Waiting,
-};
+use crate::state::proposal::{Proposal, Stage};
+use crate::state::proposals::ProposalBook;
 use crate::state::refresh;
 use crate::state::run_context::{RunContext, State};
+use crate::state::sets::{Decision, Judged, Judgement, Progress, Set};
 use crate::state::waiting::{laid_over, text_with};
 use starling_core::{Approval, Driver};
 use starling_syntax::{FilePath, SymbolPath};
@@ -36,7 +34,7 @@ pub(crate) struct JointCheck {
     pub verdict: Option<Decision>,
 }
 
-/// Registers a proposal as waiting until dropped.
+/// The place of a proposal among those that wait, until dropped.
 pub(crate) struct Place {
     run: Arc<RunContext>,
     id: ProposalId,
@@ -46,8 +44,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    pub fn take(run: &Arc<RunContext>, id: ProposalId, waiting: Waiting) -> Place {
-        run.proposals().waiting.insert(id, waiting);
+    pub fn take(run: &Arc<RunContext>, id: ProposalId) -> Place {
         let run = Arc::clone(run);
         Place {
             run,
@@ -57,18 +54,11 @@ impl Place {
     }
 
     /// Stores the results of the proposal's standalone check.
-    pub fn checked(&self, draft: &Draft, diff: &str, evidence: &Evidence, stage: Stage) {
-        if let Some(waiting) = self.run.proposals().waiting.get_mut(&self.id) {
-            waiting.draft = draft.clone();
-            diff.clone_into(&mut waiting.diff);
-            waiting.evidence = Some(evidence.clone());
-            waiting.stage = stage;
-        }
+    pub fn checked(&self, proposal: &Proposal, stage: Stage) {
+        self.run.proposals().check(proposal, stage).ok();
         self.run.waited.raise();
     }
-}
 
-impl Place {
     /// Removes the proposal from its set. From then on it is decided alone.
     pub fn stand_alone(&mut self) {
         let (tell, judged) = watch::channel(None);
@@ -96,7 +86,7 @@ impl Drop for Place {
     fn drop(&mut self) {
         self.leave_sets();
         self.alone = None;
-        self.run.proposals().waiting.remove(&self.id);
+        self.run.proposals().leave(self.id);
         self.run.waited.raise();
     }
 }
@@ -140,7 +130,7 @@ pub(crate) fn stage(
 pub(crate) async fn join<F>(
     run: &Arc<RunContext>,
     id: ProposalId,
-    ask: impl FnOnce(Arc<RunContext>, ProposalId, Vec<(ProposalId, Waiting)>, JointEvidence) -> F,
+    ask: impl FnOnce(Arc<RunContext>, ProposalId, Vec<Proposal>, JointEvidence) -> F,
 ) -> Option<JointCheck>
 where
     F: Future<Output = Decision>,
@@ -200,7 +190,7 @@ where
             group.put_off();
             continue;
         }
-        let with = group.with.iter().map(|(id, one)| (*id, one.symbol.clone()));
+        let with = group.with.iter().map(|one| (one.id, one.owner()));
         let mut judged = Judged {
             with: with.collect(),
             tests,
@@ -262,8 +252,8 @@ impl Standing {
         let pending = state.proposals.sets.all.iter().map(|set| &set.judged);
         let pending = pending.filter(|judged| judged.borrow().is_none());
         let pending: Vec<Judgement> = pending.cloned().collect();
-        let counts = |id: &ProposalId, one: &Waiting| match set_of(id) {
-            None => one.stage != Stage::Checking,
+        let counts = |id: &ProposalId, stage: Stage| match set_of(id) {
+            None => stage != Stage::Checking,
             Some(set) => match set.judged.borrow().as_deref() {
                 None => false,
                 // Decided proposals are either applied to the user's text already, or go back to
@@ -271,13 +261,10 @@ impl Standing {
                 Some(judged) => judged.verdict.is_none(),
             },
         };
-        let with = state
-            .proposals
-            .waiting
-            .iter()
-            .filter(|(id, one)| counts(id, one));
-        let with: Vec<(ProposalId, Waiting)> = with.map(|(id, one)| (*id, one.clone())).collect();
-        let ids = with.iter().map(|(id, _)| *id).collect();
+        let waiting = state.proposals.waiting();
+        let with = waiting.filter(|(one, stage)| counts(&one.id, *stage));
+        let with: Vec<Proposal> = with.map(|(one, _)| one.clone()).collect();
+        let ids = with.iter().map(|one| one.id).collect();
         let failed = state
             .proposals
             .sets
@@ -290,10 +277,9 @@ impl Standing {
             (true, true) if with.len() < 2 => return Standing::Alone,
             (true, true) | (false, _) => {}
         }
-        let is_member = |(id, one): &&(ProposalId, Waiting)| {
-            one.stage == Stage::NeedsOthers && set_of(id).is_none()
-        };
-        let members = with.iter().filter(is_member).map(|(id, _)| *id).collect();
+        let is_member =
+            |one: &&Proposal| one.stage() == Some(Stage::NeedsOthers) && set_of(&one.id).is_none();
+        let members = with.iter().filter(is_member).map(|one| one.id).collect();
         let (tell, judged) = watch::channel(None);
         state.proposals.sets.all.push(Set {
             members,
@@ -320,18 +306,18 @@ struct Group {
     run: Arc<RunContext>,
     founder: ProposalId,
     epoch: Epoch,
-    with: Vec<(ProposalId, Waiting)>,
+    with: Vec<Proposal>,
     /// Sets that were not judged when this set was founded.
     pending: Vec<Judgement>,
     tell: watch::Sender<Option<Arc<Judged>>>,
 }
 
 impl Group {
-    fn members(&self) -> Vec<(ProposalId, Waiting)> {
+    fn members(&self) -> Vec<Proposal> {
         let state = self.run.proposals();
         let set = state.sets.all.iter().find(|set| self.is_own(set));
         let is_member = |id| set.is_some_and(|set| set.members.contains(id));
-        let members = self.with.iter().filter(|(id, _)| is_member(id));
+        let members = self.with.iter().filter(|one| is_member(&one.id));
         members.cloned().collect()
     }
 
@@ -357,14 +343,14 @@ impl Group {
     fn ready(&self) -> Ready {
         Ready {
             epoch: self.epoch,
-            checked: self.with.iter().map(|(id, _)| *id).collect(),
+            checked: self.with.iter().map(|one| one.id).collect(),
         }
     }
 
     /// Records that these proposals failed together. Returns the pending sets, with which they may
     /// pass.
     fn put_off(mut self) -> Vec<Judgement> {
-        let ids = self.with.iter().map(|(id, _)| *id).collect();
+        let ids = self.with.iter().map(|one| one.id).collect();
         let failed = (self.epoch, ids);
         self.run.proposals().sets.failed.insert(failed);
         std::mem::take(&mut self.pending)
@@ -415,11 +401,11 @@ struct Ready {
 
 impl Ready {
     fn now(state: &State<'_>) -> Ready {
-        let waiting = state.proposals.waiting.iter();
-        let checked = waiting.filter(|(_, one)| one.stage != Stage::Checking);
+        let waiting = state.proposals.waiting();
+        let checked = waiting.filter(|(_, stage)| *stage != Stage::Checking);
         Ready {
             epoch: state.world.epoch,
-            checked: checked.map(|(id, _)| *id).collect(),
+            checked: checked.map(|(one, _)| one.id).collect(),
         }
     }
 }
@@ -469,9 +455,9 @@ async fn others_are_ready(run: &Arc<RunContext>, id: ProposalId, tried: Option<&
 
 /// Returns the other proposals whose standalone checks are running.
 fn being_checked(book: &ProposalBook, id: ProposalId) -> BTreeSet<ProposalId> {
-    let others = book.waiting.iter();
-    let others = others.filter(|(other, one)| **other != id && one.stage == Stage::Checking);
-    others.map(|(other, _)| *other).collect()
+    let others = book.waiting();
+    let others = others.filter(|(one, stage)| one.id != id && *stage == Stage::Checking);
+    others.map(|(one, _)| one.id).collect()
 }
 
 /// Returns whether other agents are at work. Agents that wait for other proposals do not count.
@@ -484,10 +470,10 @@ fn others_of(run: &RunContext, id: ProposalId) -> Others {
         sets.any(|set| set.members.contains(id) && set.judged.borrow().is_some())
     };
     let waits = |actor: &ActorId| {
-        let mut waiting = state.waiting.iter();
-        waiting.any(|(other, one)| {
-            let needs_others = *other == id || one.stage == Stage::NeedsOthers && !is_judged(other);
-            needs_others && actor.symbol().is_none_or(|owner| *owner == one.symbol)
+        let mut waiting = state.waiting();
+        waiting.any(|(one, stage)| {
+            let needs_others = one.id == id || stage == Stage::NeedsOthers && !is_judged(&one.id);
+            needs_others && actor.symbol().is_none_or(|owner| *owner == one.owner())
         })
     };
     match at_work.iter().all(waits) {
@@ -520,7 +506,7 @@ pub(crate) async fn needed(run: &RunContext, needs: &[ProposalId]) -> Needed {
     loop {
         let fate = {
             let book = run.proposals();
-            let is_applied = |id: &ProposalId| book.applied.iter().any(|one| one.id == *id);
+            let is_applied = |id: &ProposalId| book.is_applied(*id);
             match gone(&book, needs) {
                 Some(gone) => Some(Needed::Gone(gone)),
                 None => needs.iter().all(is_applied).then_some(Needed::Applied),
@@ -531,7 +517,7 @@ pub(crate) async fn needed(run: &RunContext, needs: &[ProposalId]) -> Needed {
         }
         let is_over = || {
             let book = run.proposals();
-            let is_open = |id: &ProposalId| book.applied.iter().all(|one| one.id != *id);
+            let is_open = |id: &ProposalId| !book.is_applied(*id);
             gone(&book, needs).is_some() || !needs.iter().any(is_open)
         };
         run.waited.wait_for(is_over).await;
@@ -551,12 +537,9 @@ pub(crate) async fn one_is_gone(run: &RunContext, needs: &[ProposalId]) -> Propo
     }
 }
 
-/// Returns the first of these proposals that is neither waiting nor applied.
+/// Returns the first of these proposals that is not applied and will not be.
 fn gone(book: &ProposalBook, ids: &[ProposalId]) -> Option<ProposalId> {
-    let is_there = |id: &ProposalId| {
-        book.waiting.contains_key(id) || book.applied.iter().any(|one| one.id == *id)
-    };
-    ids.iter().copied().find(|id| !is_there(id))
+    ids.iter().copied().find(|id| !book.may_be_applied(*id))
 }
 
 /// Maximum number of sets under review that a proposal is checked with individually.
@@ -567,15 +550,15 @@ const REVIEWED_MOST: usize = 4;
 async fn with_reviewed(
     run: &Arc<RunContext>,
     id: ProposalId,
-    with: &[(ProposalId, Waiting)],
+    with: &[Proposal],
 ) -> Option<(Vec<ProposalId>, Found)> {
     let reviewed = under_review(&run.proposals());
     if reviewed.is_empty() {
         return None;
     }
-    let with_sets = |sets: &[Vec<(ProposalId, Waiting)>]| {
-        let mut all: Vec<(ProposalId, Waiting)> = sets.concat();
-        let needs: Vec<ProposalId> = all.iter().map(|(id, _)| *id).collect();
+    let with_sets = |sets: &[Vec<Proposal>]| {
+        let mut all: Vec<Proposal> = sets.concat();
+        let needs: Vec<ProposalId> = all.iter().map(|one| one.id).collect();
         all.extend(with.iter().cloned());
         (needs, all)
     };
@@ -594,15 +577,15 @@ async fn with_reviewed(
 }
 
 /// Returns the proposals under review, grouped by set.
-fn under_review(book: &ProposalBook) -> Vec<Vec<(ProposalId, Waiting)>> {
-    let of = |set: &Set| {
-        let waiting = book.waiting.iter();
-        let members = waiting.filter(|(id, _)| set.members.contains(id));
-        members.map(|(id, one)| (*id, one.clone())).collect()
+fn under_review(book: &ProposalBook) -> Vec<Vec<Proposal>> {
+    let of = |set: &Set| -> Vec<Proposal> {
+        let members = book.open().filter(|one| set.members.contains(&one.id));
+        members.cloned().collect()
     };
     let sets = book.sets.all.iter();
     let sets = sets.filter(|set| set.progress == Progress::UnderReview && !is_over(&set.judged));
-    sets.map(of).collect()
+    // The members of a set that is being applied are in the workspace already.
+    sets.map(of).filter(|set| !set.is_empty()).collect()
 }
 
 /// Results of a joint check.
@@ -615,7 +598,7 @@ pub(crate) struct Found {
 pub(crate) async fn checked_together(
     run: &Arc<RunContext>,
     id: ProposalId,
-    with: &[(ProposalId, Waiting)],
+    with: &[Proposal],
 ) -> Found {
     let (tests, diagnostics) = tokio::join!(tested(run, id, with), diagnosed(run, with));
     let passes = stage(
@@ -632,13 +615,9 @@ pub(crate) async fn checked_together(
 }
 
 /// Tests the current workspace with these proposals.
-async fn tested(
-    run: &Arc<RunContext>,
-    id: ProposalId,
-    with: &[(ProposalId, Waiting)],
-) -> TestEvidence {
+async fn tested(run: &Arc<RunContext>, id: ProposalId, with: &[Proposal]) -> TestEvidence {
     let world = run.world().snapshot.clone();
-    let drafts = || with.iter().map(|(_, one)| &one.draft);
+    let drafts = || with.iter().map(|one| &one.draft);
     let symbols: Vec<SymbolPath> = drafts().flat_map(|draft| draft.symbols.clone()).collect();
     let together = laid_over(&world, drafts());
     let (tests, report) = compare_tests::of_change(run, &world, &together, &symbols).await;
@@ -653,9 +632,9 @@ async fn tested(
 }
 
 /// Returns the problems that these proposals introduce when all of them are applied.
-async fn diagnosed(run: &Arc<RunContext>, with: &[(ProposalId, Waiting)]) -> DiagnosticEvidence {
+async fn diagnosed(run: &Arc<RunContext>, with: &[Proposal]) -> DiagnosticEvidence {
     let world = run.world().snapshot.clone();
-    let drafts = || with.iter().map(|(_, one)| &one.draft);
+    let drafts = || with.iter().map(|one| &one.draft);
     let files: BTreeSet<FilePath> = drafts().map(|draft| draft.file.clone()).collect();
     let files: Vec<FilePath> = files.into_iter().collect();
     let after = laid_over(&world, drafts());
@@ -665,17 +644,17 @@ async fn diagnosed(run: &Arc<RunContext>, with: &[(ProposalId, Waiting)]) -> Dia
 
 /// Returns the combined diff of these proposals, with each file once. The diff of a proposal that
 /// conflicts with the others is appended separately.
-pub(crate) fn diff(run: &RunContext, members: &[(ProposalId, Waiting)]) -> String {
+pub(crate) fn diff(run: &RunContext, members: &[Proposal]) -> String {
     let world = run.world().snapshot.clone();
     let mut now = world.clone();
     let mut apart = String::new();
-    for (_, one) in members {
+    for one in members {
         match text_with(&now, &one.draft) {
             Some(text) => now = now.with(one.draft.file.clone(), Some(text)),
             None => apart.push_str(&one.diff),
         }
     }
-    let files: BTreeSet<&FilePath> = members.iter().map(|(_, one)| &one.draft.file).collect();
+    let files: BTreeSet<&FilePath> = members.iter().map(|one| &one.draft.file).collect();
     let of_file = |file: &FilePath| match (world.read(file), now.read(file)) {
         (Ok(before), Ok(after)) => visible(&unified_diff(file.as_str(), &before, &after)),
         (Err(_), Ok(after)) => visible(&new_file_diff(file.as_str(), &after)),

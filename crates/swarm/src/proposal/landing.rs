@@ -8,19 +8,13 @@ use crate::evidence::ids::ProposalId;
 use crate::evidence::test_evidence::TestEvidence;
 use crate::proposal::{apply, undo};
 use crate::state::contracts::Mentions;
-use crate::state::draft::Draft;
-use crate::state::proposals::Landed;
+use crate::state::proposal::Proposal;
 use crate::state::run_context::RunContext;
-use starling_syntax::SymbolPath;
+use crate::state::sets::Landed;
 
-/// A part of an accepted set.
-pub(crate) struct SetPart {
-    pub id: ProposalId,
-    pub symbol: SymbolPath,
-    pub draft: Draft,
-    /// The mentions of the symbols that the part removes, from before the removal.
-    pub gone: Mentions,
-}
+/// A part of an accepted set, with the mentions of the symbols that it removes, from before the
+/// removal.
+type SetPart = (Proposal, Mentions);
 
 /// Applies the parts of a set in order.
 ///
@@ -49,28 +43,23 @@ async fn whole_or_not_at_all(
     let mut applied = Vec::new();
     let mut parts = parts.into_iter();
     while let Some(part) = parts.next() {
-        let draft = part.draft.clone();
-        match apply::edit(run, part.id, draft, (tests.clone(), None)).await {
+        let (one, _) = &part;
+        match apply::edit(run, one.id, (tests.clone(), None)).await {
             Ok(text) => applied.push((part, text)),
             Err(failure) => {
-                apply::not_applied(run, part.id, &part.draft, &failure);
-                let why = format!("{}: {}", part.symbol, failure.why());
+                apply::not_applied(run, one, &failure);
+                let why = format!("{}: {}", one.owner(), failure.why());
                 let mut landed = take_back(run, applied, &why).await;
-                landed.insert(part.id, Landed::Failed(failure));
-                landed.extend(parts.map(|part| not_sent(run, &part, &why)));
+                landed.insert(one.id, Landed::Failed(failure));
+                landed.extend(parts.map(|(one, _)| not_sent(run, one.id, &why)));
                 return landed;
             }
         }
     }
-    let landed = applied.into_iter().map(|(part, text)| {
-        let landed = Landed::Applied {
-            draft: Box::new(part.draft),
-            text,
-            gone: part.gone,
-        };
-        (part.id, landed)
-    });
-    landed.collect()
+    let landed = applied.into_iter();
+    landed
+        .map(|((one, gone), text)| (one.id, Landed::Applied { text, gone }))
+        .collect()
 }
 
 /// Reverts the applied parts of a set, last first.
@@ -80,14 +69,14 @@ async fn take_back(
     why: &str,
 ) -> BTreeMap<ProposalId, Landed> {
     let mut landed = BTreeMap::new();
-    for (part, text) in applied.into_iter().rev() {
+    for ((part, _), text) in applied.into_iter().rev() {
         let end = match undo::take_back(run, Some(part.id)).await {
             Ok(_) => Landed::NotWithout {
                 why: why.to_owned(),
             },
             Err(error) => {
                 tracing::warn!(proposal = %part.id, %error, "a part of a set stays applied");
-                run.proposals().left_alone.insert(part.id);
+                run.proposals().leave_alone(part.id).ok();
                 let why = format!("{why}; {error}");
                 Landed::Stays { text, why }
             }
@@ -97,14 +86,14 @@ async fn take_back(
     landed
 }
 
-fn not_sent(run: &RunContext, part: &SetPart, why: &str) -> (ProposalId, Landed) {
-    run.proposals().accepted.retain(|one| one.id != part.id);
+fn not_sent(run: &RunContext, id: ProposalId, why: &str) -> (ProposalId, Landed) {
+    run.proposals().send_back(id).ok();
     run.event(Event::ProposalNotApplied {
-        proposal: part.id,
+        proposal: id,
         why: format!(
             "it is applied only together with another part of its set, which was not: {why}"
         ),
     });
     let why = why.to_owned();
-    (part.id, Landed::NotWithout { why })
+    (id, Landed::NotWithout { why })
 }

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use crate::check::{checks, lsp_hints};
 use crate::contract::follow_up;
-use crate::event::actor::ActorId;
 use crate::event::events::{Event, TestPhase};
-use crate::evidence::file_change::FileChange;
+use crate::evidence::check_results::DiagnosticEvidence;
 use crate::evidence::ids::ProposalId;
 use crate::evidence::proposal::Evidence;
 use crate::evidence::test_evidence::TestEvidence;
@@ -14,53 +13,36 @@ use crate::proposal::awaited;
 use crate::protocol::Propose;
 use crate::state::agent_state::AgentState;
 use crate::state::draft::Draft;
-use crate::state::proposals::{Stage, Waiting};
+use crate::state::proposal::Proposal;
 use crate::state::run_context::RunContext;
 use starling_core::TestReport;
-use starling_syntax::SymbolPath;
-use starling_text::{ChangeSet, unified_diff, visible};
+use starling_text::{unified_diff, visible};
 
-/// Creates the waiting entry of a proposal before its checks.
-pub(crate) fn waiting(agent: &AgentState, change: &Propose, draft: Draft) -> Waiting {
-    Waiting {
-        symbol: main_symbol(agent, &draft),
-        reason: change.reason.clone(),
-        diff: String::new(),
-        draft,
-        evidence: None,
-        stage: Stage::Checking,
-    }
+/// Makes a proposal of an agent, which waits from now on.
+pub(crate) fn make(
+    run: &RunContext,
+    agent: &AgentState,
+    change: Propose,
+    draft: Draft,
+) -> Proposal {
+    let mut proposal = run.proposals().make(agent.actor.clone(), change, draft);
+    proposal.revises = agent.rejected;
+    follow_up::note_followed(run, proposal.id, &agent.actor);
+    proposal
 }
 
-/// A proposal that has been checked.
-#[derive(Clone)]
-pub(crate) struct Made {
-    pub id: ProposalId,
-    pub draft: Draft,
-    pub diff: String,
-    pub evidence: Evidence,
+/// Logs a proposal that was made, with its diff against the current text.
+pub(crate) fn announce(run: &RunContext, proposal: &mut Proposal) {
+    proposal.diff = own_diff(&proposal.draft, &before_text(run, &proposal.draft));
+    run.event(proposal.announcement());
 }
 
 /// Returns the evidence for a draft that was checked only together with others.
 pub(crate) fn unchecked(draft: &Draft) -> Evidence {
-    Evidence {
-        tests: TestEvidence::Unknown {
-            reason: "it was checked together with the others".to_owned(),
-        },
-        diagnostics: Default::default(),
-        imports: draft.imports.clone(),
-        losses: draft.losses.clone(),
-        contract: draft.contract.clone(),
-        callers: Vec::new(),
-        callers_in_set: Vec::new(),
-        callers_kept: Vec::new(),
-        test_callers: 0,
-        needs_person: checks::needs_person(draft),
-        together: None,
-        texts: Default::default(),
-        overridden: None,
-        millis: 0,
-    }
+    let tests = TestEvidence::Unknown {
+        reason: "it was checked together with the others".to_owned(),
+    };
+    draft.evidence(tests, DiagnosticEvidence::default())
 }
 
 pub(crate) fn tell_checked(run: &RunContext, id: ProposalId, evidence: &Evidence) {
@@ -110,55 +92,13 @@ pub(crate) fn own_diff(draft: &Draft, now: &Arc<str>) -> String {
     }
 }
 
-pub(crate) fn part(id: ProposalId, symbol: &SymbolPath, reason: &str, draft: &Draft) -> FileChange {
-    FileChange {
-        proposal: id,
-        symbol: symbol.clone(),
-        symbols: draft.symbols.clone(),
-        reason: reason.to_owned(),
-        file: draft.file.clone(),
-        base: Arc::clone(&draft.base),
-        changes: ChangeSet::between(&draft.base, &draft.text),
-    }
-}
-
-pub(crate) fn main_symbol(agent: &AgentState, draft: &Draft) -> SymbolPath {
-    match &agent.actor {
-        ActorId::Agent(symbol) => symbol.clone(),
-        ActorId::User | ActorId::Scout | ActorId::Proxy | ActorId::Starling | ActorId::Solo => {
-            draft
-                .symbols
-                .first()
-                .cloned()
-                .unwrap_or_else(|| SymbolPath::module(draft.file.clone()))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use starling_syntax::FilePath;
-
-    fn draft(base: &str, text: &str) -> Draft {
-        Draft {
-            file: FilePath::new("a.py"),
-            base: base.into(),
-            text: text.into(),
-            symbols: Vec::new(),
-            losses: Vec::new(),
-            contract: Vec::new(),
-            breaking: Vec::new(),
-            epoch: Default::default(),
-            imports: Default::default(),
-            needs_person: Vec::new(),
-            edited: false,
-        }
-    }
 
     #[test]
     fn a_diff_shows_the_own_change_over_what_others_brought() {
-        let draft = draft("a = 1\nx\nx\nx\nx\nb = 1\n", "a = 1\nx\nx\nx\nx\nb = 2\n");
+        let draft = Draft::between("a = 1\nx\nx\nx\nx\nb = 1\n", "a = 1\nx\nx\nx\nx\nb = 2\n");
         let now: Arc<str> = "a = 3\nx\nx\nx\nx\nb = 1\n".into();
         let diff = own_diff(&draft, &now);
         assert!(diff.contains("-b = 1\n+b = 2\n"), "{diff}");

@@ -15,6 +15,7 @@ use crate::proposal::outcome;
 use crate::protocol::Propose;
 use crate::state::agent_state::AgentState;
 use crate::state::draft::Draft;
+use crate::state::proposal::Proposal;
 use crate::state::run_context::RunContext;
 use starling_core::{Approval, TestOutcome, ToolCalling};
 use starling_syntax::SymbolPath;
@@ -30,13 +31,13 @@ pub(crate) enum Judgement {
 }
 
 /// Decides on a proposal that was checked.
-pub(crate) fn judge(
-    run: &RunContext,
-    agent: &AgentState,
-    change: &Propose,
-    draft: &Draft,
-    evidence: &Evidence,
-) -> Judgement {
+pub(crate) fn judge(run: &RunContext, agent: &AgentState, proposal: &Proposal) -> Judgement {
+    let Proposal {
+        change,
+        draft,
+        evidence,
+        ..
+    } = proposal;
     let excuse = match run.task.approval {
         Approval::Ask => excuse(run, agent, change, draft),
         Approval::Proxy | Approval::Auto => None,

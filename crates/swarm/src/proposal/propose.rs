@@ -6,30 +6,29 @@ use std::sync::Arc;
 use crate::check::new_tests;
 use crate::contract::follow_up;
 use crate::event::actor::ActorId;
+use crate::event::dependencies::Dependencies;
 use crate::event::events::Event;
 use crate::evidence::failure::Failure;
-use crate::evidence::ids::ProposalId;
 use crate::evidence::proposal::Evidence;
 use crate::evidence::return_reason::ReturnReason;
 use crate::evidence::test_evidence::TestEvidence;
 use crate::proposal::approval::{decide, unasked_intent};
 use crate::proposal::awaited;
 use crate::proposal::by_rule;
-use crate::proposal::candidates::{self, Chosen};
+use crate::proposal::candidates;
 use crate::proposal::draft::{self, Refusal};
 use crate::proposal::ended::{ended, lost, taken_out};
 use crate::proposal::joint_check::{self, JointCheck, Place};
-use crate::proposal::made::{
-    Made, before_text, check, main_symbol, own_diff, tell_checked, waiting,
-};
+use crate::proposal::made::{self, before_text, check, own_diff, tell_checked};
 use crate::proposal::objection::{self, Judgement};
 use crate::proposal::outcome::{Outcome, are_kept, refuse, sent_back};
 use crate::proposal::{apply, edited, parts, set};
 use crate::protocol::Propose;
 use crate::state::agent_state::AgentState;
 use crate::state::draft::Draft;
-use crate::state::proposals::{Accepted, Decision, Landed, Stage};
+use crate::state::proposal::{Proposal, Stage};
 use crate::state::run_context::RunContext;
+use crate::state::sets::{Decision, Landed};
 use starling_core::{Reviewed, TestReport, Verdict};
 
 /// Maximum number of times that a person may accept a proposal that the editor refuses.
@@ -48,31 +47,30 @@ pub(crate) async fn propose(
     if let Some(why) = unasked_intent(run, agent, change, &draft).await {
         return sent_back(why);
     }
-    let chosen = candidates::choose(run, agent, change, draft).await;
-    let Chosen { change, draft } = &chosen;
-    let id = run.next_proposal();
-    follow_up::note_followed(run, id, &agent.actor);
-    let mut place = Place::take(run, id, waiting(agent, change, draft.clone()));
+    let (change, draft) = candidates::choose(run, agent, change, draft).await;
+    let mut proposal = made::make(run, agent, change, draft);
+    let id = proposal.id;
+    let mut place = Place::take(run, id);
     run.draft_arrived(&agent.actor);
     if by_rule::is_part(run) {
-        return by_rule::propose(run, agent, change, (id, draft.clone()), place).await;
+        return by_rule::propose(run, agent, proposal, place).await;
     }
-    let (mut made, mut report) = checked(run, agent, change, draft.clone(), id).await;
-    let (tests, diagnostics) = (&made.evidence.tests, &made.evidence.diagnostics);
+    let mut report = checked(run, agent, &mut proposal).await;
+    let (tests, diagnostics) = (&proposal.evidence.tests, &proposal.evidence.diagnostics);
     let approval = run.task.approval;
     let stage = joint_check::stage(tests, diagnostics, &run.tests().required.ids, approval);
     if stage == Stage::NeedsOthers {
         // If the proposal can be applied only together with its callers, their owners are notified
         // now.
-        follow_up::before_it_is_applied(run, &agent.actor, agent.wave, &made.draft);
+        follow_up::before_it_is_applied(run, &agent.actor, agent.wave, &proposal.draft);
     }
-    place.checked(&made.draft, &made.diff, &made.evidence, stage);
+    place.checked(&proposal, stage);
     if stage == Stage::NeedsOthers
         && let Some(JointCheck { together, verdict }) =
             joint_check::join(run, id, set::decide_on_set).await
     {
         let tests = together.tests.clone();
-        made.evidence.together = Some(together);
+        proposal.evidence.together = Some(together);
         match verdict {
             Some(Decision { landed, .. }) if landed.get(&id).is_some_and(Landed::is_taken_out) => {
                 return taken_out(agent, id);
@@ -84,36 +82,36 @@ pub(crate) async fn propose(
             }) => {
                 agent.rejected = None;
                 let landed = landed.remove(&id).unwrap_or_else(lost);
-                return ended(run, agent, id, made.draft, landed);
+                return ended(run, agent, &proposal, landed);
             }
             Some(Decision { by, verdict, .. }) => {
                 let verdict = (by, verdict);
-                return concluded(run, agent, change, made, verdict, (tests, None)).await;
+                return concluded(run, agent, proposal, verdict, (tests, None)).await;
             }
             None => {}
         }
-        tell_checked(run, id, &made.evidence);
+        tell_checked(run, id, &proposal.evidence);
     }
-    if awaited::give_up(run, &mut made.evidence.diagnostics) {
-        tell_checked(run, id, &made.evidence);
+    if awaited::give_up(run, &mut proposal.evidence.diagnostics) {
+        tell_checked(run, id, &proposal.evidence);
     }
     // The workspace may have changed while the proposal waited for others.
     place.stand_alone();
-    if is_stale(run, &made.draft) {
-        let together = made.evidence.together.take();
-        again(run, agent, change, &mut made, &mut report).await;
-        let (tests, diagnostics) = (&made.evidence.tests, &made.evidence.diagnostics);
+    if is_stale(run, &proposal.draft) {
+        let together = proposal.evidence.together.take();
+        again(run, agent, &mut proposal, &mut report).await;
+        let (tests, diagnostics) = (&proposal.evidence.tests, &proposal.evidence.diagnostics);
         if joint_check::stage(tests, diagnostics, &run.tests().required.ids, approval)
             == Stage::NeedsOthers
         {
-            made.evidence.together = together;
+            proposal.evidence.together = together;
         }
-        tell_checked(run, id, &made.evidence);
+        tell_checked(run, id, &proposal.evidence);
     }
     if are_kept(agent) {
-        return with_parts(run, agent, change, (made, report), stage).await;
+        return with_parts(run, agent, (proposal, report), stage).await;
     }
-    alone(run, agent, change, made, report).await
+    alone(run, agent, proposal, report).await
 }
 
 /// Decides on a proposal of the single agent, together with its earlier parts if they pass
@@ -121,22 +119,20 @@ pub(crate) async fn propose(
 async fn with_parts(
     run: &Arc<RunContext>,
     agent: &mut AgentState,
-    change: &Propose,
-    (made, report): (Made, Option<TestReport>),
+    (proposal, report): (Proposal, Option<TestReport>),
     stage: Stage,
 ) -> Outcome {
-    parts::replace(agent, &made.draft);
-    let made = match parts::join(run, agent, change, made).await {
+    run.proposals().replace_kept(&agent.actor, &proposal.draft);
+    let proposal = match parts::join(run, agent, proposal).await {
         Ok(outcome) => return outcome,
-        Err(made) => made,
+        Err(proposal) => *proposal,
     };
     if stage == Stage::NeedsOthers
-        && let Judgement::SentBack { why } =
-            objection::judge(run, agent, change, &made.draft, &made.evidence)
+        && let Judgement::SentBack { why } = objection::judge(run, agent, &proposal)
     {
-        return parts::keep(run, agent, change, &made, &why);
+        return parts::keep(run, agent, &proposal, &why);
     }
-    alone(run, agent, change, made, report).await
+    alone(run, agent, proposal, report).await
 }
 
 /// Records the tests that a refused proposal broke.
@@ -153,32 +149,29 @@ fn remember_broken(agent: &mut AgentState, evidence: &Evidence, report: Option<T
 pub(crate) async fn alone(
     run: &Arc<RunContext>,
     agent: &mut AgentState,
-    change: &Propose,
-    mut made: Made,
+    mut proposal: Proposal,
     mut report: Option<TestReport>,
 ) -> Outcome {
-    match objection::judge(run, agent, change, &made.draft, &made.evidence) {
+    match objection::judge(run, agent, &proposal) {
         Judgement::Passes => {}
-        Judgement::PersonDecides { overridden } => made.evidence.overridden = Some(overridden),
+        Judgement::PersonDecides { overridden } => proposal.evidence.overridden = Some(overridden),
         Judgement::SentBack { why } => {
-            remember_broken(agent, &made.evidence, report);
+            remember_broken(agent, &proposal.evidence, report);
             return refuse(run, agent, why);
         }
     }
-    if let Some(why) = new_tests::not_run(run, &made.draft, report.as_ref())
-        && !(change.insist && run.task.approval.is_by_person())
+    if let Some(why) = new_tests::not_run(run, &proposal.draft, report.as_ref())
+        && !(proposal.change.insist && run.task.approval.is_by_person())
     {
         return refuse(run, agent, why);
     }
-    let (mut not_taken, reason) = (0, change.reason.clone());
-    let mut change = change.clone();
+    let (mut not_taken, reason) = (0, proposal.change.reason.clone());
     loop {
-        let (by, reviewed) = decide(run, agent, &change, &made).await;
+        let (by, reviewed) = decide(run, &proposal).await;
         match reviewed {
             Reviewed::Verdict(verdict) => {
-                let known = (made.evidence.tests.clone(), report.clone());
-                let outcome =
-                    concluded(run, agent, &change, made.clone(), (by, verdict), known).await;
+                let known = (proposal.evidence.tests.clone(), report.clone());
+                let outcome = concluded(run, agent, proposal.clone(), (by, verdict), known).await;
                 let Outcome::Stopped { why } = outcome else {
                     return outcome;
                 };
@@ -186,21 +179,20 @@ pub(crate) async fn alone(
                 if !may_ask_again(run, not_taken) {
                     return Outcome::Stopped { why };
                 }
-                run.proposals()
-                    .unapplied
-                    .remove(&apply::main_symbol(&made.draft));
-                change.reason = format!("{reason}\nAccepted, but not applied: {why}");
+                run.proposals().ask_again(proposal.id).ok();
+                proposal.change.reason = format!("{reason}\nAccepted, but not applied: {why}");
             }
             Reviewed::Edited(parts) => {
-                let mut own = vec![(made.id, waiting(agent, &change, made.draft.clone()))];
+                let mut own = vec![proposal.clone()];
                 edited::replace(run, &mut own, parts).await;
-                let Some((_, own)) = own.pop() else {
-                    return taken_out(agent, made.id);
+                let Some(edited) = own.pop() else {
+                    return taken_out(agent, proposal.id);
                 };
-                (made.draft, made.diff) = (own.draft, own.diff);
-                (made.evidence, report) = check(run, &made.draft, made.id).await;
-                made.evidence.overridden = objection::of_edited(run, &made.draft, &made.evidence);
-                tell_checked(run, made.id, &made.evidence);
+                proposal = edited;
+                (proposal.evidence, report) = check(run, &proposal.draft, proposal.id).await;
+                proposal.evidence.overridden =
+                    objection::of_edited(run, &proposal.draft, &proposal.evidence);
+                tell_checked(run, proposal.id, &proposal.evidence);
             }
         }
     }
@@ -216,17 +208,11 @@ fn may_ask_again(run: &RunContext, not_taken: u32) -> bool {
 pub(crate) async fn concluded(
     run: &Arc<RunContext>,
     agent: &mut AgentState,
-    change: &Propose,
-    made: Made,
+    proposal: Proposal,
     (by, verdict): (ActorId, Verdict),
     known: (TestEvidence, Option<TestReport>),
 ) -> Outcome {
-    let Made {
-        id,
-        draft,
-        diff,
-        evidence,
-    } = made;
+    let id = proposal.id;
     run.event(Event::ProposalReviewed {
         proposal: id,
         by,
@@ -235,16 +221,19 @@ pub(crate) async fn concluded(
     match verdict {
         Verdict::Accept => {
             agent.rejected = None;
-            let problems = evidence.counting().1.stopping();
+            let problems = proposal.evidence.counting().1.stopping();
             let problems: Vec<String> = problems.map(|one| one.message.clone()).collect();
-            run.proposals().accepted_problems.extend(problems);
-            run.proposals().accepted.push(Accepted {
-                id,
-                symbol: main_symbol(agent, &draft),
-                reason: change.reason.clone(),
-                diff,
-            });
-            finish(run, agent, id, draft, known).await
+            let accepted = {
+                let mut book = run.proposals();
+                book.accepted_problems.extend(problems);
+                book.accept(&proposal)
+            };
+            match accepted {
+                Ok(()) => finish(run, agent, &proposal, known).await,
+                Err(wrong) => Outcome::Stopped {
+                    why: wrong.to_string(),
+                },
+            }
         }
         Verdict::Reject { reason } => {
             agent.rejected = Some(id);
@@ -257,35 +246,22 @@ pub(crate) async fn concluded(
     }
 }
 
-/// Logs a draft and checks it. If the workspace changed during the checks, the proposal is drafted
-/// and checked once more.
+/// Logs a proposal and checks it. If the workspace changed during the checks, the proposal is
+/// drafted and checked once more.
 pub(crate) async fn checked(
     run: &Arc<RunContext>,
     agent: &AgentState,
-    change: &Propose,
-    draft: Draft,
-    id: ProposalId,
-) -> (Made, Option<TestReport>) {
-    run.event(Event::ProposalMade {
-        proposal: id,
-        agent: agent.actor.clone(),
-        symbols: draft.symbols.clone(),
-        reason: change.reason.clone(),
-        diff: own_diff(&draft, &before_text(run, &draft)),
-        revises: agent.rejected,
-    });
-    let (evidence, mut report) = check(run, &draft, id).await;
-    let mut made = Made {
-        id,
-        diff: own_diff(&draft, &before_text(run, &draft)),
-        draft,
-        evidence,
-    };
-    if is_stale(run, &made.draft) {
-        again(run, agent, change, &mut made, &mut report).await;
+    proposal: &mut Proposal,
+) -> Option<TestReport> {
+    made::announce(run, proposal);
+    let (evidence, mut report) = check(run, &proposal.draft, proposal.id).await;
+    proposal.evidence = evidence;
+    proposal.diff = own_diff(&proposal.draft, &before_text(run, &proposal.draft));
+    if is_stale(run, &proposal.draft) {
+        again(run, agent, proposal, &mut report).await;
     }
-    tell_checked(run, id, &made.evidence);
-    (made, report)
+    tell_checked(run, proposal.id, &proposal.evidence);
+    report
 }
 
 /// Returns whether a proposal was applied or reverted since the draft was made. Edits of the user
@@ -299,11 +275,10 @@ fn is_stale(run: &RunContext, draft: &Draft) -> bool {
 pub(crate) async fn again(
     run: &Arc<RunContext>,
     agent: &AgentState,
-    change: &Propose,
-    made: &mut Made,
+    proposal: &mut Proposal,
     report: &mut Option<TestReport>,
 ) {
-    let Ok(draft) = draft::make(run, agent, change).await else {
+    let Ok(draft) = draft::make(run, agent, &proposal.change).await else {
         return;
     };
     let stage = |evidence: &Evidence| {
@@ -311,20 +286,18 @@ pub(crate) async fn again(
         let required = &run.tests().required.ids;
         joint_check::stage(tests, diagnostics, required, run.task.approval)
     };
-    let had_failed = stage(&made.evidence) == Stage::NeedsOthers;
-    (made.evidence, *report) = check(run, &draft, made.id).await;
+    let had_failed = stage(&proposal.evidence) == Stage::NeedsOthers;
+    (proposal.evidence, *report) = check(run, &draft, proposal.id).await;
     if had_failed {
         let mut state = run.proposals();
-        let needs = state.applied_since(&made.draft);
-        state
-            .dependencies
-            .entry(made.id)
-            .or_default()
-            .needs
-            .extend(needs);
+        let needs = Dependencies {
+            needs: state.applied_since(&proposal.draft),
+            ..Dependencies::default()
+        };
+        state.depend(proposal.id, needs);
     }
-    made.diff = own_diff(&draft, &before_text(run, &draft));
-    made.draft = draft;
+    proposal.diff = own_diff(&draft, &before_text(run, &draft));
+    proposal.draft = draft;
 }
 
 fn refused(run: &RunContext, agent: &mut AgentState, refusal: Refusal) -> Outcome {
@@ -342,22 +315,18 @@ fn refused(run: &RunContext, agent: &mut AgentState, refusal: Refusal) -> Outcom
     }
 }
 
-pub(crate) async fn finish(
+/// Applies an accepted proposal.
+async fn finish(
     run: &Arc<RunContext>,
     agent: &mut AgentState,
-    id: ProposalId,
-    draft: Draft,
+    proposal: &Proposal,
     checked: (TestEvidence, Option<TestReport>),
 ) -> Outcome {
-    let gone = follow_up::before(run, &draft);
-    let landed = match apply::apply(run, id, &draft, checked).await {
-        Ok(text) => Landed::Applied {
-            draft: Box::new(draft.clone()),
-            text,
-            gone,
-        },
+    let gone = follow_up::before(run, &proposal.draft);
+    let landed = match apply::apply(run, proposal, checked).await {
+        Ok(text) => Landed::Applied { text, gone },
         Err(failure @ Failure::Conflict { .. }) => Landed::Failed(failure),
         Err(Failure::Editor { why }) => return Outcome::Stopped { why },
     };
-    ended(run, agent, id, draft, landed)
+    ended(run, agent, proposal, landed)
 }

@@ -8,7 +8,7 @@ use crate::lookup::cap;
 use crate::proposal::apply;
 use crate::protocol::conversation::Conversation;
 use crate::protocol::verdict;
-use crate::state::proposals::Accepted;
+use crate::state::proposal::Proposal;
 use crate::state::run_context::RunContext;
 use starling_core::prompts::{Prompt, ProxyPrompt, ProxySystem, ProxySystemText};
 use starling_core::{
@@ -75,21 +75,20 @@ pub(crate) async fn intent_by_proxy(run: &Arc<RunContext>, view: &IntentView) ->
 /// Lists all accepted proposals by name and reason, with their diffs as far as they fit. Accepted
 /// proposals that are not applied yet are included.
 fn accepted(run: &RunContext) -> String {
-    let (accepted, applied) = {
+    let line = |one: &Proposal| {
+        let reason: String = one.change.reason.chars().take(200).collect();
+        format!("{} {}: {reason}\n", one.id, one.owner())
+    };
+    let (names, waiting) = {
         let state = run.proposals();
-        let applied: Vec<_> = state.applied.iter().map(|applied| applied.id).collect();
-        (state.accepted.clone(), applied)
+        let applied = state.applied().into_iter().map(|(one, _)| one);
+        let names: String = applied.chain(state.not_yet_applied()).map(line).collect();
+        let waiting = state.not_yet_applied().map(|one| one.diff.as_str());
+        (names, waiting.collect::<String>())
     };
-    if accepted.is_empty() {
-        return String::new();
+    if names.is_empty() {
+        return names;
     }
-    let line = |one: &Accepted| {
-        let reason: String = one.reason.chars().take(200).collect();
-        format!("{} {}: {reason}\n", one.id, one.symbol)
-    };
-    let names: String = accepted.iter().map(line).collect();
-    let waiting = accepted.iter().filter(|one| !applied.contains(&one.id));
-    let waiting: String = waiting.map(|one| one.diff.as_str()).collect();
     let diffs = format!("{}{waiting}", apply::whole_diff(run));
     format!("{names}{}", cap(&diffs, ACCEPTED))
 }

@@ -12,28 +12,34 @@ use crate::evidence::ids::ProposalId;
 use crate::evidence::joint::JointEvidence;
 use crate::evidence::test_evidence::TestEvidence;
 use crate::proposal::approval::ask_about;
-use crate::proposal::landing::{self, SetPart};
-use crate::proposal::made::{part, tell_checked};
-use crate::proposal::{edited, joint_check, objection};
-use crate::state::proposals::{Accepted, Decision, Landed, Waiting};
+use crate::proposal::made::tell_checked;
+use crate::proposal::{edited, joint_check, landing, objection};
+use crate::state::proposal::Proposal;
 use crate::state::run_context::RunContext;
+use crate::state::sets::{Decision, Landed};
 use starling_core::{ProposalView, Reviewed, Verdict};
 use starling_syntax::SymbolPath;
 
 /// Records the dependencies of a set's parts: on each other, and on proposals that were present
 /// when the set passed but not when each part failed alone.
-fn note_set(run: &RunContext, members: &[(ProposalId, Waiting)], together: &JointEvidence) {
-    let set: BTreeSet<ProposalId> = members.iter().map(|(id, _)| *id).collect();
+fn note_set(run: &RunContext, members: &mut [Proposal], together: &JointEvidence) {
+    let set: BTreeSet<ProposalId> = members.iter().map(|one| one.id).collect();
     let others = together.passes_with(&set);
     let mut state = run.proposals();
-    for (id, one) in members {
+    for one in members {
         let mut needs = state.applied_since(&one.draft);
         needs.extend(&others);
         let of_part = Dependencies {
-            set: set.iter().copied().filter(|other| other != id).collect(),
+            set: set
+                .iter()
+                .copied()
+                .filter(|other| *other != one.id)
+                .collect(),
             needs,
         };
-        state.dependencies.entry(*id).or_default().extend(of_part);
+        state.depend(one.id, of_part.clone());
+        // The book does not hold a part any more whose task has ended.
+        one.dependencies.extend(of_part);
     }
 }
 
@@ -42,10 +48,10 @@ fn note_set(run: &RunContext, members: &[(ProposalId, Waiting)], together: &Join
 pub(crate) async fn decide_on_set(
     run: Arc<RunContext>,
     id: ProposalId,
-    mut members: Vec<(ProposalId, Waiting)>,
+    mut members: Vec<Proposal>,
     together: JointEvidence,
 ) -> Decision {
-    note_set(&run, &members, &together);
+    note_set(&run, &mut members, &together);
     let (mut lead, mut together) = (id, Some(together));
     let mut landed = BTreeMap::new();
     loop {
@@ -55,9 +61,9 @@ pub(crate) async fn decide_on_set(
             Reviewed::Edited(parts) => {
                 let taken_out = edited::replace(&run, &mut members, parts).await;
                 landed.extend(taken_out.into_iter().map(|id| (id, Landed::TakenOut)));
-                let is_member = members.iter().any(|(id, _)| *id == lead);
+                let is_member = members.iter().any(|one| one.id == lead);
                 match members.first() {
-                    Some((first, _)) if !is_member => lead = *first,
+                    Some(first) if !is_member => lead = first.id,
                     Some(_) => {}
                     None => return taken_out_whole(landed),
                 }
@@ -91,8 +97,8 @@ fn taken_out_whole(landed: BTreeMap<ProposalId, Landed>) -> Decision {
 }
 
 /// Returns the test results of a set, or of the parts that remain.
-fn tests_of(members: &[(ProposalId, Waiting)], together: Option<JointEvidence>) -> TestEvidence {
-    let of_one = || Some(members.first()?.1.evidence.as_ref()?.tests.clone());
+fn tests_of(members: &[Proposal], together: Option<JointEvidence>) -> TestEvidence {
+    let of_one = || Some(members.first()?.evidence.tests.clone());
     let unknown = || TestEvidence::Unknown {
         reason: "it was not checked".to_owned(),
     };
@@ -104,52 +110,50 @@ fn tests_of(members: &[(ProposalId, Waiting)], together: Option<JointEvidence>) 
 async fn ask_about_set(
     run: &Arc<RunContext>,
     lead: ProposalId,
-    members: &[(ProposalId, Waiting)],
+    members: &[Proposal],
     together: Option<JointEvidence>,
 ) -> (ActorId, Reviewed) {
-    let own = members.iter().find(|(member, _)| *member == lead);
-    let Some((own, mut evidence)) = own.and_then(|(_, one)| Some((one, one.evidence.clone()?)))
-    else {
+    let Some(own) = members.iter().find(|one| one.id == lead) else {
         let reason = "it does not wait any more".to_owned();
         return (ActorId::Starling, Verdict::Reject { reason }.into());
     };
-    let others = || members.iter().filter(|(member, _)| *member != lead);
-    let name = |(id, one): &(ProposalId, Waiting)| format!("{id} {}: {}", one.symbol, one.reason);
+    let mut evidence = own.evidence.clone();
+    let others = || members.iter().filter(|one| one.id != lead);
+    let name = |one: &Proposal| format!("{} {}: {}", one.id, one.owner(), one.change.reason);
     let names: Vec<String> = members.iter().map(name).collect();
-    for (_, other) in others() {
-        if let Some(theirs) = &other.evidence {
-            evidence.losses.extend(theirs.losses.clone());
-            evidence.contract.extend(theirs.contract.clone());
-            evidence.callers.extend(theirs.callers.clone());
-            evidence.callers_kept.extend(theirs.callers_kept.clone());
-            evidence.test_callers = evidence.test_callers.max(theirs.test_callers);
-            evidence.imports.extend(&theirs.imports);
-            evidence.needs_person.extend(theirs.needs_person.clone());
-        }
+    for theirs in others().map(|other| &other.evidence) {
+        evidence.losses.extend(theirs.losses.clone());
+        evidence.contract.extend(theirs.contract.clone());
+        evidence.callers.extend(theirs.callers.clone());
+        evidence.callers_kept.extend(theirs.callers_kept.clone());
+        evidence.test_callers = evidence.test_callers.max(theirs.test_callers);
+        evidence.imports.extend(&theirs.imports);
+        evidence.needs_person.extend(theirs.needs_person.clone());
     }
     evidence.callers.sort();
     evidence.callers.dedup();
     evidence.callers_kept.sort();
     evidence.callers_kept.dedup();
     // Callers that are parts of the set need no follow-up.
-    let is_part = |owner: &SymbolPath| members.iter().any(|(_, one)| one.symbol.encloses(owner));
+    let is_part = |owner: &SymbolPath| members.iter().any(|one| one.owner().encloses(owner));
     evidence.callers_change_with(is_part);
     // The standalone results of the parts no longer count.
-    for (member, other) in others() {
-        if let (Some(mut theirs), Some(together)) = (other.evidence.clone(), &together) {
+    for other in others() {
+        if let Some(together) = &together {
+            let mut theirs = other.evidence.clone();
             theirs.callers_change_with(is_part);
-            theirs.together =
-                Some(together.as_seen_by((*member, &other.symbol), (lead, &own.symbol)));
-            tell_checked(run, *member, &theirs);
+            let seen = together.as_seen_by((other.id, &other.owner()), (lead, &own.owner()));
+            theirs.together = Some(seen);
+            tell_checked(run, other.id, &theirs);
         }
     }
     evidence.together = together;
-    if let Some((_, edited)) = members.iter().find(|(_, one)| one.draft.edited) {
+    if let Some(edited) = members.iter().find(|one| one.draft.edited) {
         evidence.overridden = objection::of_edited(run, &edited.draft, &evidence);
     }
     tell_checked(run, lead, &evidence);
     let reason = match members.len() {
-        1 => own.reason.clone(),
+        1 => own.change.reason.clone(),
         count => format!(
             "{count} changes that belong together:\n{}",
             names.join("\n")
@@ -157,48 +161,37 @@ async fn ask_about_set(
     };
     let view = ProposalView {
         id: lead.0,
-        symbol: own.symbol.clone(),
+        symbol: own.owner(),
         symbols: members
             .iter()
-            .flat_map(|(_, one)| one.draft.symbols.clone())
+            .flat_map(|one| one.draft.symbols.clone())
             .collect(),
         reason,
         diff: joint_check::diff(run, members),
         evidence: evidence.to_string(),
     };
-    let parts = members
-        .iter()
-        .map(|(member, one)| part(*member, &one.symbol, &one.reason, &one.draft));
-    let actor = ActorId::Agent(own.symbol.clone());
-    ask_about(run, &actor, view, &evidence, parts.collect()).await
+    let parts = members.iter().map(Proposal::file_change).collect();
+    let actor = ActorId::Agent(own.owner());
+    ask_about(run, &actor, view, &evidence, parts).await
 }
 
 /// Applies an accepted set completely or not at all.
 async fn land(
     run: &Arc<RunContext>,
     by: &ActorId,
-    members: Vec<(ProposalId, Waiting)>,
+    members: Vec<Proposal>,
     tests: TestEvidence,
 ) -> BTreeMap<ProposalId, Landed> {
     let mut parts = Vec::new();
-    for (id, one) in members {
+    for one in members {
         run.event(Event::ProposalReviewed {
-            proposal: id,
+            proposal: one.id,
             by: by.clone(),
             verdict: Verdict::Accept,
         });
-        run.proposals().accepted.push(Accepted {
-            id,
-            symbol: one.symbol.clone(),
-            reason: one.reason,
-            diff: one.diff,
-        });
-        parts.push(SetPart {
-            id,
-            symbol: one.symbol,
-            gone: follow_up::before(run, &one.draft),
-            draft: one.draft,
-        });
+        run.proposals().accept(&one).ok();
+        let gone = follow_up::before(run, &one.draft);
+        parts.push((one, gone));
     }
     landing::apply_set(run, parts, tests).await
 }

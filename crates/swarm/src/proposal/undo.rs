@@ -5,14 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::event::dependencies::{DependencyGraph, Held};
-use crate::event::events::{AppliedChange, Event};
 use crate::evidence::failure::Failure;
 use crate::evidence::ids::ProposalId;
 use crate::proposal::apply;
-use crate::proposal::send::{Intent, Purpose, Sent, send};
+use crate::proposal::send::{Purpose, Sent, send};
 use crate::proposal::undo_error::UndoError;
-use crate::state::applied::Applied;
-use crate::state::proposals::Accepted;
+use crate::state::proposal::{Applied, Proposal};
 use crate::state::run_context::RunContext;
 use starling_core::Effect;
 use starling_syntax::FilePath;
@@ -45,9 +43,14 @@ pub(crate) async fn take_back(
     run: &Arc<RunContext>,
     which: Option<ProposalId>,
 ) -> Result<Vec<ProposalId>, UndoError> {
-    let applied = run.proposals().applied.clone();
-    let is_chosen = |applied: &&Applied| which.is_none_or(|id| id == applied.id);
-    let chosen: Vec<Applied> = applied.iter().rev().filter(is_chosen).cloned().collect();
+    let chosen: Vec<Chosen> = {
+        let book = run.proposals();
+        let applied = book.applied().into_iter().rev();
+        let chosen = applied.filter(|(one, _)| which.is_none_or(|id| id == one.id));
+        chosen
+            .map(|(one, applied)| (one.clone(), applied.clone()))
+            .collect()
+    };
     if let (Some(id), true) = (which, chosen.is_empty()) {
         return Err(UndoError::Unknown(id));
     }
@@ -58,7 +61,7 @@ pub(crate) async fn take_back(
         taking.leave_conflicts().await;
     }
     let stays = taking.take_back().await;
-    let undone: Vec<ProposalId> = taking.undone.iter().map(|one| one.applied.id).collect();
+    let undone: Vec<ProposalId> = taking.undone.iter().map(|one| one.proposal.id).collect();
     let mut stays = stays.into_iter();
     match (is_one, stays.next()) {
         (_, None) => Ok(undone),
@@ -80,45 +83,51 @@ pub(crate) async fn take_back(
 /// or the text had their changes before.
 async fn still_there(
     run: &Arc<RunContext>,
-    mut chosen: Vec<Applied>,
-) -> Result<Vec<Applied>, UndoError> {
+    mut chosen: Vec<Chosen>,
+) -> Result<Vec<Chosen>, UndoError> {
     let mut texts: BTreeMap<FilePath, Arc<str>> = BTreeMap::new();
     let mut gone = BTreeSet::new();
-    for applied in &chosen {
-        if !texts.contains_key(&applied.file) {
-            let Ok(now) = run.services.editor.current(&applied.file).await else {
+    for (one, applied) in &chosen {
+        let file = &one.draft.file;
+        if !texts.contains_key(file) {
+            let Ok(now) = run.services.editor.current(file).await else {
                 continue;
             };
-            texts.insert(applied.file.clone(), now.text);
+            texts.insert(file.clone(), now.text);
         }
-        let Some(text) = texts.get_mut(&applied.file) else {
+        let Some(text) = texts.get_mut(file) else {
             continue;
         };
-        match without(applied, text) {
+        match without(one, applied, text) {
             Ok(earlier) if earlier == *text => {
-                gone.insert(applied.id);
+                gone.insert(one.id);
             }
             Ok(earlier) => *text = earlier,
             Err(_) => {}
         }
     }
     if !gone.is_empty() && gone.len() == chosen.len() {
-        let is_empty = chosen.iter().all(|one| one.before == one.after);
+        let is_empty = chosen
+            .iter()
+            .all(|(_, applied)| applied.before == applied.after);
         let gone = gone.into_iter().collect();
         return Err(match is_empty {
             true => UndoError::Empty(gone),
             false => UndoError::Gone(gone),
         });
     }
-    chosen.retain(|one| !gone.contains(&one.id));
+    chosen.retain(|(one, _)| !gone.contains(&one.id));
     Ok(chosen)
 }
+
+/// An applied proposal, as it was when it was chosen to be taken back.
+type Chosen = (Proposal, Applied);
 
 /// Applied proposals that are being taken back, those that belong together all or none.
 struct TakingBack<'h> {
     run: &'h Arc<RunContext>,
     /// The last one that was applied comes first.
-    chosen: Vec<Applied>,
+    chosen: Vec<Chosen>,
     dependencies: DependencyGraph,
     /// Those that are not to stay.
     open: BTreeSet<ProposalId>,
@@ -128,19 +137,19 @@ struct TakingBack<'h> {
 
 /// A proposal that was taken back, as it is needed to apply it again.
 struct Undone {
+    proposal: Proposal,
     applied: Applied,
-    accepted: Option<Accepted>,
     sent: Sent,
 }
 
 impl<'h> TakingBack<'h> {
-    fn of(run: &'h Arc<RunContext>, chosen: Vec<Applied>) -> Self {
+    fn of(run: &'h Arc<RunContext>, chosen: Vec<Chosen>) -> Self {
         let dependencies = chosen.iter();
-        let dependencies = dependencies.map(|one| (one.id, one.dependencies.clone()));
+        let dependencies = dependencies.map(|(one, _)| (one.id, one.dependencies.clone()));
         TakingBack {
             run,
             dependencies: DependencyGraph::of(dependencies),
-            open: chosen.iter().map(|one| one.id).collect(),
+            open: chosen.iter().map(|(one, _)| one.id).collect(),
             chosen,
             stay: Vec::new(),
             undone: Vec::new(),
@@ -161,21 +170,23 @@ impl<'h> TakingBack<'h> {
     async fn conflicts(&self) -> Vec<(ProposalId, UndoError)> {
         let mut texts: BTreeMap<&FilePath, Result<Arc<str>, String>> = BTreeMap::new();
         let mut conflicts = Vec::new();
-        for applied in self.chosen.iter().filter(|one| self.open.contains(&one.id)) {
-            if !texts.contains_key(&applied.file) {
-                let now = self.run.services.editor.current(&applied.file).await;
+        let open = self.chosen.iter();
+        for (one, applied) in open.filter(|(one, _)| self.open.contains(&one.id)) {
+            let file = &one.draft.file;
+            if !texts.contains_key(file) {
+                let now = self.run.services.editor.current(file).await;
                 let now = now.map(|now| now.text).map_err(|error| error.to_string());
-                texts.insert(&applied.file, now);
+                texts.insert(file, now);
             }
-            let Some(now) = texts.get_mut(&applied.file) else {
+            let Some(now) = texts.get_mut(file) else {
                 continue;
             };
             match now {
-                Ok(text) => match without(applied, text) {
+                Ok(text) => match without(one, applied, text) {
                     Ok(earlier) => *text = earlier,
-                    Err(error) => conflicts.push((applied.id, error)),
+                    Err(error) => conflicts.push((one.id, error)),
                 },
-                Err(why) => conflicts.push((applied.id, UndoError::Editor(why.clone()))),
+                Err(why) => conflicts.push((one.id, UndoError::Editor(why.clone()))),
             }
         }
         conflicts
@@ -196,14 +207,15 @@ impl<'h> TakingBack<'h> {
 
     /// Returns the proposals that stay, with the reasons.
     async fn take_back(&mut self) -> Vec<(ProposalId, UndoError)> {
-        for applied in self.chosen.clone() {
-            if !self.open.contains(&applied.id) {
+        for (one, applied) in self.chosen.clone() {
+            let id = one.id;
+            if !self.open.contains(&id) {
                 continue;
             }
-            match take_one_back(self.run, &applied).await {
+            match take_one_back(self.run, one, applied).await {
                 Ok(undone) => self.undone.push(undone),
                 Err(error) => {
-                    let held = self.leave(vec![(applied.id, error)]);
+                    let held = self.leave(vec![(id, error)]);
                     self.apply_again(&held).await;
                 }
             }
@@ -215,13 +227,13 @@ impl<'h> TakingBack<'h> {
     async fn apply_again(&mut self, held: &BTreeSet<ProposalId>) {
         let mut undone = Vec::new();
         for one in std::mem::take(&mut self.undone).into_iter().rev() {
-            if !held.contains(&one.applied.id) {
+            if !held.contains(&one.proposal.id) {
                 undone.push(one);
                 continue;
             }
             if let Err(failure) = apply_again(self.run, &one).await {
-                tracing::warn!(?failure, proposal = %one.applied.id, "a part of a set cannot be applied again");
-                self.stay.retain(|(id, _)| *id != one.applied.id);
+                tracing::warn!(?failure, proposal = %one.proposal.id, "a part of a set cannot be applied again");
+                self.stay.retain(|(id, _)| *id != one.proposal.id);
                 undone.push(one);
             }
         }
@@ -231,36 +243,35 @@ impl<'h> TakingBack<'h> {
 }
 
 /// A text without an applied change.
-fn without(applied: &Applied, text: &Arc<str>) -> Result<Arc<str>, UndoError> {
+fn without(one: &Proposal, applied: &Applied, text: &Arc<str>) -> Result<Arc<str>, UndoError> {
     let conflict = |why: String| UndoError::Conflict {
-        symbol: applied.symbol(),
+        symbol: one.draft.main_symbol(),
         why,
     };
-    let changes = applied.made().back_over(text);
+    let changes = one.made(applied).back_over(text);
     let changes = changes.map_err(|found| conflict(found.in_lines(&applied.after)))?;
     let earlier = changes.apply(text);
     let earlier = earlier.map_err(|error| conflict(error.to_string()))?;
     Ok(earlier.into())
 }
 
-async fn take_one_back(run: &Arc<RunContext>, applied: &Applied) -> Result<Undone, UndoError> {
+async fn take_one_back(
+    run: &Arc<RunContext>,
+    proposal: Proposal,
+    applied: Applied,
+) -> Result<Undone, UndoError> {
+    let file = &proposal.draft.file;
     let inverse = ChangeSet::between(&applied.after, &applied.before);
-    let label = format!("undo {}", applied.id);
+    let label = format!("undo {}", proposal.id);
     let purpose = match applied.effect {
         Effect::Create => Purpose::TakeBackFile,
         Effect::Change | Effect::Delete => Purpose::TakeBack,
     };
-    let sent = send(
-        &run.services.editor,
-        &applied.file,
-        &applied.after,
-        &inverse,
-        &label,
-        purpose,
-    );
-    let sent = sent.await.map_err(|failure| match failure {
+    let editor = &run.services.editor;
+    let sent = send(editor, file, &applied.after, &inverse, &label, purpose).await;
+    let sent = sent.map_err(|failure| match failure {
         Failure::Conflict { why, .. } => UndoError::Conflict {
-            symbol: applied.symbol(),
+            symbol: proposal.draft.main_symbol(),
             why,
         },
         Failure::Editor { why } => UndoError::Editor(why),
@@ -269,117 +280,73 @@ async fn take_one_back(run: &Arc<RunContext>, applied: &Applied) -> Result<Undon
     if text.is_none() {
         remove_empty_directories(run.policy().root(), &applied.directories);
     }
-    run.world().change(&applied.file, text);
-    let accepted = note_undone(run, applied);
+    run.world().change(file, text);
+    note_undone(run, proposal.id);
     Ok(Undone {
-        applied: applied.clone(),
-        accepted,
+        proposal,
+        applied,
         sent,
     })
 }
 
 /// Takes in that a proposal is applied no more, and tells it.
-fn note_undone(run: &RunContext, applied: &Applied) -> Option<Accepted> {
+fn note_undone(run: &RunContext, id: ProposalId) {
     let mut state = run.state();
+    let Some((proposal, applied)) =
+        (state.proposals.get(id)).and_then(|one| Some((one.clone(), one.applied()?.clone())))
+    else {
+        return;
+    };
+    state.proposals.undo(id).ok();
     state.world.epoch.changes += 1;
-    state.world.answers.forget(&applied.symbols);
+    state.world.answers.forget(&proposal.draft.symbols);
     state.tests.latest = None;
-    state
-        .proposals
-        .applied
-        .retain(|other| other.id != applied.id);
-    let accepted = state
-        .proposals
-        .accepted
-        .iter()
-        .find(|other| other.id == applied.id);
-    let accepted = accepted.cloned();
-    state
-        .proposals
-        .accepted
-        .retain(|other| other.id != applied.id);
     // As far as is known without running them: what it mended fails again.
     state
         .tests
         .failing
         .retain(|id| !applied.broken.contains(id));
-    state.tests.failing.extend(applied.fixed.iter().cloned());
+    state.tests.failing.extend(applied.fixed);
     drop(state);
-    run.log.undone(applied.id);
+    run.log.undone(id);
     // Who needs it goes back to its agent.
     run.waited.raise();
-    accepted
 }
 
 /// Takes in that the texts hold proposals no more, whoever took them out.
 pub(crate) fn note_gone(run: &RunContext, gone: &[ProposalId]) {
-    let applied = run.proposals().applied.clone();
-    for one in applied.iter().filter(|one| gone.contains(&one.id)) {
-        note_undone(run, one);
+    let applied: Vec<ProposalId> = {
+        let book = run.proposals();
+        book.applied().into_iter().map(|(one, _)| one.id).collect()
+    };
+    for id in applied.into_iter().filter(|id| gone.contains(id)) {
+        note_undone(run, id);
     }
 }
 
 /// Applies a proposal again that was taken back a moment ago.
 async fn apply_again(run: &Arc<RunContext>, undone: &Undone) -> Result<(), Failure> {
     let Undone {
+        proposal,
         applied,
-        accepted,
         sent: gone,
     } = undone;
-    let intent = Intent {
-        log: &run.log,
-        proposal: applied.id,
-        symbols: &applied.symbols,
-        directories: &applied.directories,
-        dependencies: &applied.dependencies,
-        cancel: &run.cancel,
-    };
     let changes = ChangeSet::between(&gone.after, &gone.before);
-    let label = format!("redo {}", applied.id);
-    let sent = send(
-        &run.services.editor,
-        &applied.file,
-        &gone.after,
-        &changes,
-        &label,
-        Purpose::Propose(intent),
-    );
-    let Sent {
-        before,
-        after,
-        effect,
-    } = sent.await?;
-    let diff = apply::diff_of(effect, &applied.file, &before, &after);
-    let change = AppliedChange {
-        file: applied.file.clone(),
-        before: Arc::clone(&before),
-        changes: ChangeSet::between(&before, &after),
-        created: effect == Effect::Create,
-        directories: applied.directories.clone(),
-        dependencies: applied.dependencies.clone(),
-    };
-    let mut state = run.state();
-    state.world.change(&applied.file, Some(&after));
-    state.world.epoch.changes += 1;
-    state.world.answers.forget(&applied.symbols);
-    state.proposals.accepted.extend(accepted.clone());
-    state.tests.failing.retain(|id| !applied.fixed.contains(id));
-    state.tests.failing.extend(applied.broken.iter().cloned());
-    let again = Applied {
-        before,
-        after,
-        effect,
-        changes: state.world.epoch.changes,
+    let label = format!("redo {}", proposal.id);
+    let edit = (&gone.after, &changes);
+    let sent = apply::send_edit(run, proposal, edit, &label, &applied.directories).await?;
+    let applied = Applied {
+        before: sent.before,
+        after: sent.after,
+        effect: sent.effect,
         ..applied.clone()
     };
-    state.proposals.applied.push(again);
+    let mut state = run.state();
+    state.tests.failing.retain(|id| !applied.fixed.contains(id));
+    state.tests.failing.extend(applied.broken.iter().cloned());
+    apply::record(&mut state, proposal, applied.clone());
     drop(state);
-    run.event(Event::ProposalApplied {
-        proposal: applied.id,
-        symbols: applied.symbols.clone(),
-        diff,
-        change: Some(change),
-    });
+    apply::tell_applied(run, proposal, &applied);
     run.waited.raise();
     Ok(())
 }

@@ -24,7 +24,7 @@ pub(crate) async fn final_check(run: &Arc<RunContext>) -> DiagnosticEvidence {
         (
             state.world.snapshot.clone(),
             files,
-            state.proposals.applied.len(),
+            state.proposals.applied().len(),
         )
     };
     let before = without_agents(run, &after, &files);

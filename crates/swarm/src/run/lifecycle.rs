@@ -493,14 +493,14 @@ fn stop_reason(run: &RunContext, left: Left) -> StopReason {
     if let Some(what) = state.agents.exhausted.clone() {
         return StopReason::LedgerEmpty { what };
     }
-    if let Some(error) = state.proposals.unapplied.values().next().cloned() {
+    if let Some(error) = state.proposals.why_not_applied() {
         return StopReason::Failed { error };
     }
     let wanted = |id: &String| {
         state.tests.required.ids.contains(id) || !state.tests.failing_before.contains(id)
     };
     let failing: Vec<String> = left.failing.into_iter().filter(wanted).collect();
-    if state.proposals.applied.is_empty() {
+    if state.proposals.is_nothing_applied() {
         let Unchanged { why, .. } = unchanged(&run.log.events());
         return StopReason::NothingChanged { why };
     }
@@ -517,9 +517,8 @@ fn stop_reason(run: &RunContext, left: Left) -> StopReason {
 
 /// Returns the symbols whose changes are applied.
 pub(crate) fn changed(run: &RunContext) -> Vec<SymbolPath> {
-    let state = run.proposals();
-    let symbols = state.applied.iter().flat_map(|one| one.symbols.clone());
-    let symbols: BTreeSet<SymbolPath> = symbols.collect();
+    let symbols = run.proposals().changed_symbols();
+    let symbols: BTreeSet<SymbolPath> = symbols.into_iter().collect();
     symbols.into_iter().collect()
 }
 

@@ -108,7 +108,7 @@ impl Asked {
 /// last proposal, that report is used.
 async fn latest_report(run: &Arc<RunContext>) -> Option<TestReport> {
     run.services.tests.command()?;
-    if run.proposals().applied.is_empty() {
+    if run.proposals().is_nothing_applied() {
         return run.tests().before.clone();
     }
     let latest = run.tests().latest.clone();
@@ -263,7 +263,7 @@ fn imported_from(run: &RunContext, message: &str) -> Option<SymbolPath> {
 }
 
 fn who_changed(run: &RunContext) -> Vec<SymbolPath> {
-    let state = run.proposals();
-    let symbols = state.applied.iter().flat_map(|one| &one.symbols);
-    symbols.filter(|path| !path.is_module()).cloned().collect()
+    let mut symbols = run.proposals().changed_symbols();
+    symbols.retain(|path| !path.is_module());
+    symbols
 }

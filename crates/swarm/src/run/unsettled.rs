@@ -31,7 +31,8 @@ pub(crate) async fn take_back(run: &Arc<RunContext>, stop_reason: &StopReason) {
     };
     let applied: Vec<ProposalId> = {
         let state = run.proposals();
-        state.applied.iter().rev().map(|one| one.id).collect()
+        let applied = state.applied().into_iter().rev();
+        applied.map(|(one, _)| one.id).collect()
     };
     if is_reviewed || stop_reason.is_settled() || applied.is_empty() {
         return;
@@ -68,8 +69,8 @@ fn is_worse(run: &RunContext, stop_reason: &StopReason) -> bool {
     let mut failing = state.tests.latest.iter().flat_map(failing_ids);
     let has_new_failures = failing.any(|id| !state.tests.failing_before.contains(&id));
     let has_new_problems = matches!(stop_reason, StopReason::ProblemsRemain { .. });
-    let mut applied = state.proposals.applied.iter();
-    let is_in_part = applied.any(|one| state.proposals.left_alone.contains(&one.id));
+    let applied = state.proposals.applied();
+    let is_in_part = applied.iter().any(|(_, applied)| applied.is_left_alone);
     has_new_failures || has_new_problems || is_in_part
 }
 

@@ -15,17 +15,6 @@ use starling_core::TestCase;
 use starling_syntax::SymbolPath;
 use starling_workspace::Snapshot;
 
-/// A part that was sent back because it fails alone.
-#[derive(Debug, Clone)]
-pub(crate) struct Kept {
-    pub id: ProposalId,
-    pub change: Propose,
-    pub(crate) symbols: Vec<SymbolPath>,
-    /// Set if a newer proposal changes the same symbol. The part is not proposed again, but the
-    /// agent is told of it before it ends.
-    pub(crate) is_replaced: bool,
-}
-
 /// State of an agent that is kept between turns and between pieces of work.
 pub(crate) struct AgentState {
     pub actor: ActorId,
@@ -59,8 +48,6 @@ pub(crate) struct AgentState {
     /// A change that the scout wrote for this agent. It is proposed first.
     pub draft: Option<Propose>,
     pub repeats: Repeats,
-    /// Parts that fail alone and are checked together with later parts.
-    pub kept: Vec<Kept>,
     pub(crate) malformed: u32,
     /// Number of ways in which a small model was prompted since the workspace last changed.
     pub ways: usize,
@@ -91,7 +78,6 @@ impl AgentState {
             accepted: Vec::new(),
             draft: None,
             repeats: Repeats::default(),
-            kept: Vec::new(),
             malformed: 0,
             ways: 0,
             filling: None,

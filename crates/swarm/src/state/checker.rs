@@ -8,7 +8,6 @@ use tokio::sync::{Mutex, Semaphore};
 
 use crate::budget::Budget;
 use crate::event::events::{Event, EventLog};
-use crate::evidence::ids::ProposalId;
 use crate::excerpt::Focus;
 use crate::lookup::Lookup;
 use crate::state::epoch::Epoch;
@@ -121,10 +120,6 @@ impl Checker {
 
     pub(crate) fn proposals(&self) -> Guard<'_, ProposalBook> {
         self.proposals.lock()
-    }
-
-    pub(crate) fn next_proposal(&self) -> ProposalId {
-        self.proposals().next_id()
     }
 
     /// Returns the policy that says which paths can be read and written.

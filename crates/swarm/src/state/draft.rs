@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::evidence::check_results::ImportMends;
+use crate::evidence::check_results::{DiagnosticEvidence, ImportMends};
+use crate::evidence::proposal::{CheckedTexts, Evidence, NeedsPerson};
+use crate::evidence::test_evidence::TestEvidence;
 use crate::state::epoch::Epoch;
 use starling_syntax::{FilePath, Loss, Rewrite, SymbolPath, SymbolTree, carry, rewrite};
 use starling_text::{ChangeSet, Edit};
@@ -33,6 +35,40 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
+    /// Returns the first symbol that the change touches, or the module of its file.
+    pub(crate) fn main_symbol(&self) -> SymbolPath {
+        let module = || SymbolPath::module(self.file.clone());
+        self.symbols.first().cloned().unwrap_or_else(module)
+    }
+
+    /// Returns the evidence that consists of these results and of what the draft itself says.
+    pub(crate) fn evidence(
+        &self,
+        tests: TestEvidence,
+        diagnostics: DiagnosticEvidence,
+    ) -> Evidence {
+        let needs_person = |why: &String| NeedsPerson {
+            file: self.file.clone(),
+            why: why.clone(),
+        };
+        Evidence {
+            tests,
+            diagnostics,
+            imports: self.imports.clone(),
+            losses: self.losses.clone(),
+            contract: self.contract.clone(),
+            callers: Vec::new(),
+            callers_in_set: Vec::new(),
+            callers_kept: Vec::new(),
+            test_callers: 0,
+            needs_person: self.needs_person.iter().map(needs_person).collect(),
+            together: None,
+            texts: CheckedTexts::default(),
+            overridden: None,
+            millis: 0,
+        }
+    }
+
     /// Rebases the draft onto `now`. Returns `None` if both changed the same line. Imports that
     /// both added in one place are combined.
     pub(crate) fn over(&self, now: &Arc<str>) -> Option<Arc<str>> {
@@ -86,4 +122,25 @@ pub(crate) fn only_adds_imports(edit: &Edit) -> bool {
     let mut lines = edit.insert.lines().filter(|line| !line.trim().is_empty());
     let has_any = lines.clone().next().is_some();
     edit.range.start == edit.range.end && has_any && lines.all(is_import)
+}
+
+#[cfg(test)]
+impl Draft {
+    /// A change of `f` in `a.py`, for tests.
+    pub(crate) fn between(base: &str, text: &str) -> Draft {
+        let file = FilePath::new("a.py");
+        Draft {
+            symbols: vec![SymbolPath::new(file.clone(), "f")],
+            file,
+            base: base.into(),
+            text: text.into(),
+            losses: Vec::new(),
+            contract: Vec::new(),
+            breaking: Vec::new(),
+            epoch: Epoch::default(),
+            imports: ImportMends::default(),
+            needs_person: Vec::new(),
+            edited: false,
+        }
+    }
 }

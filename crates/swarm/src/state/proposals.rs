@@ -3,160 +3,36 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tokio::sync::watch;
-
 use crate::event::actor::ActorId;
 use crate::event::dependencies::Dependencies;
-use crate::evidence::check_results::DiagnosticEvidence;
-use crate::evidence::failure::Failure;
 use crate::evidence::ids::ProposalId;
-use crate::evidence::proposal::Evidence;
-use crate::evidence::test_evidence::TestEvidence;
-use crate::state::applied::Applied;
-use crate::state::contracts::Mentions;
+use crate::protocol::Propose;
 use crate::state::draft::Draft;
-use crate::state::epoch::Epoch;
-use starling_core::{Effect, Verdict};
+use crate::state::proposal::{Applied, Proposal, Stage, Status};
+use crate::state::sets::Sets;
+use starling_core::Effect;
 use starling_syntax::{FilePath, SymbolPath};
 use starling_workspace::Snapshot;
 
-/// The outcome of an accepted proposal.
-#[derive(Debug, Clone)]
-pub(crate) enum Landed {
-    /// Applied as this draft, with the new text of its file.
-    Applied {
-        draft: Box<Draft>,
-        text: Arc<str>,
-        gone: Mentions,
-    },
-    Failed(Failure),
-    /// The person removed the proposal from its set.
-    TakenOut,
-    /// The proposal is not applied, because another part of its set could not be applied.
-    NotWithout {
-        why: String,
-    },
-    /// The proposal stays applied: another part of its set could not be applied, and this part
-    /// could not be reverted.
-    Stays {
-        text: Arc<str>,
-        why: String,
-    },
-}
-
-impl Landed {
-    pub fn is_taken_out(&self) -> bool {
-        matches!(self, Landed::TakenOut)
-    }
-}
-
-/// Check progress of a waiting proposal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stage {
-    Checking,
-    /// The proposal passes alone.
-    Passes,
-    /// Alone, the proposal breaks something or fixes none of the required tests.
-    NeedsOthers,
-}
-
-/// A proposal that has been drafted and has not ended.
-#[derive(Debug, Clone)]
-pub(crate) struct Waiting {
-    pub symbol: SymbolPath,
-    pub reason: String,
-    pub diff: String,
-    pub draft: Draft,
-    pub evidence: Option<Evidence>,
-    pub stage: Stage,
-}
-
-/// The sets of a run.
-#[derive(Debug, Default)]
-pub(crate) struct Sets {
-    pub(crate) all: Vec<Set>,
-    /// Groups of proposals that failed when tested together, with the epoch of the workspace.
-    pub(crate) failed: BTreeSet<(Epoch, BTreeSet<ProposalId>)>,
-    /// Number of proposals that follow from the index alone, without a model. They are one change,
-    /// which alters no contract but the names.
-    pub(crate) by_rule: usize,
-}
-
-/// Proposals that are tested together and share a verdict. Tasks wait for the verdict without
-/// holding a lock, because a person may take a day to give it.
-#[derive(Debug)]
-pub(crate) struct Set {
-    pub(crate) members: BTreeSet<ProposalId>,
-    pub(crate) judged: Judgement,
-    pub(crate) progress: Progress,
-}
-
-/// Progress of an undecided set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Progress {
-    /// The checks are running.
-    Checking,
-    /// The set fails alone, and waits until it can be checked with the sets under review.
-    WaitsForReviewed,
-    UnderReview,
-}
-
-/// The set's result; `None` until the set is judged. The sender is dropped if the set is never
-/// judged.
-pub(crate) type Judgement = watch::Receiver<Option<Arc<Judged>>>;
-
-/// The result of a set.
-#[derive(Debug)]
-pub(crate) struct Judged {
-    /// All proposals that were tested together.
-    pub(crate) with: BTreeMap<ProposalId, SymbolPath>,
-    pub(crate) tests: TestEvidence,
-    pub(crate) diagnostics: DiagnosticEvidence,
-    /// Proposals under review that the set needs to pass.
-    pub(crate) needs: Vec<ProposalId>,
-    /// The approver's decision about all members; `None` if the approver was not asked because the
-    /// joint check failed.
-    pub(crate) verdict: Option<Decision>,
-}
-
-/// The decision about a set. If it was accepted, the changes have been applied.
-#[derive(Debug, Clone)]
-pub(crate) struct Decision {
-    pub by: ActorId,
-    pub verdict: Verdict,
-    /// The outcome of each part.
-    pub landed: BTreeMap<ProposalId, Landed>,
-}
-
-/// A proposal that the approver accepted.
-#[derive(Debug, Clone)]
-pub(crate) struct Accepted {
-    pub id: ProposalId,
-    pub symbol: SymbolPath,
-    pub reason: String,
-    pub diff: String,
+/// A step that a proposal cannot take from its status. It is a fault of the program.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("internal error: {id} is {is}, so it cannot {step}")]
+pub(crate) struct WrongStatus {
+    id: ProposalId,
+    is: &'static str,
+    step: &'static str,
 }
 
 /// All proposals of a run, with what became of them.
 #[derive(Default)]
 pub(crate) struct ProposalBook {
     /// Number of proposals that were made.
-    pub made: u32,
-    /// Proposals that have been drafted and have not ended.
-    pub waiting: BTreeMap<ProposalId, Waiting>,
+    made: u32,
+    all: BTreeMap<ProposalId, Proposal>,
     /// Sets of proposals that are, or were, tested together.
     pub sets: Sets,
-    /// The proposals that the approver accepted, whether or not they are applied yet.
-    pub accepted: Vec<Accepted>,
     /// Text of the problems that the approver saw in accepted proposals.
     pub accepted_problems: BTreeSet<String>,
-    pub applied: Vec<Applied>,
-    /// The dependencies of each proposal that is applied or being applied.
-    pub dependencies: BTreeMap<ProposalId, Dependencies>,
-    /// For each symbol, why its last accepted proposal could not be applied.
-    pub unapplied: BTreeMap<SymbolPath, String>,
-    /// Applied members of a set that could neither be completed nor reverted.
-    pub left_alone: BTreeSet<ProposalId>,
     /// Number of chosen candidates for each model.
     pub tally: BTreeMap<String, u32>,
     /// Set when the changes of an unsettled run were reverted; the inner value is the file that
@@ -164,39 +40,337 @@ pub(crate) struct ProposalBook {
     pub taken_back: Option<Option<String>>,
 }
 
+/// The steps of a proposal from one status to the next.
 impl ProposalBook {
-    pub fn next_id(&mut self) -> ProposalId {
+    /// Makes a proposal, which waits from now on.
+    pub fn make(&mut self, agent: ActorId, change: Propose, draft: Draft) -> Proposal {
         self.made += 1;
-        ProposalId(self.made)
+        let id = ProposalId(self.made);
+        let proposal = Proposal::new(id, agent, change, draft);
+        self.all.insert(id, proposal.clone());
+        proposal
     }
 
-    /// Records the tests that an applied proposal fixed or broke.
-    pub fn note_tests(&mut self, id: ProposalId, tests: &TestEvidence) {
-        if let TestEvidence::Known { fixed, broken, .. } = tests
-            && let Some(applied) = self.applied.iter_mut().find(|one| one.id == id)
-        {
-            applied.fixed.clone_from(fixed);
-            applied.broken.clone_from(broken);
+    /// Takes over the new version of a waiting proposal, and how far its checks are.
+    pub fn check(&mut self, version: &Proposal, stage: Stage) -> Result<(), WrongStatus> {
+        self.revise(version)?;
+        if let Some(known) = self.all.get_mut(&version.id) {
+            known.status = Status::Waiting(stage);
         }
+        Ok(())
+    }
+
+    /// Takes over the new version of a waiting proposal.
+    pub fn revise(&mut self, version: &Proposal) -> Result<(), WrongStatus> {
+        match self.all.get_mut(&version.id) {
+            Some(known) if known.stage().is_some() => {
+                take_over(known, version);
+                Ok(())
+            }
+            Some(_) | None => Err(self.wrong(version.id, "be revised")),
+        }
+    }
+
+    /// Keeps a waiting proposal that fails alone for the later parts of the change.
+    pub fn keep(&mut self, version: &Proposal) -> Result<(), WrongStatus> {
+        self.revise(version)?;
+        if let Some(known) = self.all.get_mut(&version.id) {
+            known.status = Status::Kept { is_replaced: false };
+        }
+        Ok(())
+    }
+
+    /// Marks the kept parts that a newer draft replaces because it changes one of their symbols.
+    pub fn replace_kept(&mut self, agent: &ActorId, newer: &Draft) {
+        let is_same = |symbol: &SymbolPath| !symbol.is_module() && newer.symbols.contains(symbol);
+        let is_whole = newer.symbols.iter().all(SymbolPath::is_module);
+        for one in self.all.values_mut().filter(|one| one.agent == *agent) {
+            let symbols = &one.draft.symbols;
+            let is_module = symbols.iter().all(SymbolPath::is_module);
+            let same_module = is_whole && is_module && *symbols == newer.symbols;
+            if let Status::Kept { is_replaced } = &mut one.status {
+                *is_replaced |= same_module || symbols.iter().any(is_same);
+            }
+        }
+    }
+
+    /// Drops kept parts of an agent: those that are replaced, or the others.
+    pub fn forget_kept(&mut self, agent: &ActorId, replaced: bool) {
+        self.all.retain(|_, one| match one.status {
+            Status::Kept { is_replaced } => is_replaced != replaced || one.agent != *agent,
+            Status::Waiting(_)
+            | Status::Accepted
+            | Status::NotApplied { .. }
+            | Status::Applied(_)
+            | Status::Undone => true,
+        });
+    }
+
+    /// Takes note that the approver accepted this version of a proposal. The task of the proposal
+    /// may have ended meanwhile, so the proposal need not be in the book any more.
+    pub fn accept(&mut self, version: &Proposal) -> Result<(), WrongStatus> {
+        let known = self.all.entry(version.id);
+        let known = known.or_insert_with(|| Proposal {
+            status: Status::Waiting(Stage::Checking),
+            ..version.clone()
+        });
+        if known.stage().is_none() {
+            return Err(self.wrong(version.id, "be accepted"));
+        }
+        take_over(known, version);
+        known.status = Status::Accepted;
+        Ok(())
+    }
+
+    /// Takes note that an accepted proposal goes back to its owner: it conflicts with the text, or
+    /// is not applied without another one.
+    pub fn send_back(&mut self, id: ProposalId) -> Result<(), WrongStatus> {
+        self.accepted(id, "be sent back")?;
+        self.all.remove(&id);
+        Ok(())
+    }
+
+    /// Takes note that the editor did not take the edit of an accepted proposal.
+    pub fn refuse(&mut self, id: ProposalId, why: String) -> Result<(), WrongStatus> {
+        let symbol = self.accepted(id, "be refused")?.draft.main_symbol();
+        self.forget_refused(&symbol);
+        if let Some(known) = self.all.get_mut(&id) {
+            known.status = Status::NotApplied {
+                why,
+                is_over: false,
+            };
+        }
+        Ok(())
+    }
+
+    /// Lets a proposal wait again for the approver, who accepted it and whose editor did not take
+    /// it.
+    pub fn ask_again(&mut self, id: ProposalId) -> Result<(), WrongStatus> {
+        match self.all.get_mut(&id) {
+            Some(known) if known.may_be_asked_again() => {
+                known.status = Status::Waiting(Stage::Passes);
+                Ok(())
+            }
+            Some(_) | None => Err(self.wrong(id, "be asked about again")),
+        }
+    }
+
+    /// Takes note that the edit of an accepted proposal, or of one that was undone, is in the
+    /// user's text.
+    pub fn apply(&mut self, id: ProposalId, applied: Applied) -> Result<(), WrongStatus> {
+        let symbol = match self.all.get_mut(&id) {
+            Some(known) if matches!(known.status, Status::Accepted | Status::Undone) => {
+                known.status = Status::Applied(applied);
+                known.draft.main_symbol()
+            }
+            Some(_) | None => return Err(self.wrong(id, "be applied")),
+        };
+        self.forget_refused(&symbol);
+        Ok(())
+    }
+
+    /// Takes note that an applied proposal is in the user's text no more.
+    pub fn undo(&mut self, id: ProposalId) -> Result<(), WrongStatus> {
+        match self.all.get_mut(&id) {
+            Some(known) if known.applied().is_some() => {
+                known.status = Status::Undone;
+                Ok(())
+            }
+            Some(_) | None => Err(self.wrong(id, "be undone")),
+        }
+    }
+
+    /// Takes note that an applied part of a set stays, although the set could not be completed.
+    pub fn leave_alone(&mut self, id: ProposalId) -> Result<(), WrongStatus> {
+        match self.all.get_mut(&id).map(|known| &mut known.status) {
+            Some(Status::Applied(applied)) => {
+                applied.is_left_alone = true;
+                Ok(())
+            }
+            Some(_) | None => Err(self.wrong(id, "be left alone")),
+        }
+    }
+
+    /// Drops a proposal that a person took out of its set.
+    pub fn take_out(&mut self, id: ProposalId) {
+        self.leave(id);
+        for other in self.all.values_mut() {
+            other.dependencies.set.remove(&id);
+        }
+    }
+
+    /// Ends what waits for the task of a proposal, which is over: the proposal does not wait any
+    /// more, and nobody is asked about it again.
+    pub fn leave(&mut self, id: ProposalId) {
+        match self.all.get_mut(&id).map(|known| &mut known.status) {
+            Some(Status::Waiting(_)) => {
+                self.all.remove(&id);
+            }
+            Some(Status::NotApplied { is_over, .. }) => *is_over = true,
+            Some(Status::Kept { .. } | Status::Accepted | Status::Applied(_) | Status::Undone)
+            | None => {}
+        }
+    }
+
+    /// Adds dependencies of a proposal.
+    pub fn depend(&mut self, id: ProposalId, dependencies: Dependencies) {
+        if let Some(known) = self.all.get_mut(&id) {
+            known.dependencies.extend(dependencies);
+        }
+    }
+
+    /// Returns an accepted proposal.
+    pub fn accepted(&self, id: ProposalId, step: &'static str) -> Result<&Proposal, WrongStatus> {
+        let known = self.get(id);
+        let accepted = known.filter(|one| matches!(one.status, Status::Accepted));
+        accepted.ok_or_else(|| self.wrong(id, step))
+    }
+
+    /// Drops the proposals for a symbol that the editor did not take, because a newer one counts.
+    /// Those whose task may ask again stay.
+    fn forget_refused(&mut self, symbol: &SymbolPath) {
+        self.all.retain(|_, one| match one.status {
+            Status::NotApplied { is_over, .. } => !is_over || one.draft.main_symbol() != *symbol,
+            Status::Waiting(_)
+            | Status::Kept { .. }
+            | Status::Accepted
+            | Status::Applied(_)
+            | Status::Undone => true,
+        });
+    }
+
+    fn wrong(&self, id: ProposalId, step: &'static str) -> WrongStatus {
+        let is = self.get(id).map_or("over", |one| one.status.name());
+        let wrong = WrongStatus { id, is, step };
+        tracing::error!(%wrong, "a step of a proposal is refused");
+        debug_assert!(false, "{wrong}");
+        wrong
+    }
+}
+
+/// Takes over a version of a proposal, except for what only the book knows.
+fn take_over(known: &mut Proposal, version: &Proposal) {
+    let Proposal {
+        status,
+        dependencies,
+        ..
+    } = known;
+    *known = Proposal {
+        status: status.clone(),
+        dependencies: std::mem::take(dependencies),
+        ..version.clone()
+    };
+}
+
+/// What the proposals are like now.
+impl ProposalBook {
+    pub fn get(&self, id: ProposalId) -> Option<&Proposal> {
+        self.all.get(&id)
+    }
+
+    pub fn stage_of(&self, id: ProposalId) -> Option<Stage> {
+        self.get(id)?.stage()
+    }
+
+    /// Returns the proposals that wait, each with its stage.
+    pub fn waiting(&self) -> impl Iterator<Item = (&Proposal, Stage)> {
+        let all = self.all.values();
+        all.filter_map(|one| Some((one, one.stage()?)))
+    }
+
+    /// Returns the proposals that wait or are about to be applied.
+    pub fn open(&self) -> impl Iterator<Item = &Proposal> {
+        self.all.values().filter(|one| one.is_open())
+    }
+
+    /// Returns the kept parts of an agent, each with whether it is replaced.
+    pub fn kept(&self, agent: &ActorId) -> impl Iterator<Item = (&Proposal, bool)> {
+        let own = self.all.values().filter(move |one| one.agent == *agent);
+        own.filter_map(|one| match one.status {
+            Status::Kept { is_replaced } => Some((one, is_replaced)),
+            Status::Waiting(_)
+            | Status::Accepted
+            | Status::NotApplied { .. }
+            | Status::Applied(_)
+            | Status::Undone => None,
+        })
+    }
+
+    /// Returns the applied proposals in the order in which they were applied.
+    pub fn applied(&self) -> Vec<(&Proposal, &Applied)> {
+        let all = self.all.values();
+        let applied = all.filter_map(|one| Some((one, one.applied()?)));
+        let mut applied: Vec<_> = applied.collect();
+        applied.sort_by_key(|(_, applied)| applied.changes);
+        applied
+    }
+
+    pub fn is_applied(&self, id: ProposalId) -> bool {
+        self.get(id).is_some_and(|one| one.applied().is_some())
+    }
+
+    /// Returns whether a proposal is applied, or may still be.
+    pub fn may_be_applied(&self, id: ProposalId) -> bool {
+        self.get(id).is_some_and(|one| match one.status {
+            Status::Waiting(_) | Status::Accepted | Status::Applied(_) => true,
+            Status::NotApplied { is_over, .. } => !is_over,
+            Status::Kept { .. } | Status::Undone => false,
+        })
+    }
+
+    /// Returns whether no proposal is applied.
+    pub fn is_nothing_applied(&self) -> bool {
+        self.all.values().all(|one| one.applied().is_none())
+    }
+
+    /// Returns the symbols that the applied proposals changed, in the order of the changes.
+    pub fn changed_symbols(&self) -> Vec<SymbolPath> {
+        let applied = self.applied().into_iter();
+        applied
+            .flat_map(|(one, _)| one.draft.symbols.clone())
+            .collect()
+    }
+
+    /// Returns the accepted proposals that are about to be applied.
+    pub fn not_yet_applied(&self) -> impl Iterator<Item = &Proposal> {
+        let all = self.all.values();
+        all.filter(|one| matches!(one.status, Status::Accepted))
+    }
+
+    /// Returns why an accepted proposal could not be applied; of several, that of the first symbol.
+    pub fn why_not_applied(&self) -> Option<String> {
+        let refused = self.all.values().filter_map(|one| match &one.status {
+            Status::NotApplied { why, .. } => Some((one, why)),
+            Status::Waiting(_)
+            | Status::Kept { .. }
+            | Status::Accepted
+            | Status::Applied(_)
+            | Status::Undone => None,
+        });
+        let (one, why) = refused.min_by_key(|(one, _)| one.draft.main_symbol())?;
+        let id = one.id;
+        Some(format!("proposal {id} was accepted but not applied: {why}"))
     }
 
     /// Returns the files that applied proposals changed.
     pub fn changed_files(&self) -> BTreeSet<FilePath> {
-        self.applied.iter().map(|one| one.file.clone()).collect()
+        let applied = self.applied().into_iter();
+        applied.map(|(one, _)| one.draft.file.clone()).collect()
     }
 
-    /// Returns whether the owner of a symbol has an accepted proposal and none that waits.
+    /// Returns whether the owner of a symbol has an applied proposal and none that is open.
     pub fn is_done(&self, owner: &SymbolPath) -> bool {
-        let waits = self.waiting.values().any(|one| one.symbol == *owner);
-        !waits && self.accepted.iter().any(|one| one.symbol == *owner)
+        let mut own = self.all.values().filter(|one| one.owner() == *owner);
+        let is_open = own.clone().any(Proposal::is_open);
+        !is_open && own.any(|one| one.applied().is_some())
     }
 
     /// The files that were changed and in which nobody has typed since: what is wrong in them, the
     /// changes brought.
     pub fn untouched_since(&self, world: &Snapshot) -> Vec<FilePath> {
         let mut last: BTreeMap<&FilePath, &Arc<str>> = BTreeMap::new();
-        for applied in &self.applied {
-            last.insert(&applied.file, &applied.after);
+        for (one, applied) in self.applied() {
+            last.insert(&one.draft.file, &applied.after);
         }
         let is_as_left = |(file, after): &(&FilePath, &Arc<str>)| {
             world.read(file).is_ok_and(|text| text == **after)
@@ -210,27 +384,31 @@ impl ProposalBook {
     /// The proposal that wrote this text of a file; `None` where the user typed since, or wrote all
     /// of it.
     pub fn last_writer(&self, file: &FilePath, text: &Arc<str>) -> Option<ProposalId> {
-        let last = self.applied.iter().rfind(|one| one.file == *file)?;
-        (last.after == *text).then_some(last.id)
+        let applied = self.applied();
+        let (one, last) = applied.iter().rfind(|(one, _)| one.draft.file == *file)?;
+        (last.after == *text).then_some(one.id)
     }
 
     /// The applied proposals that a draft was made without.
     pub fn applied_since(&self, draft: &Draft) -> BTreeSet<ProposalId> {
-        let later = self.applied.iter();
-        let later = later.filter(|applied| applied.changes > draft.epoch.changes);
-        later.map(|applied| applied.id).collect()
+        let applied = self.applied().into_iter();
+        let later = applied.filter(|(_, applied)| applied.changes > draft.epoch.changes);
+        later.map(|(one, _)| one.id).collect()
     }
 
     /// A workspace, with the files that the run changed as they were before it.
     pub fn without_the_run(&self, world: &Snapshot) -> Snapshot {
         let mut without = world.clone();
-        for applied in self.applied.iter().rev() {
+        for (one, applied) in self.applied().into_iter().rev() {
             let text = match applied.effect {
                 Effect::Create => None,
                 Effect::Change | Effect::Delete => Some(Arc::clone(&applied.before)),
             };
-            without = without.with(applied.file.clone(), text);
+            without = without.with(one.draft.file.clone(), text);
         }
         without
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,8 +11,6 @@ use tracing::Instrument;
 use crate::budget::{Budget, Exhausted};
 use crate::event::actor::{ActorId, actor_name};
 use crate::event::events::{AgentOutcome, Cause, Event, EventLog};
-use crate::evidence::ids::ProposalId;
-use crate::evidence::test_evidence::TestEvidence;
 use crate::protocol::Propose;
 use crate::state::agent_state::AgentState;
 use crate::state::agents::Agents;
@@ -70,12 +68,6 @@ pub(crate) struct State<'r> {
 }
 
 impl State<'_> {
-    /// Updates the known failing tests with the test results of an applied change.
-    pub fn note_tests(&mut self, id: ProposalId, tests: &TestEvidence) {
-        self.tests.note(tests);
-        self.proposals.note_tests(id, tests);
-    }
-
     /// Returns the workspace, with the files that the run changed as they were before it.
     pub fn without_the_run(&self) -> Snapshot {
         self.proposals.without_the_run(&self.world.snapshot)

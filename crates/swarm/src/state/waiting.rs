@@ -18,14 +18,17 @@ pub(crate) fn with_all_that_wait(checker: &Checker) -> Lookup {
         (
             state.world.snapshot.clone(),
             index,
-            state.proposals.waiting.clone(),
+            {
+                let open = state.proposals.open();
+                open.map(|one| one.draft.clone()).collect::<Vec<Draft>>()
+            },
             lsp_facts,
         )
     };
     if waiting.is_empty() {
         return Lookup::new(world, index).with_lsp_facts(lsp_facts);
     }
-    let world = laid_over(&world, waiting.values().map(|one| &one.draft));
+    let world = laid_over(&world, waiting.iter());
     let index = Arc::new(index.after(world.clone()));
     Lookup::new(world, index).with_lsp_facts(lsp_facts)
 }

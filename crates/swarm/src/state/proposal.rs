@@ -1,0 +1,222 @@
+//! A proposal, from its draft to the applied edit, with its status.
+
+use std::sync::Arc;
+
+use crate::event::actor::ActorId;
+use crate::event::dependencies::Dependencies;
+use crate::event::events::{AppliedChange, Event};
+use crate::evidence::check_results::DiagnosticEvidence;
+use crate::evidence::file_change::FileChange;
+use crate::evidence::ids::ProposalId;
+use crate::evidence::proposal::Evidence;
+use crate::evidence::test_evidence::TestEvidence;
+use crate::protocol::Propose;
+use crate::state::draft::Draft;
+use starling_core::Effect;
+use starling_syntax::{MadeChange, SymbolPath};
+use starling_text::ChangeSet;
+
+/// A change that an agent proposed. A task that works on a proposal holds a copy of it; the status
+/// and the dependencies that count are those in the book.
+#[derive(Debug, Clone)]
+pub(crate) struct Proposal {
+    pub id: ProposalId,
+    pub agent: ActorId,
+    /// The change as the model wrote it.
+    pub change: Propose,
+    /// The earlier proposal that this one replaces, because it was sent back.
+    pub revises: Option<ProposalId>,
+    pub draft: Draft,
+    /// The diff of the draft; empty until the proposal is announced.
+    pub diff: String,
+    pub evidence: Evidence,
+    pub dependencies: Dependencies,
+    pub(super) status: Status,
+}
+
+/// The status of a proposal, with the data that only a proposal of this status has.
+#[derive(Debug, Clone)]
+pub(crate) enum Status {
+    /// The proposal waits for its checks, for other proposals, or for the approver.
+    Waiting(Stage),
+    /// The proposal fails alone, and waits for the later parts of the single agent's change.
+    Kept {
+        /// True if a newer proposal changes the same symbol. The part is not proposed again, but the
+        /// agent is told of it before it ends.
+        is_replaced: bool,
+    },
+    /// The approver accepted the proposal, and its edit is not in the user's text yet.
+    Accepted,
+    /// The approver accepted the proposal, and the editor did not take its edit.
+    NotApplied {
+        why: String,
+        /// True if the task of the proposal has ended, so that nobody is asked about it again.
+        is_over: bool,
+    },
+    Applied(Applied),
+    Undone,
+}
+
+/// Check progress of a waiting proposal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Checking,
+    /// The proposal passes alone.
+    Passes,
+    /// Alone, the proposal breaks something or fixes none of the required tests.
+    NeedsOthers,
+}
+
+/// What an applied proposal did to its file, as it is needed to take it back.
+#[derive(Debug, Clone)]
+pub(crate) struct Applied {
+    pub before: Arc<str>,
+    pub after: Arc<str>,
+    /// Whether the file was there before.
+    pub effect: Effect,
+    /// The directories that were created with the file, the outermost first.
+    pub directories: Vec<String>,
+    /// The number of changes of the workspace with this one: a draft of fewer changes was made
+    /// without it.
+    pub changes: u64,
+    /// Failing tests that it fixed, and others that it broke.
+    pub fixed: Vec<String>,
+    pub broken: Vec<String>,
+    /// True if it is a part of a set that could neither be completed nor reverted.
+    pub is_left_alone: bool,
+}
+
+impl Status {
+    /// Describes the status in a message about an error.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Status::Waiting(_) => "waiting",
+            Status::Kept { .. } => "kept",
+            Status::Accepted => "accepted",
+            Status::NotApplied { .. } => "not applied",
+            Status::Applied(_) => "applied",
+            Status::Undone => "undone",
+        }
+    }
+}
+
+impl Proposal {
+    /// Creates a proposal that has not been checked.
+    pub fn new(id: ProposalId, agent: ActorId, change: Propose, draft: Draft) -> Self {
+        let tests = TestEvidence::Unknown {
+            reason: "it was not checked".to_owned(),
+        };
+        Proposal {
+            id,
+            agent,
+            change,
+            revises: None,
+            diff: String::new(),
+            evidence: draft.evidence(tests, DiagnosticEvidence::default()),
+            draft,
+            dependencies: Dependencies::default(),
+            status: Status::Waiting(Stage::Checking),
+        }
+    }
+
+    /// Returns the symbol of the agent, otherwise the first symbol of the draft.
+    pub fn owner(&self) -> SymbolPath {
+        owner(&self.agent, &self.draft)
+    }
+
+    /// Returns the check progress; `None` if the proposal does not wait.
+    pub fn stage(&self) -> Option<Stage> {
+        match self.status {
+            Status::Waiting(stage) => Some(stage),
+            Status::Kept { .. }
+            | Status::Accepted
+            | Status::NotApplied { .. }
+            | Status::Applied(_)
+            | Status::Undone => None,
+        }
+    }
+
+    /// Returns whether the proposal waits, or was accepted and is about to be applied.
+    pub fn is_open(&self) -> bool {
+        match self.status {
+            Status::Waiting(_) | Status::Accepted => true,
+            Status::Kept { .. }
+            | Status::NotApplied { .. }
+            | Status::Applied(_)
+            | Status::Undone => false,
+        }
+    }
+
+    /// Returns whether the approver accepted the proposal, and it is not applied.
+    pub(super) fn may_be_asked_again(&self) -> bool {
+        match self.status {
+            Status::Accepted | Status::NotApplied { .. } => true,
+            Status::Waiting(_) | Status::Kept { .. } | Status::Applied(_) | Status::Undone => false,
+        }
+    }
+
+    /// Returns what the proposal did to its file; `None` if it is not applied.
+    pub fn applied(&self) -> Option<&Applied> {
+        match &self.status {
+            Status::Applied(applied) => Some(applied),
+            Status::Waiting(_)
+            | Status::Kept { .. }
+            | Status::Accepted
+            | Status::NotApplied { .. }
+            | Status::Undone => None,
+        }
+    }
+
+    /// Returns the event that announces the proposal.
+    pub fn announcement(&self) -> Event {
+        Event::ProposalMade {
+            proposal: self.id,
+            agent: self.agent.clone(),
+            symbols: self.draft.symbols.clone(),
+            reason: self.change.reason.clone(),
+            diff: self.diff.clone(),
+            revises: self.revises,
+        }
+    }
+
+    /// Returns the change as the approver sees it and may edit it.
+    pub fn file_change(&self) -> FileChange {
+        FileChange {
+            proposal: self.id,
+            symbol: self.owner(),
+            symbols: self.draft.symbols.clone(),
+            reason: self.change.reason.clone(),
+            file: self.draft.file.clone(),
+            base: Arc::clone(&self.draft.base),
+            changes: ChangeSet::between(&self.draft.base, &self.draft.text),
+        }
+    }
+
+    /// Returns the change that was made, as it is recorded.
+    pub fn applied_change(&self, applied: &Applied) -> AppliedChange {
+        AppliedChange {
+            file: self.draft.file.clone(),
+            before: Arc::clone(&applied.before),
+            changes: ChangeSet::between(&applied.before, &applied.after),
+            created: applied.effect == Effect::Create,
+            directories: applied.directories.clone(),
+            dependencies: self.dependencies.clone(),
+        }
+    }
+
+    /// Returns the change that was made, as it is needed to take it back.
+    pub fn made<'p>(&'p self, applied: &'p Applied) -> MadeChange<'p> {
+        MadeChange {
+            file: &self.draft.file,
+            before: &applied.before,
+            after: &applied.after,
+        }
+    }
+}
+
+/// Returns the owner of an agent's draft: the symbol of the agent, otherwise the first symbol of
+/// the draft.
+pub(crate) fn owner(agent: &ActorId, draft: &Draft) -> SymbolPath {
+    let own = agent.symbol().cloned();
+    own.unwrap_or_else(|| draft.main_symbol())
+}
