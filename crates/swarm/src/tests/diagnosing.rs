@@ -479,12 +479,19 @@ async fn at_the_end_the_touched_files_are_looked_at_once_more() {
     assert_eq!(stop(&events), StopReason::Settled);
 }
 
+fn no_service() -> Arc<Finds> {
+    Arc::new(Finds {
+        absent: true,
+        ..Finds::default()
+    })
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_python_cannot_compile_goes_back_without_a_language_server() {
     let broken = format!("def f(x):\n    return x + 1  {UNCOMPILED}\n");
     let good = "def f(x):\n    return x + 2\n";
     let model = Scripted::native().on("agent a.py::f", [whole(&broken), whole(good)]);
-    let mut bed = Bed::new(&[("a.py", TWO)], model).begin(&["a.py::f"]);
+    let mut bed = bed(&[("a.py", TWO)], model, &no_service()).begin(&["a.py::f"]);
     let events = bed.run().await;
     let expected = "Not shown to the approver: this change brings problems that were not there \
                     before.\na.py:2: Python 3.9 cannot compile this: invalid syntax";
@@ -507,7 +514,7 @@ async fn what_did_not_compile_before_stops_nothing() {
 async fn that_nothing_could_be_compiled_is_said() {
     let text = format!("def f(x):\n    return x + 2  {NO_PYTHON}\n");
     let model = Scripted::native().on("agent a.py::f", [whole(&text)]);
-    let mut bed = Bed::new(&[("a.py", TWO)], model).begin(&["a.py::f"]);
+    let mut bed = bed(&[("a.py", TWO)], model, &no_service()).begin(&["a.py::f"]);
     let events = bed.run().await;
     let reason = "not compiled: there is no Python".to_owned();
     assert_eq!(checked(&events)[0], &DiagnosticEvidence::Unknown { reason });
