@@ -596,8 +596,8 @@ impl<'a> Viewer<'a> {
             Said::Verdict(verdict) => self.answer(run, verdict).await?,
             Said::Edit => return Ok(Next::Edit),
             Said::Skip => {
-                if let (Some(_), Some(ended)) = (self.state.answered(), &mut self.ended) {
-                    ended.skipped += 1;
+                if let (Some(review), Some(ended)) = (self.state.answered(), &mut self.ended) {
+                    ended.skipped(&review);
                 }
                 if let Next::Stop = self.through() {
                     return Ok(Next::Stop);

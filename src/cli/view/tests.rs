@@ -336,6 +336,22 @@ fn the_tree_tells_how_long_an_agent_thinks_and_how_far_reading_has_come() {
 }
 
 #[test]
+fn agents_of_a_run_that_is_over_do_not_think() {
+    let mut state = state(&[beginning(), reviews()]);
+    state.agents_are_gone = true;
+    let applied = Event::ProposalApplied {
+        proposal: ProposalId(1),
+        symbols: Vec::new(),
+        diff: String::new(),
+        change: None,
+    };
+    state.take(90_000, &applied);
+    let shown = plain(&view(&state, &Prompt::default(), 100));
+    assert!(!shown.contains("thinks"), "{shown}");
+    assert!(super::tree::waiting_for(&state).is_empty());
+}
+
+#[test]
 fn what_is_typed_while_nothing_is_asked_stands_below_the_tree() {
     let state = state(&[beginning()]);
     let ahead = Prompt::Ahead("use a set".to_owned());
