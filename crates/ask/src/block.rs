@@ -61,6 +61,8 @@ struct Bare {
 
 /// Minimum number of words that make a sentence without code names a claim.
 const WORDS: usize = 4;
+/// The same for a sentence that follows a cited one: it goes on about the code.
+const WORDS_BEHIND: usize = 2;
 /// Replaces a wrong citation.
 const UNVERIFIED: &str = "unverified";
 /// Follows a claim without a citation.
@@ -90,18 +92,23 @@ impl Block {
                 let shown = block.check_cited(cited, claim, checker);
                 block.text.push_str(&shown);
             }
-            let covered = claims[nth..].iter().any(|later| !later.cited.is_empty());
-            if covered {
+            let is_cited = |claim: &Claim| !claim.cited.is_empty();
+            let is_behind = claims[..nth].iter().any(is_cited);
+            // Sentences that lead to the first citation share it.
+            let is_covered = match is_behind {
+                true => is_cited(claim),
+                false => claims[nth..].iter().any(is_cited),
+            };
+            let least = if is_behind { WORDS_BEHIND } else { WORDS };
+            if is_covered {
                 block.borne_out.extend(claim.names.iter().cloned());
             } else if claim.denial != Denial::Presence
-                && says_something(&source[claim.span.clone()], claim)
+                && says_something(&source[claim.span.clone()], claim, least)
             {
-                let mut earlier = claims[..nth].iter();
                 block.bare.push(Bare {
                     span: claim.span.clone(),
                     names: claim.own_names.clone(),
-                    is_new: claim.denial == Denial::Behaviour
-                        || earlier.any(|earlier| !earlier.cited.is_empty()),
+                    is_new: is_behind || claim.denial == Denial::Behaviour,
                 });
             }
         }
@@ -233,12 +240,12 @@ impl Bare {
     }
 }
 
-/// Whether a sentence makes a claim. Headings, table rows, questions and list introductions
-/// make none.
-fn says_something(sentence: &str, claim: &Claim) -> bool {
+/// Whether a sentence makes a claim: it names code, or has at least `least` words. Headings, table
+/// rows, questions and list introductions make none.
+fn says_something(sentence: &str, claim: &Claim, least: usize) -> bool {
     let sentence = sentence.trim();
     let is_frame = sentence.starts_with(['#', '|']) || sentence.ends_with([':', '?']);
-    !claim.own_names.is_empty() || !is_frame && words(sentence).len() >= WORDS
+    !claim.own_names.is_empty() || !is_frame && words(sentence).len() >= least
 }
 
 /// Whether a block or line starts a fenced code block.

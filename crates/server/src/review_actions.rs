@@ -138,7 +138,7 @@ impl ReviewAction {
                 conflict,
             } => {
                 let title = proposal_title(*proposal, (with, needs), reason, conflict.as_deref());
-                let accept = accept_title(conflict.is_some(), with.len(), needs);
+                let accept = accept_title(conflict.is_some(), with.len());
                 let about = json!({"run": self.run, "proposal": lead});
                 proposal_commands(client, title, accept, &about)
             }
@@ -172,17 +172,11 @@ impl ReviewAction {
 }
 
 /// Returns the title of the command that accepts a proposal with `others` other members of its set.
-fn accept_title(is_conflict: bool, others: usize, needs: &[ProposalId]) -> String {
-    if is_conflict {
-        return "Hand back".to_owned();
-    }
-    let accept = match others {
-        0 => "Accept".to_owned(),
-        others => format!("Accept all {}", others + 1),
-    };
-    match needs {
-        [] => accept,
-        needs => format!("{accept} with {}", ids(needs)),
+fn accept_title(is_conflict: bool, others: usize) -> String {
+    match (is_conflict, others) {
+        (true, _) => "Hand back".to_owned(),
+        (false, 0) => "Accept".to_owned(),
+        (false, others) => format!("Accept all {}", others + 1),
     }
 }
 

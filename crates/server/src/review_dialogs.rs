@@ -89,7 +89,7 @@ impl ReviewDialogs {
                 proposal.symbol,
                 match needs.as_slice() {
                     [] => String::new(),
-                    needs => format!(", needs {}, which is accepted with it", ids(needs)),
+                    needs => format!(", which is applied only after {}", ids(needs)),
                 },
                 short(&proposal.reason)
             );

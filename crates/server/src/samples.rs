@@ -7,7 +7,9 @@ use super::review_actions::{ReviewAction, all_review_actions};
 use super::session::RunView;
 use super::settings::ClientSettings;
 use starling_core::ModelNotice;
-use starling_swarm::{ActorId, Cause, Event, FileChange, ProposalId, RunId};
+use starling_swarm::{
+    ActorId, Cause, DiagnosticEvidence, Event, FileChange, JointEvidence, ProposalId, RunId,
+};
 use starling_syntax::{FilePath, SymbolPath};
 use starling_text::ChangeSet;
 
@@ -69,6 +71,21 @@ pub fn asked(proposals: &[(u32, &str)]) -> Vec<Event> {
         with: others.filter(|other| *other != last.proposal).collect(),
         parts,
     });
+    events
+}
+
+/// Returns the events of a proposal that waits and passes only with another one.
+pub fn asked_with_need(proposal: (u32, &str), needed: u32) -> Vec<Event> {
+    let mut events = asked(&[proposal]);
+    if let Some(Event::ReviewAsked { evidence, .. }) = events.last_mut() {
+        evidence.together = Some(JointEvidence {
+            with: Vec::new(),
+            proposals: Vec::new(),
+            tests: evidence.tests.clone(),
+            diagnostics: DiagnosticEvidence::Absent,
+            needs: vec![ProposalId(needed)],
+        });
+    }
     events
 }
 

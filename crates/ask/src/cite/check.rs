@@ -115,25 +115,26 @@ impl Checker {
                 Quoted::Nowhere => return Err(text.says_not(first, &cited.quotes)),
             }
         }
-        if let Some(line) = text.of_another(first, last, cited) {
+        let another = text.of_another(first, last, cited);
+        if let Some(line) = another.or_else(|| text.further_in(first, last, cited)) {
             return Ok(moved(line));
         }
         let says_so = text.says_so(first, last, &cited.words);
         if text.bears_out(first, last, claim) || says_so {
-            let beside = text.nearest(first, last, NEAR, claim);
+            let beside = text.nearest((first, last), NEAR, cited, claim);
             let beside = beside.filter(|_| first == last && !says_so);
             return match beside.filter(|_| !text.is_named_at(first, claim)) {
                 Some(line) => Ok(moved(line)),
                 None => Ok(text.citation(file, first, last)),
             };
         }
-        if let Some(line) = text.nearest(first, last, A_LITTLE, claim) {
+        if let Some(line) = text.nearest((first, last), A_LITTLE, cited, claim) {
             return Ok(moved(line));
         }
         if text.shares_words(first, last, file, &cited.words) {
             return Ok(text.citation(file, first, last));
         }
-        let further = text.nearest(first, last, OFF, claim).map(moved);
+        let further = text.nearest((first, last), OFF, cited, claim).map(moved);
         further.ok_or_else(|| text.says(first, claim))
     }
 }
@@ -265,8 +266,8 @@ impl<'t> Lines<'t> {
         (first..=last).any(|line| names_of(self.line(line)).iter().any(is_it))
     }
 
-    /// Returns the line that defines the claim's symbol if the cited lines belong to another
-    /// symbol. That is so if the citation itself names the symbol, or if the lines mention neither
+    /// Returns a line of the claim's symbol if the cited lines belong to another symbol: the nearest
+    /// that mentions what the claim says of it, else the one that defines it. That is so if the citation itself names the symbol, or if the lines mention neither
     /// the symbol nor any other word of the claim.
     fn of_another(&self, first: u32, last: u32, cited: &Cited) -> Option<u32> {
         let meant = self.meant(cited);
@@ -274,7 +275,12 @@ impl<'t> Lines<'t> {
             symbol.lines.0 <= last.saturating_add(NEAR)
                 && symbol.lines.1.saturating_add(NEAR) >= first
         };
-        let one = meant.first().filter(|_| !meant.iter().any(overlaps))?;
+        let distance = |symbol: &&&Symbol| {
+            let (begins, ends) = symbol.lines;
+            begins.saturating_sub(last) + first.saturating_sub(ends)
+        };
+        let nearest = meant.iter().min_by_key(distance);
+        let one = nearest.filter(|_| !meant.iter().any(overlaps))?;
         let is_named = (first..=last).any(|line| {
             let names = names_of(self.line(line));
             meant
@@ -285,7 +291,55 @@ impl<'t> Lines<'t> {
         let of_names: BTreeSet<String> = of_names.collect();
         let others = &cited.words - &of_names;
         let speaks = is_named || self.says_so(first, last, &others);
-        (cited.mark.symbol.is_some() || !speaks).then(|| self.tree.line_of(one))
+        let line = || self.mentioned_in(one, (first, last), &cited.others_of_sentence);
+        (cited.mark.symbol.is_some() || !speaks)
+            .then(|| line().unwrap_or_else(|| self.tree.line_of(one)))
+    }
+
+    /// Returns the line of the claim's symbol that mentions what the claim says of it, if the cited
+    /// lines are of that symbol and mention nothing of the claim. The line that defines the symbol
+    /// stands for all of it.
+    fn further_in(&self, first: u32, last: u32, cited: &Cited) -> Option<u32> {
+        let holds = |symbol: &&Symbol| symbol.lines.0 <= first && last <= symbol.lines.1;
+        let one = self.spoken_of(cited).into_iter().find(holds)?;
+        let name = &one.path.name;
+        let says_of_it = &cited.words - &words(name);
+        let is_defined_there = (first..=last).contains(&self.tree.line_of(one));
+        if is_defined_there || self.says_so(first, last, &says_of_it) {
+            return None;
+        }
+        let own = names_of(name);
+        let of_others = cited.others.iter();
+        let wanted = of_others.filter(|other| !own.contains(&other.as_str()));
+        self.mentioned_in(one, (first, last), &wanted.cloned().collect())
+    }
+
+    /// Returns the line of a symbol that contains one of these names and is nearest to a range.
+    fn mentioned_in(
+        &self,
+        symbol: &Symbol,
+        (first, last): (u32, u32),
+        wanted: &BTreeSet<String>,
+    ) -> Option<u32> {
+        let (begins, ends) = symbol.lines;
+        let mentions = |line: &u32| {
+            names_of(self.line(*line))
+                .iter()
+                .any(|one| wanted.contains(*one))
+        };
+        let distance = |line: &u32| line.saturating_sub(last) + first.saturating_sub(*line);
+        (begins..=ends).filter(mentions).min_by_key(distance)
+    }
+
+    /// Returns the symbols that a citation is about, also those that the claim names without their
+    /// class.
+    fn spoken_of(&self, cited: &Cited) -> Vec<&'t Symbol> {
+        let meant = self.meant(cited);
+        if !meant.is_empty() {
+            return meant;
+        }
+        let is_named = |symbol: &&Symbol| cited.others.contains(symbol.path.base_name());
+        self.tree.symbols().iter().filter(is_named).collect()
     }
 
     /// Returns the symbols of this file that a citation is about: the one in the citation, or else
@@ -335,15 +389,25 @@ impl<'t> Lines<'t> {
     }
 
     /// Returns the nearest line that contains a name of the claim, or a word if the claim has no
-    /// names.
-    fn nearest(&self, first: u32, last: u32, most: u32, claim: &Claim) -> Option<u32> {
+    /// names: of the members that the claim names, if there are any.
+    fn nearest(
+        &self,
+        (first, last): (u32, u32),
+        most: u32,
+        cited: &Cited,
+        claim: &Claim,
+    ) -> Option<u32> {
+        let meant = self.meant(cited);
+        let is_of = |line: u32, symbol: &&Symbol| (symbol.lines.0..=symbol.lines.1).contains(&line);
+        let is_meant = |line: u32| meant.is_empty() || meant.iter().any(|one| is_of(line, one));
         let bears = |line: u32| match claim.names.is_empty() {
             true => !words(self.line(line)).is_disjoint(&claim.words),
             false => names_of(self.line(line))
                 .iter()
                 .any(|name| claim.names.contains(*name)),
         };
-        around(first, last, most, self.count()).find(|line| bears(*line))
+        let mut near = around(first, last, most, self.count());
+        near.find(|line| is_meant(*line) && bears(*line))
     }
 
     /// Returns a message for the model: the cited line's text and the missing names.

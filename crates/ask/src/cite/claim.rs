@@ -12,8 +12,13 @@ pub struct Cited {
     pub mark: Mark,
     /// Significant words between the previous citation and this one.
     pub words: BTreeSet<String>,
-    /// Members (`Class.method`) that the sentence names as code.
+    /// Members (`Class.method`) that the citation is about: those named as code directly before it,
+    /// else those of the sentence.
     pub members: BTreeSet<String>,
+    /// Names of code before the citation, without those of `members`.
+    pub others: BTreeSet<String>,
+    /// Names of code in the whole sentence, without those of its members.
+    pub others_of_sentence: BTreeSet<String>,
     /// Text that the sentence appears to quote from the cited lines.
     pub quotes: Vec<String>,
 }
@@ -154,6 +159,9 @@ fn cited(
     let mut found = Vec::new();
     let is_only = marks.len() == 1;
     let mut quotes = Vec::new();
+    let of_sentence = members(&block[span.clone()]);
+    let others_of_sentence = others(&without(block, span, &marks));
+    let (mut about, mut others_before) = (BTreeSet::new(), BTreeSet::new());
     for mark in marks {
         let quoted = match is_only {
             true => quotes_in(&without(block, span, std::slice::from_ref(&mark))),
@@ -162,17 +170,24 @@ fn cited(
         if !quoted.is_empty() || !bare(&block[at..mark.span.start]) {
             quotes = quoted;
         }
-        let clause = words(&block[at..mark.span.start]);
+        let before = &block[at..mark.span.start];
+        let clause = words(before);
         if !clause.is_empty() {
             lead = clause;
+            others_before = others(before);
+        }
+        let named = members(before);
+        if !named.is_empty() {
+            about = named;
         }
         at = mark.span.end;
-        let words = lead.clone();
-        let members = members(&block[span.clone()]);
+        let is_about_all = is_only || about.is_empty();
         found.push(Cited {
             mark,
-            words,
-            members,
+            words: lead.clone(),
+            members: if is_about_all { &of_sentence } else { &about }.clone(),
+            others: others_before.clone(),
+            others_of_sentence: others_of_sentence.clone(),
             quotes: quotes.clone(),
         });
     }
@@ -300,6 +315,13 @@ fn members(prose: &str) -> BTreeSet<String> {
     let names = quoted.map(|part| part.trim().trim_end_matches("()"));
     let is_member = |name: &&str| name.contains('.') && name.split('.').all(is_name);
     names.filter(is_member).map(str::to_owned).collect()
+}
+
+/// Returns the names that a text marks as code, without those of its members.
+fn others(prose: &str) -> BTreeSet<String> {
+    let members = members(prose);
+    let parts: BTreeSet<String> = members.iter().flat_map(|name| parts_of(name)).collect();
+    &quoted(prose) - &parts
 }
 
 /// Returns the code names in a text: in back-quotes, called, or in a spelling that only code has.

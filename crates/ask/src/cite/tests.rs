@@ -209,6 +209,80 @@ fn lines_of_another_symbol_than_the_claim_s_are_noticed() {
     }
 }
 
+/// Two classes with a method of the same name.
+const UNITS: &str = "class Warrior:
+    def strike(self, target):
+        return target.hurt(self.power)
+
+
+class Mage:
+    def strike(self, target):
+        if not self.spend(2):
+            return 0
+        target.burn()
+        return target.hurt(self.power)
+
+
+class Cleric:
+    def bless(self):
+        pass
+
+
+def duel(one, other):
+    turns = 0
+    while turns < 9:
+        one.strike(other)
+        turns += 1
+    return tally(one)
+";
+
+#[test]
+fn a_citation_is_moved_only_within_the_symbol_that_the_claim_names() {
+    let place = place();
+    let file = starling_syntax::FilePath::new("units.py");
+    let files = place.files.with(file, Some(UNITS.into()));
+    let checker = Checker::new(files);
+    let shown = |text: &str| Block::check(text, &checker).text;
+    for (text, expected) in [
+        // Line 13 is behind `Mage.strike`, and `Warrior.strike` is named first.
+        (
+            "`hurt` is called by `Warrior.strike` [units.py:3], `Mage.strike` [units.py:13] and others.",
+            "`hurt` is called by `Warrior.strike` [units.py:3], `Mage.strike` [units.py:11] and others.",
+        ),
+        (
+            "`Mage.strike` [units.py:15] and `Warrior.strike` [units.py:3] call `hurt`.",
+            "`Mage.strike` [units.py:11] and `Warrior.strike` [units.py:3] call `hurt`.",
+        ),
+        (
+            "`Mage.strike` calls `hurt` [units.py:9].",
+            "`Mage.strike` calls `hurt` [units.py:11].",
+        ),
+        (
+            "`Mage.strike` calls `spend` [units.py:10].",
+            "`Mage.strike` calls `spend` [units.py:8].",
+        ),
+        (
+            "`duel` calls `tally` [units.py:20].",
+            "`duel` calls `tally` [units.py:24].",
+        ),
+        // The line says it, or defines the symbol, or the name is nowhere in the symbol.
+        ("`Mage.strike` calls `burn` [units.py:10].", ""),
+        (
+            "`Mage.strike` ends with a target that `burn` hurts [units.py:11].",
+            "",
+        ),
+        ("`Mage.strike` calls `hurt` [units.py:7].", ""),
+        (
+            "`duel` is fair [units.py:19] and calls `tally` [units.py:24].",
+            "",
+        ),
+        ("`Mage.strike` calls `bless` [units.py:9].", ""),
+    ] {
+        let expected = if expected.is_empty() { text } else { expected };
+        assert_eq!(shown(text), expected);
+    }
+}
+
 #[test]
 fn a_line_that_bears_a_name_of_the_claim_stays_cited() {
     // The quoted code, or the definition, is on a neighbouring line.
@@ -378,6 +452,11 @@ fn each_sentence_behind_a_citation_has_its_own_or_a_mark() {
             "",
         ),
         ("`pay` adds up [lib/shop.py:13]. That is all.", ""),
+        // The citation of a later sentence covers none between.
+        (
+            "`pay` adds up [lib/shop.py:13]. The route then answers 500. `Cart` holds goods [lib/shop.py:4].",
+            "`pay` adds up [lib/shop.py:13]. The route then answers 500. [uncited] `Cart` holds goods [lib/shop.py:4].",
+        ),
         // What code does not do is a claim about that code, in the same paragraph or alone.
         (
             "`Cart` adds up [lib/shop.py:8]. `pay` never raises an error either.",

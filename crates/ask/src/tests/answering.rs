@@ -120,13 +120,13 @@ async fn what_stays_wrong_is_dropped_and_marked() {
         let answer = bed.ask("Who pays?").await;
         assert_eq!(
             answer.answer,
-            "`run` pays [unverified]. `Cart` is slow. `pay` is last [shop.py:11].\n\n\
+            "`run` pays [unverified]. `Cart` is slow. [uncited] `pay` is last [shop.py:11].\n\n\
              `RATE` doubles. [uncited]",
             "{reply}"
         );
         assert_eq!(answer.dropped.len(), 1);
         assert!(answer.dropped[0].why.contains("no file gone.py"));
-        assert_eq!(answer.uncited, ["`RATE` doubles."]);
+        assert_eq!(answer.uncited, ["`Cart` is slow.", "`RATE` doubles."]);
         assert_eq!(answer.calls, 2);
     }
 }

@@ -3,8 +3,8 @@
 
 mod access;
 mod annotation;
-mod calls;
 mod attribute;
+mod calls;
 mod class;
 mod dangling;
 mod definition;
@@ -23,8 +23,8 @@ mod tests;
 mod unheld;
 mod value;
 
-pub(super) use calls::{Callee, SureCall};
 pub(super) use attribute::Sharing;
+pub(super) use calls::{Callee, SureCall};
 pub use dangling::{Dangling, Holder};
 pub(super) use definition::DefinedAt;
 pub use kin::Heritage;

@@ -250,18 +250,10 @@ impl RestoredRun {
         self.log.event(restored.asked.clone());
     }
 
-    /// Applies all members or none. Once begun, this is completed even if the run is cancelled.
+    /// Applies all members or none, after the proposals that they need. Once begun, this is completed
+    /// even if the run is cancelled.
     async fn accept(self: &Arc<Self>, restored: &RestoredReview) -> Result<(), String> {
-        let turn = Arc::clone(&self.applying).lock_owned().await;
-        if let Event::ReviewAsked { evidence, .. } = &restored.asked {
-            let there: Vec<ProposalId> = self.applied().iter().map(|part| part.proposal).collect();
-            let missing = evidence.needs().iter().copied();
-            let missing: Vec<ProposalId> = missing.filter(|id| !there.contains(id)).collect();
-            if !missing.is_empty() {
-                let needs = ids(&missing);
-                return Err(format!("it passes only with {needs}, which is not applied"));
-            }
-        }
+        let turn = self.turn_after_needed(restored).await?;
         let (run, members) = (Arc::clone(self), restored.members.clone());
         let dependencies = restored.dependencies();
         let whole = tokio::spawn(async move {
@@ -270,6 +262,59 @@ impl RestoredRun {
         });
         let failed = |_| "internal error while applying; see the log".to_owned();
         whole.await.map_err(failed)?
+    }
+
+    /// Waits until the proposals that a review needs are applied, and for the turn to apply.
+    ///
+    /// # Errors
+    /// One of them will not be applied.
+    async fn turn_after_needed(
+        &self,
+        restored: &RestoredReview,
+    ) -> Result<tokio::sync::OwnedMutexGuard<()>, String> {
+        let mut log = self.log.follow();
+        loop {
+            let turn = Arc::clone(&self.applying).lock_owned().await;
+            let missing = self.missing(restored);
+            if missing.is_empty() {
+                return Ok(turn);
+            }
+            drop(turn);
+            let is_gone = missing.iter().any(|id| !self.is_open(*id));
+            if is_gone || log.next().await.is_none() {
+                let needs = ids(&missing);
+                return Err(format!("it passes only with {needs}, which is not applied"));
+            }
+        }
+    }
+
+    /// Returns the proposals that a review needs and that are not applied.
+    fn missing(&self, restored: &RestoredReview) -> Vec<ProposalId> {
+        let Event::ReviewAsked { evidence, .. } = &restored.asked else {
+            return Vec::new();
+        };
+        let there: Vec<ProposalId> = self.applied().iter().map(|part| part.proposal).collect();
+        let needs = evidence.needs().iter().copied();
+        needs.filter(|id| !there.contains(id)).collect()
+    }
+
+    /// Whether a person may still accept a proposal.
+    fn is_open(&self, id: ProposalId) -> bool {
+        let mut is_open = false;
+        for event in self.log.events() {
+            if let Event::ReviewAsked { proposal, with, .. } = &event {
+                is_open |= *proposal == id || with.contains(&id);
+            } else if let Event::ProposalReviewed {
+                proposal,
+                verdict: Verdict::Reject { .. } | Verdict::Steer { .. },
+                ..
+            }
+            | Event::ProposalUndone { proposal } = &event
+            {
+                is_open &= *proposal != id;
+            }
+        }
+        is_open
     }
 
     /// Applies the members that are not in the user's text yet, each over the current text. If one

@@ -18,7 +18,8 @@ pub struct RetryableRun {
 }
 
 impl RunSession {
-    /// Answers the review of a proposal (any member of its set) or of an intent.
+    /// Answers the review of a proposal (any member of its set) or of an intent. It answers no other
+    /// review: an accepted proposal that needs others waits until they are accepted and applied.
     ///
     /// # Errors
     /// There is no such run, the review does not wait, or the answer needs an agent that no longer exists.
@@ -44,26 +45,6 @@ impl RunSession {
             }
             ReviewTarget::Intent(symbol) => ReviewTarget::Intent(symbol.clone()),
         };
-        // The proposals that an accepted one needs are accepted with it, before it.
-        let first = match (&asked, &answer) {
-            (ReviewTarget::Proposal(lead), ReviewAnswer::Verdict(Verdict::Accept)) => {
-                entry.view.accepted_with(*lead)
-            }
-            (ReviewTarget::Proposal(_) | ReviewTarget::Intent(_), _) => Vec::new(),
-        };
-        for needed in first
-            .into_iter()
-            .filter(|one| asked != ReviewTarget::Proposal(*one))
-        {
-            let review = ReviewTarget::Proposal(needed);
-            if entry
-                .pending_reviews
-                .answer(&review, answer.clone())
-                .is_ok()
-            {
-                entry.view.note_answer(needed, &answer);
-            }
-        }
         let answered = entry.pending_reviews.answer(&asked, answer.clone());
         answered.map_err(|_| not_waiting(run, review))?;
         if let ReviewTarget::Proposal(lead) = asked {
@@ -168,7 +149,7 @@ impl RunSession {
         }
     }
 
-    /// Returns the waiting proposals that are accepted together with a proposal because it needs them.
+    /// Returns the waiting proposals without which a proposal is not applied.
     pub fn needed_proposals(&self, run: &RunId, lead: ProposalId) -> Vec<ProposalId> {
         let entries = self.lock();
         let entry = entries.get(&run.0);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::RunStarter;
-use crate::samples::{BASE, asked};
+use crate::samples::{BASE, asked, asked_with_need};
 use crate::testing::*;
 use starling_core::{ProposalView, Verdict};
 use starling_rpc::Incoming;
@@ -209,6 +209,52 @@ async fn accept_all_accepts_fitting_proposals() {
     assert_eq!(all, json!({"accepted": [{"run": run, "proposal": 1}]}));
     let again = client.execute("starling.acceptAll", json!({})).await;
     assert_eq!(again, json!({"accepted": []}));
+}
+
+#[tokio::test]
+async fn acceptance_does_not_accept_the_proposal_that_is_needed() {
+    let start = scripted(|scene: RunScript| async move {
+        let mut events = asked(&[(2, "a.py::g")]);
+        events.extend(asked_with_need((1, "a.py::f"), 2));
+        events.into_iter().for_each(|event| scene.log.event(event));
+        scene.cancel.cancelled().await;
+        scene.log.event(finished(StopReason::Cancelled));
+    });
+    let mut client = client(start, project());
+    client.initialize(full()).await;
+    open(&client, BASE);
+    let run = super::begin(&client, "x").await;
+    for _ in 0..4 {
+        client.next_of("starling/event").await;
+    }
+    let titles = lens_titles(&client).await;
+    let is_of_first = |(_, title): &&(u64, String)| title.starts_with("Starling #1 needs #2");
+    assert_eq!(titles.iter().filter(is_of_first).count(), 1, "{titles:?}");
+    let accepts = titles.iter().filter(|(_, title)| title == "Accept");
+    assert_eq!(accepts.count(), 2, "{titles:?}");
+    let states = async || {
+        let state = client.connection.request("starling/state", Value::Null);
+        let proposals = state.await.unwrap()["runs"][0]["proposals"].clone();
+        let proposals = proposals.as_array().unwrap().clone();
+        let mut states: Vec<(u64, String)> = proposals
+            .iter()
+            .map(|one| {
+                let state = one["state"].as_str().unwrap().to_owned();
+                (one["proposal"].as_u64().unwrap(), state)
+            })
+            .collect();
+        states.sort();
+        states
+    };
+    let accept = async |proposal: u32| {
+        let about = json!({"run": run, "proposal": proposal});
+        client.execute("starling.accept", about).await
+    };
+    let expected = |first: &str, second: &str| [(1, first.to_owned()), (2, second.to_owned())];
+    accept(1).await;
+    assert_eq!(states().await, expected("accepted", "waiting"));
+    accept(2).await;
+    assert_eq!(states().await, expected("accepted", "accepted"));
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::lenses::{full, open, project, proposing};
 use crate::RestorePolicy;
-use crate::samples::{BASE, asked};
+use crate::samples::{BASE, asked, asked_with_need};
 use crate::session::restore::find_restorable;
 use crate::testing::*;
 use starling_core::Limits;
@@ -157,6 +157,45 @@ async fn restored_proposal_can_be_accepted_and_undone() {
         find_restorable(&kept.join(".trajectories"), &kept, &RestorePolicy::All).is_empty(),
         "nothing waits any more"
     );
+}
+
+/// Starts a server for a run in which proposal 1 needs proposal 2, and accepts proposal 1.
+async fn accepted_with_need() -> TestClient {
+    let folder = project();
+    let mut events = asked(&[(2, "a.py::g")]);
+    events.extend(asked_with_need((1, "a.py::f"), 2));
+    trajectory(folder.path(), "r1", folder.path(), events);
+    let mut client = restarted(folder).await;
+    open(&client, BASE);
+    event_of(&mut client, "review_asked").await;
+    event_of(&mut client, "review_asked").await;
+    let about = json!({"run": "r1", "proposal": 1});
+    client.execute("starling.accept", about).await;
+    client
+}
+
+#[tokio::test]
+async fn restored_proposal_waits_for_the_one_that_it_needs() {
+    let mut client = accepted_with_need().await;
+    let about = json!({"run": "r1", "proposal": 2});
+    client.execute("starling.accept", about).await;
+    assert_eq!(take_edit(&mut client, 1).await, "yield");
+    assert_eq!(take_edit(&mut client, 2).await, "yield");
+    let end = event_of(&mut client, "run_finished").await;
+    assert_eq!(end["event"]["applied"], json!(["a.py::g", "a.py::f"]));
+}
+
+#[tokio::test]
+async fn restored_proposal_is_asked_again_when_the_one_that_it_needs_is_rejected() {
+    let mut client = accepted_with_need().await;
+    let about = |proposal: u32| json!({"run": "r1", "proposal": proposal, "reason": "no"});
+    client.execute("starling.reject", about(2)).await;
+    let told = event_of(&mut client, "proposal_conflicted").await;
+    let why = "it passes only with #2, which is not applied";
+    assert_eq!(told["event"]["why"], why);
+    event_of(&mut client, "review_asked").await;
+    client.execute("starling.reject", about(1)).await;
+    event_of(&mut client, "run_finished").await;
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::check::names_check;
+use crate::check::{compile, names_check};
 use crate::event::events::Event;
 use crate::evidence::check_results::{DiagnosticEvidence, ImportMends};
 use crate::state::checker::Checker;
@@ -62,19 +62,36 @@ pub(crate) fn prepare_all(checker: &Checker, files: &BTreeSet<FilePath>) {
 }
 
 /// Returns the problems that a change introduces in these files. A thorough service is also used,
-/// unless the fast service found enough.
+/// unless the fast service found enough. Meanwhile the files are compiled.
 pub(crate) async fn diagnostics(
     checker: &Checker,
     before: &Snapshot,
     after: &Snapshot,
     files: &[FilePath],
 ) -> DiagnosticEvidence {
-    let mut found = compare_all(checker, before, after, files, Effort::Fast).await;
+    let (mut found, compiled) = tokio::join!(
+        of_services(checker, before, after, files),
+        compile::compiled(checker, before, after, files)
+    );
     if found.stopping().next().is_none() {
-        found = found.and(compare_all(checker, before, after, files, Effort::Thorough).await);
+        found = found.and(compiled);
     }
     tell_news(checker);
     with_names(checker, found, before, after, files)
+}
+
+async fn of_services(
+    checker: &Checker,
+    before: &Snapshot,
+    after: &Snapshot,
+    files: &[FilePath],
+) -> DiagnosticEvidence {
+    let found = compare_all(checker, before, after, files, Effort::Fast).await;
+    let is_enough = found.stopping().next().is_some();
+    match is_enough {
+        true => found,
+        false => found.and(compare_all(checker, before, after, files, Effort::Thorough).await),
+    }
 }
 
 /// Adds undefined names if no service found enough problems.

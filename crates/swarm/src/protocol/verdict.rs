@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::protocol::against;
-use starling_core::{ChatReply, ToolCall, ToolCalling, ToolSpec, Verdict};
+use starling_core::{ChatReply, Finish, ToolCall, ToolCalling, ToolSpec, Verdict};
 use starling_text::invisible;
 
 /// Name of the tool for models with native tool calls.
@@ -108,6 +108,9 @@ pub(crate) enum Unclear {
     NoReason,
     #[error("The reason speaks against the decision.")]
     Contradicted,
+    /// What would have followed the acceptance is not known.
+    #[error("The reply was not complete, so its acceptance does not count.")]
+    Incomplete,
 }
 
 /// Returns the tools for the proxy user; empty for the text protocol.
@@ -135,10 +138,12 @@ pub(crate) fn how(calling: ToolCalling) -> &'static str {
 }
 
 /// Reads the decision from a reply. Tool calls take precedence, and the text must not contradict
-/// them. A plain-text decision is also accepted from a model that has the tool.
+/// them. A plain-text decision is also accepted from a model that has the tool. An acceptance counts
+/// only in a complete reply.
 ///
 /// # Errors
-/// Returns [`Unclear`] if the reply holds no decision or is ambiguous.
+/// Returns [`Unclear`] if the reply holds no decision, is ambiguous, or breaks off after an
+/// acceptance.
 pub(crate) fn read(reply: &ChatReply) -> Result<Verdict, Unclear> {
     let said = match reply.tool_calls.as_slice() {
         [] => in_text(&reply.text)?,
@@ -150,7 +155,12 @@ pub(crate) fn read(reply: &ChatReply) -> Result<Verdict, Unclear> {
         true => "",
         false => reply.text.as_str(),
     };
+    let is_complete = match reply.finish {
+        Finish::Stop | Finish::ToolCalls => true,
+        Finish::Length | Finish::Filtered => false,
+    };
     match said.decision {
+        Decision::Accept if !is_complete => Err(Unclear::Incomplete),
         Decision::Accept if !said.conditions.is_empty() => Err(Unclear::Conditional),
         Decision::Accept if !said.objections.is_empty() => Err(Unclear::Objected),
         Decision::Accept if against::is_refusal(&reason) => Err(Unclear::Contradicted),
@@ -239,7 +249,7 @@ fn decision_of(line: &str) -> Option<(Decision, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use starling_core::{Dollars, Finish, Usage};
+    use starling_core::{Dollars, Usage};
 
     fn reply(text: &str, calls: &[(&str, &str)]) -> ChatReply {
         let call = |(name, arguments): &(&str, &str)| ToolCall {
@@ -260,6 +270,21 @@ mod tests {
 
     fn text(text: &str) -> Result<Verdict, Unclear> {
         read(&reply(text, &[]))
+    }
+
+    #[test]
+    fn an_acceptance_in_an_incomplete_reply_is_unclear() {
+        let accept = ("decide", r#"{"verdict": "accept"}"#);
+        for finish in [Finish::Length, Finish::Filtered] {
+            let cut = |text: &str, calls: &[(&str, &str)]| {
+                let whole = reply(text, calls);
+                read(&ChatReply { finish, ..whole })
+            };
+            assert_eq!(cut("ACCEPT", &[]), Err(Unclear::Incomplete));
+            assert_eq!(cut("", &[accept]), Err(Unclear::Incomplete));
+            assert_eq!(cut("REJECT: it hides", &[]), reject("it hides"));
+            assert_eq!(cut("I looked", &[]), Err(Unclear::Missing));
+        }
     }
 
     fn reject(reason: &str) -> Result<Verdict, Unclear> {

@@ -342,6 +342,11 @@ impl Editor for DiskEditor {
 /// does not run, is skipped or passes.
 pub type Judge = Box<dyn Fn(&str) -> Vec<(String, String)> + Send + Sync>;
 
+/// A Python file with this text cannot be compiled.
+pub const UNCOMPILED: &str = "# cannot be compiled";
+/// A file with this text finds no Python that compiles it.
+pub const NO_PYTHON: &str = "# no Python";
+
 pub struct FakeTests {
     root: std::path::PathBuf,
     judge: Option<Judge>,
@@ -517,6 +522,29 @@ impl TestRunner for FakeTests {
             output: String::new(),
             millis,
         }
+    }
+
+    async fn compile(&self, request: CompileRequest) -> Result<Vec<Problem>, String> {
+        let mut found = Vec::new();
+        for one in request.files {
+            if one.after.contains(NO_PYTHON) {
+                return Err("there is no Python".to_owned());
+            }
+            let had = one.before.is_some_and(|before| before.contains(UNCOMPILED));
+            if one.after.contains(UNCOMPILED) && !had {
+                found.push(Problem {
+                    file: one.file,
+                    line: 2,
+                    severity: Severity::Error,
+                    message: "Python 3.9 cannot compile this: invalid syntax".to_owned(),
+                    source: "Python 3.9".to_owned(),
+                    kind: ProblemKind::Syntax,
+                    stops: true,
+                    range: None,
+                });
+            }
+        }
+        Ok(found)
     }
 }
 

@@ -478,3 +478,45 @@ async fn at_the_end_the_touched_files_are_looked_at_once_more() {
     assert!(bed.read("b.py").contains("return 3"));
     assert_eq!(stop(&events), StopReason::Settled);
 }
+
+fn no_service() -> Arc<Finds> {
+    Arc::new(Finds {
+        absent: true,
+        ..Finds::default()
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_python_cannot_compile_goes_back_without_a_language_server() {
+    let broken = format!("def f(x):\n    return x + 1  {UNCOMPILED}\n");
+    let good = "def f(x):\n    return x + 2\n";
+    let model = Scripted::native().on("agent a.py::f", [whole(&broken), whole(good)]);
+    let mut bed = bed(&[("a.py", TWO)], model, &no_service()).begin(&["a.py::f"]);
+    let events = bed.run().await;
+    let expected = "Not shown to the approver: this change brings problems that were not there \
+                    before.\na.py:2: Python 3.9 cannot compile this: invalid syntax";
+    assert_eq!(refusals(&events), [expected]);
+    assert!(bed.read("a.py").contains("x + 2"));
+    // What compiles is no line of the evidence.
+    assert_eq!(checked(&events)[1], &DiagnosticEvidence::Absent);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_did_not_compile_before_stops_nothing() {
+    let old = format!("{TWO}    {UNCOMPILED}\n");
+    let model = Scripted::native().on("agent a.py::f", [whole("def f(x):\n    return x + 2\n")]);
+    let mut bed = Bed::new(&[("a.py", &old)], model).begin(&["a.py::f"]);
+    bed.run().await;
+    assert!(bed.read("a.py").contains("x + 2"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn that_nothing_could_be_compiled_is_said() {
+    let text = format!("def f(x):\n    return x + 2  {NO_PYTHON}\n");
+    let model = Scripted::native().on("agent a.py::f", [whole(&text)]);
+    let mut bed = bed(&[("a.py", TWO)], model, &no_service()).begin(&["a.py::f"]);
+    let events = bed.run().await;
+    let reason = "not compiled: there is no Python".to_owned();
+    assert_eq!(checked(&events)[0], &DiagnosticEvidence::Unknown { reason });
+    assert!(bed.read("a.py").contains("x + 2"));
+}

@@ -241,27 +241,6 @@ impl RunView {
         leads
     }
 
-    /// Returns the proposals that are accepted when a proposal is, the needed ones first. A
-    /// proposal that needs an acceptance of its own is left out.
-    pub fn accepted_with(&self, lead: ProposalId) -> Vec<ProposalId> {
-        let mut all = vec![lead];
-        let mut next = 0;
-        while let Some(one) = all.get(next).copied() {
-            next += 1;
-            for needed in self.needs(one) {
-                let asks_alone = self
-                    .proposals
-                    .values()
-                    .any(|one| one.lead == needed && one.needs_own_yes());
-                if !all.contains(&needed) && !asks_alone {
-                    all.push(needed);
-                }
-            }
-        }
-        all.reverse();
-        all
-    }
-
     /// Applies the user's answer at once; the run's event follows later.
     pub fn note_answer(&mut self, lead: ProposalId, answer: &ReviewAnswer) {
         let state = match answer {
