@@ -93,7 +93,7 @@ fn spent(events: &[Event]) -> Spent {
 }
 
 #[tokio::test(start_paused = true)]
-async fn agents_in_parallel_stay_within_the_limit_of_dollars() {
+async fn parallel_agents_stay_within_the_dollar_limit() {
     let mut scripted = Scripted::native()
         .priced(Some(PRICE), usage(1_000, 2_000))
         .always("agent", read("a.py::a"));
@@ -155,7 +155,7 @@ fn resilient(first: Arc<Scripted>, others: Vec<Arc<dyn ChatModel>>) -> Arc<dyn C
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_attempt_of_a_failed_call_is_booked_at_its_reservation() {
+async fn every_attempt_of_a_failed_call_is_charged_at_its_worst_case() {
     let scripted = Arc::new(Scripted::native().always("agent", Line::Fail(lost())));
     let mut bed = Bed::new(&[("a.py", SIX)], Scripted::native()).begin(&["a.py::a"]);
     bed.other_model = Some(resilient(scripted.clone(), Vec::new()));
@@ -178,7 +178,7 @@ async fn every_attempt_of_a_failed_call_is_booked_at_its_reservation() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fallback_that_the_budget_cannot_pay_is_not_asked() {
+async fn fallback_model_that_exceeds_the_budget_is_not_called() {
     let down = ModelError::Refused {
         model: "cheap".into(),
         status: 404,
@@ -211,7 +211,7 @@ async fn a_fallback_that_the_budget_cannot_pay_is_not_asked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_without_a_price_is_not_asked_under_a_limit_of_dollars() {
+async fn model_without_a_price_is_not_called_under_a_dollar_limit() {
     let unpriced = Scripted::native()
         .priced(None, usage(1, 1))
         .always("agent", finish("done"));
@@ -229,7 +229,7 @@ async fn a_model_without_a_price_is_not_asked_under_a_limit_of_dollars() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_clock_runs_while_another_agent_works_beside_a_review() {
+async fn time_limit_counts_while_another_agent_works_during_a_review() {
     let model = Scripted::native()
         .on("agent a.py::a", [whole("def a(): return 1\n")])
         .always("agent a.py::b", Line::Hang);
@@ -252,7 +252,7 @@ async fn the_clock_runs_while_another_agent_works_beside_a_review() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_time_limit_says_that_the_tests_before_the_change_did_not_end() {
+async fn time_limit_message_reports_that_the_baseline_tests_did_not_finish() {
     let model = Scripted::native().on("agent a.py::a", [whole("def a(): return 1\n")]);
     let mut bed = Bed::new(&[("a.py", SIX)], model)
         .begin(&["a.py::a"])
@@ -266,7 +266,7 @@ async fn a_time_limit_says_that_the_tests_before_the_change_did_not_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_clock_stands_while_a_review_is_all_that_a_run_waits_for() {
+async fn time_limit_does_not_count_while_only_a_review_is_pending() {
     let model = Scripted::native().on("agent a.py::a", [whole("def a(): return 1\n")]);
     let mut bed = Bed::new(&[("a.py", SIX)], model)
         .begin(&["a.py::a"])

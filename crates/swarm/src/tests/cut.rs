@@ -138,7 +138,7 @@ async fn rewrite(
 }
 
 #[tokio::test(start_paused = true)]
-async fn long_symbols_are_rewritten_as_without_a_limit() {
+async fn replies_cut_by_the_output_limit_yield_the_same_rewrite_as_uncut_replies() {
     let cases = [
         ("a.py::big", function(700, 1), function(700, 2)),
         ("a.py::Big", class(100, 1), class(100, 2)),

@@ -318,7 +318,7 @@ fn violations(sources: &BTreeMap<String, String>) -> Vec<String> {
 }
 
 #[test]
-fn folders_use_only_those_before_them() {
+fn each_folder_depends_only_on_folders_of_lower_layers() {
     let sources = sources();
     assert!(sources.len() > 100, "{}", sources.len());
     let used = dependencies(&sources);
