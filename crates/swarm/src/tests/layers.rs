@@ -329,7 +329,7 @@ fn each_folder_depends_only_on_folders_of_lower_layers() {
 }
 
 #[test]
-fn a_planted_dependency_is_found() {
+fn forbidden_dependency_is_detected() {
     let planted = |file: &str, line: &str| {
         let mut sources = sources();
         let text = sources.get_mut(file).unwrap();

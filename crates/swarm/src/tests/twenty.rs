@@ -76,7 +76,7 @@ fn not_woken(events: &[Event]) -> usize {
 const ALL: [Approval; 3] = [Approval::Auto, Approval::Proxy, Approval::Ask];
 
 #[tokio::test(start_paused = true)]
-async fn picks_with_complete_hunks_need_no_agent_and_are_applied_as_a_whole() {
+async fn complete_drafts_of_twenty_symbols_are_applied_together_without_agents() {
     for approval in ALL {
         let mut bed = bed(approval, 0);
         let events = bed.run().await;
@@ -98,7 +98,7 @@ async fn picks_with_complete_hunks_need_no_agent_and_are_applied_as_a_whole() {
 
 /// Four owners find nothing to change, and without their changes the others break the package.
 #[tokio::test(start_paused = true)]
-async fn without_a_person_a_change_that_lacks_some_of_its_parts_leaves_the_tree_as_it_was() {
+async fn incomplete_change_of_twenty_symbols_is_not_applied_automatically() {
     for approval in [Approval::Auto, Approval::Proxy] {
         let mut bed = bed(approval, 4);
         let events = bed.run().await;
@@ -108,7 +108,7 @@ async fn without_a_person_a_change_that_lacks_some_of_its_parts_leaves_the_tree_
 }
 
 #[tokio::test(start_paused = true)]
-async fn picks_above_the_limit_of_agents_are_told() {
+async fn selected_symbols_beyond_sixteen_agents_are_reported() {
     for approval in ALL {
         let mut bed = bed(approval, SYMBOLS);
         let events = bed.run().await;
@@ -129,7 +129,7 @@ async fn picks_above_the_limit_of_agents_are_told() {
 /// A person accepts a part that breaks the package. The person is told so, and the missing changes
 /// are requested.
 #[tokio::test(start_paused = true)]
-async fn a_person_is_told_what_an_incomplete_change_breaks() {
+async fn review_shows_what_an_incomplete_change_breaks() {
     let mut bed = bed(Approval::Ask, 4);
     let events = bed.run().await;
     let seen = bed.approver.seen.lock().unwrap();

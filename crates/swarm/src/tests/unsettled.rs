@@ -34,7 +34,7 @@ fn taken_back(events: &[Event]) -> Option<(String, Option<String>, usize)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_nobody_reviewed_is_taken_back_and_kept_as_a_patch() {
+async fn unreviewed_changes_of_an_unsettled_run_are_reverted_and_saved_as_a_patch() {
     let mut bed = bed(Approval::Auto);
     let events = bed.run().await;
     assert!(matches!(stop(&events), StopReason::LedgerEmpty { .. }));
@@ -58,7 +58,7 @@ async fn what_nobody_reviewed_is_taken_back_and_kept_as_a_patch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_reviewed_stays() {
+async fn reviewed_changes_of_an_unsettled_run_are_kept() {
     for approval in [Approval::Ask, Approval::Proxy] {
         let mut bed = bed(approval);
         let events = bed.run().await;
@@ -69,7 +69,7 @@ async fn what_was_reviewed_stays() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_user_typed_meanwhile_stays_and_a_conflict_is_told() {
+async fn revert_of_an_unsettled_run_keeps_typed_text_and_reports_conflicts() {
     let elsewhere = ("f(x) + 1", "f(x) + 100");
     let same_place = ("x + 1\n\n", "x * 3\n\n");
     for ((was, typed), left) in [(elsewhere, 0), (same_place, 1)] {
@@ -109,7 +109,7 @@ async fn what_the_user_typed_meanwhile_stays_and_a_conflict_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_set_of_which_a_part_stays_is_left_whole() {
+async fn revert_of_an_unsettled_run_keeps_a_set_whole_if_one_part_cannot_be_reverted() {
     let files = [
         ("fees.py", "def fee(x):\n    return x\n"),
         (
@@ -169,7 +169,7 @@ fn import_fails(all: &str) -> Vec<(String, String)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_at_import_wakes_the_owner_of_the_module() {
+async fn import_error_wakes_the_owner_of_the_module() {
     let breaks = json!({"reason": "r", "source": "from a import gone\n\n\ndef h():\n    return 1\n", "symbol": "b.py", "insist": true});
     let mends = json!({"reason": "r", "hunks": [{"old": "from a import gone\n\n\n", "new": ""}]});
     let model = Scripted::native()
@@ -187,7 +187,7 @@ async fn a_failure_at_import_wakes_the_owner_of_the_module() {
 
 /// Nobody may be woken any more, so who changed something is asked.
 #[tokio::test(start_paused = true)]
-async fn where_the_owner_of_a_failure_finds_no_room_who_changed_something_is_woken() {
+async fn changing_agent_is_woken_if_the_agent_limit_excludes_the_owner_of_a_failure() {
     let breaks = json!({"reason": "r", "source": "def f(x):\n    return None\n", "insist": true});
     let model = Scripted::native().on(
         "agent a.py::f",
@@ -212,7 +212,7 @@ async fn where_the_owner_of_a_failure_finds_no_room_who_changed_something_is_wok
 
 /// The whole command ran before, and runs no test with the change.
 #[tokio::test(start_paused = true)]
-async fn a_change_after_which_no_test_runs_is_not_applied() {
+async fn change_with_which_no_test_runs_is_not_applied() {
     let model = Scripted::native().on(
         "agent a.py::f",
         [
@@ -241,7 +241,7 @@ async fn a_change_after_which_no_test_runs_is_not_applied() {
 
 /// The change passes as it was checked, and fails with what the user typed while it was applied.
 #[tokio::test(start_paused = true)]
-async fn what_a_model_reviewed_is_taken_back_where_a_test_is_worse_than_before_the_run() {
+async fn change_accepted_by_the_proxy_is_reverted_if_a_test_is_worse_than_before_the_run() {
     let model = Scripted::native()
         .on(
             "agent a.py::f",
@@ -283,7 +283,7 @@ fn moved_down(text: &str) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_user_moved_or_touched_is_told_to_stay() {
+async fn revert_keeps_and_reports_code_that_the_user_moved_or_edited() {
     let touched = |text: &str| text.replace("\"agent\"", "\"agent\"  # mine");
     for typed in [moved_down as fn(&str) -> String, touched] {
         let source = TWINS[..TWINS.find("\n\n").unwrap() + 1]
@@ -327,7 +327,7 @@ async fn what_the_user_moved_or_touched_is_told_to_stay() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_problem_that_the_user_types_is_none_of_the_run() {
+async fn problem_that_the_user_typed_is_not_blamed_on_the_run() {
     let mut model =
         Scripted::native().on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")]);
     model.latency = std::time::Duration::from_secs(5);

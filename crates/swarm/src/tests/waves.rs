@@ -159,7 +159,7 @@ fn missed(events: &[Event]) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_and_only_the_broken_sites_of_a_dozen_files_are_followed_up() {
+async fn exactly_the_broken_call_sites_in_twelve_files_are_followed_up() {
     let files = project();
     assert_eq!(files.len() - 1, 12);
     let sites: usize = files
@@ -222,7 +222,7 @@ async fn all_and_only_the_broken_sites_of_a_dozen_files_are_followed_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rename_is_followed_wherever_the_name_is_mentioned() {
+async fn rename_is_followed_up_at_every_reference_to_the_name() {
     let used = "from fees import late_fee\n\n\ndef one(x):\n    return late_fee(x)\n\n\ndef two():\n    return map(late_fee, [1])\n\n\n\
                 def other(late):\n    return late.late_fee(1)\n";
     let unrelated = "def late_fee(x):\n    return x\n\n\ndef use():\n    return late_fee(1)\n";
@@ -264,7 +264,7 @@ async fn a_rename_is_followed_wherever_the_name_is_mentioned() {
 
 /// Each turn of a follow-up changes its own contract, which causes the next follow-up.
 #[tokio::test(start_paused = true)]
-async fn waves_end() {
+async fn chain_of_follow_up_changes_stops_at_its_depth_limit() {
     let chain: String = (1..8)
         .map(|at| format!("\n\ndef f{at}(x):\n    return f{}(x)\n", at - 1))
         .collect();
