@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ambiguous_or_unknown_mention_is_said() {
+    fn ambiguous_or_unknown_mention_is_reported() {
         let several = mentions("#total");
         assert_eq!(several, ["2: shop/bill.py::total shop/cart.py::Cart.total"]);
         assert_eq!(
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_file_is_told_with_the_nearest_names() {
+    fn misspelt_file_mention_suggests_the_nearest_file() {
         for (text, expected) in [
             (
                 "@shop/crat.py",
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn decorators_numbers_and_addresses_are_no_mentions() {
+    fn decorators_numbers_and_email_addresses_are_not_mentions() {
         let none = mentions("@property @app.route #12 # me@shop/cart.py @org/package a#total");
         assert_eq!(none, [""; 0]);
     }

@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_about_code_that_changed_meanwhile_is_not_kept() {
+    fn answer_about_code_that_changed_meanwhile_is_not_remembered() {
         let mut answers = Answers::default();
         let about = |answers: &Answers| answers.question(&path("a.py::f"), "Is it  None?");
         let asked = about(&answers);

@@ -31,7 +31,7 @@ fn applied(book: &ProposalBook) -> Vec<u32> {
 }
 
 #[test]
-fn a_proposal_goes_from_waiting_to_applied_and_back() {
+fn proposal_can_be_applied_undone_and_applied_again() {
     let mut book = ProposalBook::default();
     let (first, second) = (make(&mut book), make(&mut book));
     assert_eq!((first.id.0, second.id.0), (1, 2));
@@ -77,7 +77,7 @@ fn wrong(step: impl Fn(&mut ProposalBook, &Proposal) -> Result<(), WrongStatus>)
 }
 
 #[test]
-fn a_step_that_the_status_does_not_allow_is_refused() {
+fn invalid_status_transition_of_a_proposal_is_refused() {
     let is = |step: &str| format!("internal error: #1 is waiting, so it cannot {step}");
     let told = wrong(|book, one| book.apply(one.id, edit(1)));
     assert_eq!(told, is("be applied"));
@@ -95,7 +95,7 @@ fn a_step_that_the_status_does_not_allow_is_refused() {
 }
 
 #[test]
-fn what_the_editor_did_not_take_is_told_until_a_newer_proposal_of_the_symbol_is_applied() {
+fn unapplied_proposal_is_reported_until_a_newer_proposal_for_its_symbol_is_applied() {
     let mut book = ProposalBook::default();
     let (first, second) = (make(&mut book), make(&mut book));
     book.accept(&first).unwrap();
@@ -120,7 +120,7 @@ fn what_the_editor_did_not_take_is_told_until_a_newer_proposal_of_the_symbol_is_
 }
 
 #[test]
-fn the_accepted_version_counts_with_the_dependencies_of_the_book() {
+fn accepted_version_of_a_proposal_keeps_the_recorded_dependencies() {
     let mut book = ProposalBook::default();
     let (mut first, second) = (make(&mut book), make(&mut book));
     let on_second = Dependencies {
@@ -145,7 +145,7 @@ fn the_accepted_version_counts_with_the_dependencies_of_the_book() {
 }
 
 #[test]
-fn a_proposal_that_is_taken_out_is_in_no_set() {
+fn removed_proposal_is_dropped_from_the_dependencies_of_others() {
     let mut book = ProposalBook::default();
     let (first, second) = (make(&mut book), make(&mut book));
     let on_second = Dependencies {

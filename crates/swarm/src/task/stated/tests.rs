@@ -53,7 +53,7 @@ fn stated(task: &str) -> String {
 }
 
 #[test]
-fn renamings_and_deletions_are_read_from_plain_words() {
+fn renames_and_deletions_are_parsed_from_plain_english() {
     for (task, expected) in [
         ("rename total to sum_up", "total>sum_up"),
         ("Rename `total` to `sum_up`.", "total>sum_up"),
@@ -135,7 +135,7 @@ fn renamings_and_deletions_are_read_from_plain_words() {
 }
 
 #[test]
-fn other_words_state_nothing() {
+fn tasks_that_request_no_rename_or_deletion_state_none() {
     for task in [
         "rename the column total to sum in the report",
         "rename missing to found",
@@ -166,7 +166,7 @@ fn other_words_state_nothing() {
 }
 
 #[test]
-fn constants_and_files_are_found_where_the_task_says() {
+fn constants_and_files_are_resolved_in_the_file_that_the_task_names() {
     for (task, expected) in [
         ("Rename `RATE` to `FACTOR`", "$shop.py:RATE>FACTOR"),
         ("rename RATE to FACTOR", "$shop.py:RATE>FACTOR"),
@@ -214,7 +214,7 @@ fn constants_and_files_are_found_where_the_task_says() {
 }
 
 #[test]
-fn names_without_a_single_definition_are_words() {
+fn name_without_exactly_one_definition_is_treated_as_a_plain_word() {
     for (task, expected) in [
         ("Rename `best_before` to `use_by`", "?best_before>use_by"),
         ("rename best_before to use_by", "?best_before>use_by"),
@@ -258,7 +258,7 @@ fn unmet_after(task: &str, old: &str, new: &str) -> Option<String> {
 }
 
 #[test]
-fn what_is_not_done_is_told() {
+fn incomplete_rename_or_deletion_is_reported() {
     for (task, old, new, why) in [
         ("rename total to sum_up", "def total", "def sum_up", ""),
         (
@@ -363,7 +363,7 @@ const NOTIFY: &str = "from abc import ABC, abstractmethod\n\n\nclass Notifier(AB
                       can_reach(self):\n        ...\n\n\nclass Sms(Notifier):\n    def can_reach(self):\n        return True\n";
 
 #[test]
-fn a_use_of_a_name_that_nothing_defines_is_told() {
+fn remaining_use_of_a_renamed_method_is_reported() {
     let renamed = NOTIFY.replace("can_reach", "reaches");
     let half = NOTIFY.replacen("can_reach", "reaches", 1);
     let remind = "def remind(notifier):\n    return notifier.can_reach()\n";
@@ -398,7 +398,7 @@ fn a_use_of_a_name_that_nothing_defines_is_told() {
 }
 
 #[test]
-fn a_use_that_may_be_of_outside_types_is_no_alarm() {
+fn use_that_may_belong_to_an_external_type_is_not_reported() {
     let store = "class Store:\n    def fetch_all(self):\n        return 1\n\n    def strip(self):\n        return 2\n";
     let user = "def f(text):\n    return text.strip(), text.fetch_all()\n";
     let foreign = format!("import requests\n\n\n{user}");
@@ -423,7 +423,7 @@ fn a_use_that_may_be_of_outside_types_is_no_alarm() {
 }
 
 #[test]
-fn a_parameter_that_a_stub_keeps_is_told() {
+fn old_parameter_name_in_a_stub_file_is_reported() {
     let stats = "def variance(xs, ddof=0):\n    return len(xs) - ddof\n";
     let stub = "def variance(xs: list[float], ddof: int = ...) -> float: ...\n";
     let files = [("stats.py", stats), ("stats.pyi", stub)];
