@@ -27,8 +27,8 @@ pub async fn write(world: Arc<World>, mut records: Writing) {
     }
 }
 
-/// An editor over the user's texts, without a run. It never yields, so that no task of the killed
-/// run can continue.
+/// An editor that changes the user's texts directly, for the undo after a kill. It never yields, so
+/// that no task of the killed run can continue.
 struct Texted {
     world: Arc<World>,
 }

@@ -374,7 +374,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 type Waiting = Pin<Box<dyn Future<Output = Result<Reservation, Exhausted>>>>;
 
-/// Callers of one ledger, polled by hand.
+/// Callers that share one budget. The test polls their futures itself.
 struct Callers {
     budget: Budget,
     waiting: Vec<(u64, u64, Waiting)>,

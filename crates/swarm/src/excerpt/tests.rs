@@ -121,7 +121,7 @@ fn line_quoted_by_a_traceback_is_shown_first() {
     let traceback = "m.py:90: in load\n    step_82 = prepare(82)\nlib/x.py:3: in prepare\n    fail()\nTypeError: sub_partial";
     let (shown, _) = excerpt(&found, &Focus::of(traceback), Tokens(110));
     assert!(shown.contains("step_82 = prepare(82)"), "{shown}");
-    // Without a quoted line, only the place counts.
+    // Without a quoted line, only the line number counts.
     let (shown, _) = excerpt(&found, &Focus::of("/old/m.py:40: in load"), Tokens(110));
     assert!(shown.contains(text.lines().nth(39).unwrap()), "{shown}");
 }

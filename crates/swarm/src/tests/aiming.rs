@@ -141,7 +141,7 @@ async fn change_outside_the_symbol_that_the_task_names_leaves_the_run_unproven()
     }
 }
 
-/// A failing test that is unrelated to the task is fixed along the way.
+/// The run also fixes a failing test that is unrelated to the task.
 #[tokio::test(start_paused = true)]
 async fn test_that_covers_only_other_code_does_not_prove_the_change_of_the_named_symbol() {
     let source =
@@ -195,7 +195,7 @@ async fn named_function_may_be_fixed_in_a_function_that_it_calls() {
     assert_eq!(proof, Proof::Proven, "{headline}");
 }
 
-/// Another file was changed than the document that the task names.
+/// The run changes another file than the document that the task names.
 #[tokio::test(start_paused = true)]
 async fn run_is_unproven_if_the_document_that_the_task_names_is_unchanged() {
     let files = [
@@ -228,7 +228,7 @@ async fn run_is_unproven_if_the_document_that_the_task_names_is_unchanged() {
     }
 }
 
-/// The changed method only stands in the same file.
+/// The run changes another method in the file of the method that the task names.
 #[tokio::test(start_paused = true)]
 async fn change_of_other_code_in_the_same_file_does_not_count_as_change_of_the_named_symbol() {
     let of = |task: &str, source: &str| {

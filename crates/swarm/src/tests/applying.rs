@@ -1,4 +1,4 @@
-//! Edits on their way to the editor while the run is cancelled, and editors that answer late.
+//! Edits that are in flight when the run is cancelled, and editors that reply late.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use starling_core::{Approval, Verdict};
 const BEFORE: &str = "def f(x):\n    return x\n";
 const AFTER: &str = "def f(x):\n    return x + 1\n";
 
-/// A run of one agent whose edit takes some time to arrive.
+/// Creates a run of one agent. The editor applies the agent's edit after `delay`.
 fn bed(delay: Duration) -> Bed {
     let model = Scripted::native().on("agent a.py::f", [whole(AFTER)]);
     let bed = Bed::new(&[("a.py", BEFORE)], model)
@@ -38,7 +38,7 @@ async fn edit_in_flight_at_cancellation_is_logged_before_the_run_ends() {
     let mut bed = bed(Duration::from_secs(5));
     let handle = bed.start();
     until(&handle, is_accepted).await;
-    // The edit is with the editor now.
+    // The editor has received the edit, but has not applied it yet.
     tokio::time::sleep(Duration::from_secs(1)).await;
     handle.cancel();
     handle.finished().await;
@@ -141,7 +141,8 @@ async fn review_of_an_edit_that_the_editor_always_refuses_is_repeated_at_most_fi
     assert_eq!(bed.approver.seen.lock().unwrap().len(), 5);
 }
 
-/// Types a letter into a comment at the end of the file before each edit, for so many edits.
+/// Makes the user type a letter into a comment at the end of the file before each of the next
+/// `edits` edits.
 fn typing(bed: &Bed, edits: usize) {
     *bed.editor.typed_before_edits.lock().unwrap() = edits;
 }

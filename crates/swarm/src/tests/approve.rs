@@ -1,4 +1,5 @@
-//! The person who decides: on intents, on proposals, and within which time.
+//! Reviews of intents and proposals by a person or the proxy user (a model that reviews for the
+//! user), and their time limits.
 
 use std::time::Duration;
 

@@ -35,7 +35,8 @@ fn read(symbol: &str) -> Line {
     call("read", json!({ "symbols": [symbol] }))
 }
 
-/// Independently sums the cost of completed requests and the worst case of requests in progress.
+/// A model that sums the cost of completed requests and the worst-case cost of requests in
+/// progress, independently of the budget under test.
 struct Meter {
     inner: Scripted,
     sum: Mutex<Sum>,

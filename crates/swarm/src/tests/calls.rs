@@ -1,4 +1,5 @@
-//! Calls that no longer fit what they call are broken by the change, whether tests reach them or not.
+//! Calls that no longer match the called function count as broken by the change, whether or not a
+//! test covers them.
 
 use starling_core::Approval;
 
@@ -61,7 +62,7 @@ async fn new_required_parameter_is_refused_if_a_caller_is_not_updated() {
     }
 }
 
-/// The caller's part fits only the definition that is refused.
+/// The changed call matches only a definition that is refused.
 #[tokio::test(start_paused = true)]
 async fn changed_call_is_not_applied_without_the_matching_definition() {
     let broken = |all: &str| match all.contains("None") {

@@ -10,10 +10,10 @@ use crate::*;
 use starling_core::*;
 use starling_models::continuing::ContinuingModel;
 
-/// About 512 tokens.
+/// Number of bytes of about 512 tokens.
 const PIECE: usize = 512 * 7 / 2;
 
-/// Returns the replies of the inner model in pieces.
+/// A model that returns the replies of the inner model in pieces of [`PIECE`] bytes.
 struct Cut {
     inner: Scripted,
     left: Mutex<HashMap<String, String>>,

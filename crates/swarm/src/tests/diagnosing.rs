@@ -13,17 +13,18 @@ use starling_syntax::FilePath;
 
 const TWO: &str = "def f(x):\n    return x\n\n\ndef g(x):\n    return f(x) + 1\n";
 
-/// A language service that reports an error to fix in each line with `bad`, and one that need not
-/// be fixed in each line with `odd`.
+/// A language service that reports a blocking error for each line with `bad`, and an error that
+/// does not block a proposal for each line with `odd`.
 #[derive(Default)]
 struct Finds {
     asked: Mutex<Vec<TextRequest>>,
     prepared: Mutex<Vec<TextRequest>>,
     knows_nothing: Mutex<Option<String>>,
     second: Option<&'static str>,
-    /// There is no such service.
+    /// Whether the language service is missing.
     absent: bool,
-    /// The second service reports this problem, and gives no result at the first request.
+    /// Text of a problem that the thorough diagnostics report, but only from their second request
+    /// on.
     late: Option<&'static str>,
     /// The service reports nothing if another file contains this text.
     excuse: Option<&'static str>,

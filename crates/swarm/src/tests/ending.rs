@@ -1,4 +1,4 @@
-//! The end of a run, as people read it.
+//! The headline at the end of a run, and whether the run counts as proven by tests.
 
 use starling_core::Approval;
 use std::time::Duration;
@@ -60,7 +60,7 @@ async fn final_test_run_decides_whether_a_change_is_proven() {
     );
 }
 
-/// Whatever the task says of documents: code was changed.
+/// The tasks mention documentation, but the run changes code.
 #[tokio::test(start_paused = true)]
 async fn code_change_needs_a_test_even_if_the_task_mentions_documentation() {
     for task in [
@@ -92,7 +92,7 @@ async fn code_change_needs_a_test_even_if_the_task_mentions_documentation() {
     assert_eq!(ending(&events), is(Proof::NothingToProve, words));
 }
 
-/// A test that fails until `f` gives one more.
+/// `test_f` fails until `f` returns `x + 1`.
 fn mended_by_the_change(all: &str) -> Vec<(String, String)> {
     match all.contains("x + 1\n") {
         true => Vec::new(),
@@ -202,7 +202,7 @@ fn run_finished_event_without_an_ending_is_deserialized() {
     );
 }
 
-/// A run that must prove what it changes.
+/// Requires a test for every change of the run.
 fn strict(approval: Approval, bed: Bed) -> Bed {
     bed.with(|task| {
         task.require_tests = true;
@@ -253,7 +253,8 @@ async fn with_required_tests_agents_are_asked_for_a_failing_test_if_none_fails()
         bed.model.prompts("agent a.py::f")[0].contains(needs)
     };
     assert!(told(Approval::Auto, passing).await);
-    // A failing test shows the change already, and a person may do without.
+    // The prompt does not ask for a test if one fails already, or if a person may accept an
+    // unproven change.
     assert!(!told(Approval::Auto, mended_by_the_change).await);
     assert!(!told(Approval::Ask, passing).await);
 }

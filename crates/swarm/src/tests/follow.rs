@@ -238,7 +238,7 @@ async fn review_lists_the_callers_that_stay_valid() {
     assert!(seen[0].evidence.contains(told), "{}", seen[0].evidence);
 }
 
-/// A function moves, and its user imports it from its new place.
+/// A function moves to another module, and its caller imports it from there.
 #[tokio::test(start_paused = true)]
 async fn caller_that_imports_a_moved_function_from_its_new_module_is_not_woken() {
     let line = "def line(x):\n    return f\"- {x}\"\n";

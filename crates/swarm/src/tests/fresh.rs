@@ -102,7 +102,8 @@ async fn closed_file_is_checked_with_its_text_on_disk() {
     assert_eq!(stop(&events), StopReason::Settled);
 }
 
-/// What the user pastes while the model thinks, above the symbol that it was shown.
+/// While the model generates, the user adds a comment or a copy of the symbol that the model was
+/// shown.
 #[tokio::test(start_paused = true)]
 async fn proposal_is_refused_if_the_user_pasted_a_copy_of_the_symbol_meanwhile() {
     const CLASS: &str = "class K:\n    def m(self):\n        return 1\n";

@@ -89,7 +89,7 @@ async fn bug_fix_settles_despite_unrelated_failing_tests() {
     assert_eq!(woken(&events).len(), 1, "nobody is woken for test_mode");
 }
 
-/// The description names no symbol, and the only agent picks nothing.
+/// The task names no symbol, and the single agent selects none.
 #[tokio::test(start_paused = true)]
 async fn bug_report_without_a_symbol_name_is_judged_by_the_tests_of_the_changed_code() {
     let change = json!({"reason": "r", "symbol": "stats.py::mean", "source": WRONG});
@@ -127,7 +127,7 @@ async fn new_test_is_accepted_despite_tests_that_failed_before() {
     );
 }
 
-/// The test runner does not find the first name.
+/// The test runner does not find the first new test.
 #[tokio::test(start_paused = true)]
 async fn new_test_that_the_test_command_does_not_run_is_refused() {
     let inner = "class Mean:\n    def test_one(self):\n        assert mean([1]) == 1\n";
@@ -207,7 +207,7 @@ async fn partial_bug_fix_is_reverted() {
     assert_eq!(bed.read("stats.py"), STATS);
 }
 
-/// The only test that the task names is one that it says to leave.
+/// The task names a test only to exclude it.
 #[tokio::test(start_paused = true)]
 async fn failing_test_that_the_task_excludes_does_not_block_a_change() {
     for task in [

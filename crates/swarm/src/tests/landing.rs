@@ -314,7 +314,8 @@ async fn unreverted_part_of_a_failed_set_is_reverted_at_the_end_of_an_automatic_
 const NOTE: &str = "class Note:\n    def describe(self):\n        return 1\n";
 const DIGEST: &str = "def digest(notes):\n    return [note.describe() for note in notes]\n";
 
-/// A run in which one owner changes `digest` and another the method, which the task does not state.
+/// Runs one owner that changes `digest` and one that changes the method. The task does not mention
+/// a rename.
 async fn digested(digest: &str, of_note: &[Line]) -> (Bed, Vec<Event>) {
     let model = Scripted::native()
         .on("agent search.py::digest", [whole(digest)])

@@ -47,7 +47,7 @@ async fn end_of(mut bed: Bed) -> Ended {
     }
 }
 
-/// Runs this script over `f`.
+/// Runs the agent of `f` with this scripted model.
 async fn misbehave(model: Scripted) -> Ended {
     end_of(Bed::new(&[("a.py", SOURCE)], model).begin(&["a.py::f"])).await
 }

@@ -164,7 +164,7 @@ async fn fix_with_a_new_test_is_proven() {
     assert_eq!(ending(&events).0, Proof::Proven, "{events:#?}");
 }
 
-/// A new test, and the output of the test runner if it fails.
+/// A new test that one of the agents adds.
 const NEW_TEST: &str = "def test_new():\n    assert f(2) == 2\n";
 
 /// Fixes `f` and adds a test. With `checks`, the new test covers the fix.
@@ -473,7 +473,7 @@ async fn test_support_file_is_not_changed_to_make_broken_code_pass() {
     }
 }
 
-/// Expected values that only tests read, outside a folder of tests.
+/// The file of expected values is outside the test folders, and only tests read it.
 #[tokio::test(start_paused = true)]
 async fn changed_data_file_that_only_tests_read_does_not_prove_a_fix() {
     let test = "import json\nfrom a.models import f\n\nE = json.load(open('a/want/values.json'))\n\n\ndef test_old():\n    assert f(1) == E\n";
@@ -525,8 +525,8 @@ async fn changed_data_file_that_only_tests_read_does_not_prove_a_fix() {
     );
 }
 
-/// A feature that changes an expected value, with the test that pins the old one, and constants
-/// that pass alone.
+/// Runs three agents that change the result of `f`, the test of the old result, and unrelated
+/// constants. Only the constants pass alone.
 async fn feature_beside_constants(task: &str) -> (Bed, (Proof, String)) {
     let code = "def f(x):\n    return 0\n";
     let constants =
@@ -570,7 +570,7 @@ async fn headline_names_the_refused_main_change() {
                     test_a.py::test_old (";
     assert!(headline.starts_with(expected), "{headline}");
     assert!(headline.contains("; changed only a.py::; "), "{headline}");
-    // The task says so: both land.
+    // If the task asks for both changes, both are applied.
     let task = "Make f return 0 for every x, and update test_old to that.";
     let (bed, (_, headline)) = feature_beside_constants(task).await;
     assert!(bed.read("a.py").contains("return 0"), "{headline}");
@@ -580,8 +580,9 @@ async fn headline_names_the_refused_main_change() {
 
 const AGE: &str = "def age(x):\n    \"\"\"\n    >>> age(1)\n    2\n    \"\"\"\n    return x + 1\n";
 
-/// The example of `age` and its test, where they are found. The files stand in this order: ages.py,
-/// decay.py, which begins with `import re`, and test_a.py, which begins with `import os`.
+/// Returns the results of the doctest of `age` and of its test, which depend on the file that
+/// defines `age`. `all` contains the files in this order: ages.py, decay.py, which begins with
+/// `import re`, and test_a.py, which begins with `import os`.
 fn judge_age(all: &str) -> Vec<(String, String)> {
     let (ages, rest) = all.split_once("import re\n").unwrap();
     let (decay, tests) = rest.split_once("import os\n").unwrap();
@@ -606,8 +607,8 @@ fn judge_age(all: &str) -> Vec<(String, String)> {
     cases
 }
 
-/// Moves a function with an example to a new file, and its test imports it from there. Without
-/// `leaves`, nobody deletes the old one.
+/// Moves a function with a doctest to a new file, and its test imports it from there. The old
+/// definition is deleted only if `leaves` is set.
 async fn moves_a_function(task: &str, leaves: bool) -> (Bed, Vec<Event>) {
     let decay = format!("import re\n\n\n{AGE}\n\ndef half(x):\n    return re.sub(x, x, x)\n");
     let tests = "import os\nfrom decay import age, half\n\n\ndef test_age():\n    assert age(1) == 2\n\n\n\

@@ -168,7 +168,8 @@ async fn steering_of_a_method_goes_to_the_owner_of_its_class() {
     );
 }
 
-/// A pick may delete others beside its symbol: each deletion is a part of its own.
+/// A draft of the scout (the agent that selects symbols) may also delete other symbols. Each
+/// deletion becomes a proposal of its own.
 #[tokio::test(start_paused = true)]
 async fn draft_of_the_scout_may_delete_functions_of_the_module() {
     let text = "RATE = 2\n\n\ndef f():\n    return RATE\n\n\ndef g():\n    return f()\n\n\nX = 1\n";

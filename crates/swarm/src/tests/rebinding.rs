@@ -8,7 +8,7 @@ use crate::*;
 const MODULE: &str = "import json\n\n\ndef f(xs):\n    return xs\n\n\ndef total(xs):\n    \
                       return json.dumps(sum(xs))\n";
 
-/// What is left of the module when the owner of a symbol proposes this.
+/// Returns the text of the module after the owner of `own` made this proposal, and the events.
 async fn proposes(own: &str, text: &str, proposal: Value) -> (String, Vec<Event>) {
     let model = Scripted::native().on(
         &format!("agent {own}"),
@@ -19,7 +19,7 @@ async fn proposes(own: &str, text: &str, proposal: Value) -> (String, Vec<Event>
     (bed.read("a.py"), events)
 }
 
-/// A change of `f` that uses a name, with an import for it.
+/// Returns a proposal that changes `f` to this body and adds an import.
 fn using(body: &str, import: &str) -> Value {
     let source = format!("def f(xs):\n    {body}\n");
     json!({"reason": "r", "source": source, "imports": [import]})

@@ -1,5 +1,5 @@
-//! A name that goes away or is not there yet: what uses it and what defines it land together, whether a
-//! test runs that code or not.
+//! Renames and deletions: a definition and all its uses are changed together or not at all, whether
+//! or not a test executes the uses.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ const REPORT: &str =
     "from stats import rate\n\n\ndef line(hits, total):\n    return f\"{rate(hits, total):.1%}\"\n";
 const TESTS: &str = "from stats import rate\n\n\ndef test_rate():\n    assert rate(1, 2) == 0.5\n";
 
-/// The test, which knows nothing of `report.py`.
+/// Returns the result of `test_rate`, which does not use `report.py`.
 fn test_rate(all: &str) -> Vec<(String, String)> {
     let defines = |name: &str| all.contains(&format!("def {name}("));
     let tests = &all[all.find("def test_rate").unwrap()..];
@@ -119,7 +119,8 @@ async fn renamed_call_is_refused_if_the_definition_is_not_renamed() {
     );
 }
 
-/// A use that no type and no import tells of: an attribute of a parameter.
+/// The method is called on a parameter without a type annotation, so only its name links the call
+/// to the definition.
 #[tokio::test(start_paused = true)]
 async fn renamed_method_call_on_an_untyped_value_is_applied_only_with_its_definition() {
     const RECIPE: &str = "class Recipe:\n    def total_time(self):\n        return 1\n";
@@ -212,7 +213,7 @@ async fn headline_names_the_uses_that_a_rejected_part_left_broken() {
     assert!(headline.contains("; you rejected #") && headline.contains("(stats.py::rate)"));
 }
 
-/// A small model that would spoil everything, if it were asked.
+/// A small model whose replies would break the code. The tests check that it is never called.
 fn never_asked() -> Scripted {
     Scripted::small().always("", say("```python\ndef rate():\n    return False\n```"))
 }
@@ -395,7 +396,7 @@ async fn symbol_that_a_configuration_string_names_is_not_changed_without_the_mod
             assert_eq!(bed.read("handlers.py"), HANDLERS);
         }
     }
-    // Prose says nothing.
+    // A name in a comment or in a sentence does not count.
     let prose = "# 'handlers:Echo'\nX = 'The Echo of it'\n";
     let files = [("handlers.py", HANDLERS), ("settings.py", prose)];
     let mut bed =
@@ -405,7 +406,8 @@ async fn symbol_that_a_configuration_string_names_is_not_changed_without_the_mod
     assert!(bed.read("handlers.py").contains("class Ping:"));
 }
 
-/// How a run of a large model ends that renames the class and leaves the rest of these files.
+/// Returns the ending of a run in which the model renames the class `Echo`, but changes none of the
+/// other files.
 async fn ending_of_ping(others: &[(&str, &str)]) -> Ending {
     let ping = whole("class Ping:\n    pass\n");
     let model = Scripted::native()
@@ -441,7 +443,8 @@ async fn rename_is_not_done_while_a_string_contains_the_old_name() {
     }
 }
 
-/// What a run by rule makes of files, each with its name; or why it changes nothing.
+/// Runs a rename or deletion without the model. Returns the new texts of the files, or why the run
+/// changed nothing.
 async fn by_rule(task: &str, files: &[(&str, &str)]) -> Result<Vec<String>, String> {
     let mut bed = Bed::new(files, never_asked()).with(|one| one.text = task.to_owned());
     let events = bed.run().await;
@@ -504,7 +507,7 @@ async fn constant_is_deleted_only_if_nothing_uses_it() {
     }
 }
 
-/// How a run ends in which a model changes `kcal`, whatever it is asked for.
+/// Returns the ending of a run in which the model changes `kcal`, whatever the task says.
 async fn ending_after_kcal(task: &str) -> Ending {
     let source = "def kcal(name):\n    return KCAL.get(name, 0)\n";
     let model = Scripted::native()
@@ -639,7 +642,7 @@ async fn doctests_are_renamed_together_with_the_function() {
 
 #[tokio::test(start_paused = true)]
 async fn doctests_count_as_uses_of_a_name() {
-    // Nothing gives the name a meaning there.
+    // The doctest of `h` does not import `slug`, so the name may refer to something else.
     let unknown = "def h(x):\n    \"\"\"\n    >>> slug(1)\n    \"\"\"\n";
     let files = [("text.py", SLUG), ("h.py", unknown)];
     let why = by_rule("rename slug to make", &files).await.unwrap_err();
@@ -771,7 +774,8 @@ fn reaches(body: &str) -> Line {
     )
 }
 
-/// A run that renames a method of two classes, and its caller or not.
+/// Runs a rename of a method of two classes. `caller` is the reply of the owner of the calling
+/// function.
 async fn notifiers(approval: Approval, caller: Line) -> (Bed, Vec<Event>) {
     let model = Scripted::native()
         .on(
@@ -900,8 +904,8 @@ async fn several_names_of_one_sentence_are_changed_without_the_model() {
     assert_eq!(texts, Ok(vec![renamed]));
 }
 
-/// A renaming by rule is one change from the start: its parts are tested once, and nobody is told
-/// of a change of contract.
+/// A rename without the model is one change: its parts are tested once, and no owner is woken
+/// because of a changed contract.
 #[tokio::test(start_paused = true)]
 async fn rename_without_the_model_is_tested_once_and_wakes_no_agent() {
     let store = "N_MOST = 3\n\n\nclass NoteStore:\n    def __init__(self, most=N_MOST):\n        \

@@ -1,5 +1,5 @@
-//! Repairs: failures go back to the owner as evidence, a limited number of times, each time from
-//! the last good state.
+//! Retries after a refused proposal: the owner receives the failures, a limited number of times,
+//! and starts again from the last good text.
 
 use serde_json::json;
 
@@ -52,7 +52,7 @@ async fn retry_after_a_broken_test_starts_from_the_original_text_and_sees_only_n
         "agent a.py::f",
         [
             hunk("return x", "return None"),
-            // The text of the first attempt does not exist.
+            // This hunk does not match, because the first attempt was not applied.
             hunk("return None", "return 2"),
             hunk("return x", "return x + 2"),
         ],

@@ -1,4 +1,5 @@
-//! The scout: what it is shown, what it may do before it picks, and what becomes of bad picks.
+//! The scout (the agent that selects the symbols to change): its prompt, its lookups before the
+//! selection, and invalid selections.
 
 use serde_json::json;
 
@@ -118,7 +119,7 @@ async fn best_candidate_is_used_if_the_scout_never_selects_one() {
     assert_eq!(bed.model.prompts("scout").len(), 5);
 }
 
-/// Who says twice that there is no such place is not asked on; what it said is told.
+/// A scout that selects nothing twice is not called again, and the headline quotes its reply.
 #[tokio::test(start_paused = true)]
 async fn run_ends_with_the_scouts_reply_if_it_selects_nothing_twice() {
     let long = format!(
@@ -151,7 +152,8 @@ async fn run_ends_with_the_scouts_reply_if_it_selects_nothing_twice() {
 
 const README: &str = "# Shop\n\nSells things.\n";
 
-/// A task for a document, and a project whose code shares more words with the task.
+/// Creates a run whose task is about a document, in a project whose code shares more words with the
+/// task.
 fn documented(scout: Vec<Line>) -> Bed {
     let mends =
         json!({"reason": "r", "hunks": [{"old": "Sells things.", "new": "Run `python shop.py`."}]});
@@ -273,7 +275,7 @@ async fn no_unrelated_symbol_is_woken_if_the_scout_selects_only_unknown_ones() {
     assert_eq!(bed.model.prompts("scout").len(), 5);
 }
 
-/// The words of the task lead to a function of the file that it names.
+/// The task names a file, and its other words match a function of that file.
 #[tokio::test(start_paused = true)]
 async fn without_a_selection_a_symbol_of_the_named_file_is_preferred_to_the_file() {
     let look = |at: usize| call("search", json!({"query": format!("word{at}")}));

@@ -17,7 +17,7 @@ const USE: &str = "import far\n\n\ndef one(a):\n    return a.pay(1)\n\n\ndef two
 const HEIR: &str = "class Odd(make()):\n    def pay(self, x):\n        return x\n";
 const FILES: [(&str, &str); 3] = [("shop.py", SHOP), ("use.py", USE), ("heir.py", HEIR)];
 
-/// A language service that returns fixed positions and records its requests.
+/// A language service that returns fixed positions.
 #[derive(Default)]
 struct Serves {
     spots: Vec<(Relation, NameLocation)>,

@@ -1,4 +1,4 @@
-//! Flaky tests: they do not count against a change, and they prove nothing.
+//! Flaky tests: they do not count against a change, and they do not prove one.
 
 use serde_json::json;
 use starling_core::Approval;
@@ -257,7 +257,7 @@ async fn flaky_original_test_leaves_the_run_unproven() {
     assert_eq!(ending(&events), (Proof::Unproven, expected), "{events:#?}");
 }
 
-/// The clock failed before the run by accident, and passes with the change.
+/// `test_clock` is flaky: it failed before the run, and passes with the change.
 #[tokio::test(start_paused = true)]
 async fn flaky_test_that_failed_before_does_not_count_as_fixed() {
     for selects in [true, false] {
@@ -283,7 +283,7 @@ async fn flaky_test_that_failed_before_does_not_count_as_fixed() {
             "{headline}"
         );
     }
-    // One that fails every time before is mended.
+    // A test that fails on every repeat without the change counts as fixed.
     let judge = |all: &str| match all.contains("x + 0") {
         true => Vec::new(),
         false => vec![(CLOCK.to_owned(), "E   assert False".to_owned())],
@@ -296,8 +296,8 @@ async fn flaky_test_that_failed_before_does_not_count_as_fixed() {
     assert_eq!(fixed, &[CLOCK]);
 }
 
-/// The run changes an import of the test file, which cannot be loaded with its original one; the clock in
-/// it fails then, and that it was not changed is seen.
+/// The run changes an import of the test file, and `test_clock` fails with the original import. The
+/// text of `test_clock` itself is unchanged.
 #[tokio::test(start_paused = true)]
 async fn unchanged_test_is_not_reported_as_passing_only_as_changed() {
     let tests = "from a import f\n\n\ndef test_f():\n    assert f(1) == 1\n\n\ndef test_clock():\n    assert clock()\n";

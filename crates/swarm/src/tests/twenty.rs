@@ -1,4 +1,5 @@
-//! A change of twenty symbols that passes only as a whole, with more picks than agents.
+//! A change of twenty symbols that passes only as a whole, with more selected symbols than allowed
+//! agents.
 
 use serde_json::{Value, json};
 use starling_core::Approval;
@@ -28,7 +29,7 @@ fn imports(all: &str) -> Vec<(String, String)> {
     }
 }
 
-/// Returns the pick of a symbol. A complete pick contains its hunks.
+/// Returns the scout's selection of a symbol. A complete selection contains a draft of the change.
 fn pick(at: usize, is_complete: bool) -> Value {
     let symbol = format!("p.py::f{at}");
     match is_complete {
@@ -41,7 +42,7 @@ fn pick(at: usize, is_complete: bool) -> Value {
     }
 }
 
-/// Creates a run of twenty picks, of which the last `incomplete` have no hunks.
+/// Creates a run of twenty selected symbols, of which the last `incomplete` have no draft.
 fn bed(approval: Approval, incomplete: usize) -> Bed {
     let picks = (0..SYMBOLS).map(|at| pick(at, at + incomplete < SYMBOLS));
     let mut picks: Vec<Value> = picks.collect();
@@ -63,7 +64,7 @@ fn bed(approval: Approval, incomplete: usize) -> Bed {
             task.limits.calls = 60;
         });
     bed.task.patch = Some(bed.path("kept.patch"));
-    // All picks are checked at the same time.
+    // All drafts are checked at the same time.
     *bed.test_times.lock().unwrap() = vec![std::time::Duration::from_secs(1); 200].into();
     bed
 }

@@ -1,4 +1,4 @@
-//! Taking back: one of several, all, and what the user changed since.
+//! Undo of one of several proposals, of a whole run, and of code that the user changed since.
 
 use super::bed::*;
 use super::landing::{self, FITS, WIDER, left_applied, pair};
@@ -9,7 +9,8 @@ const TWO: &str = "def f(x):\n    return x\n\n\ndef g(x):\n    return f(x) + 1\n
 const F: &str = "return x + 1\n";
 const G: &str = "return f(x) + 2\n";
 
-/// A finished run that changed both functions, and the proposals in the order of their arrival.
+/// Returns a finished run that changed both functions, and its proposals in the order in which they
+/// were applied.
 async fn changed() -> (Bed, RunHandle, Vec<(ProposalId, String)>) {
     let model = Scripted::native()
         .on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")])
@@ -69,7 +70,7 @@ async fn change_that_the_editor_undid_can_be_undone_only_after_the_editors_redo(
         Err(UndoError::Gone(vec![ids[0]]))
     );
     assert_eq!(bed.read("a.py"), TWO);
-    // The editor's own redo.
+    // The user redoes the changes in the editor.
     std::fs::write(bed.path("a.py"), text).unwrap();
     assert_eq!(
         handle.undo(None).await.map(|undone| undone.len()),
@@ -138,7 +139,8 @@ async fn test_that_an_undone_change_had_fixed_is_not_blamed_on_later_changes() {
         true => vec![],
         false => vec![("t1".to_owned(), "AssertionError".to_owned())],
     };
-    // The second agent waits long enough for the undo, then breaks nothing: `t1` is no news.
+    // The second agent proposes its change after the undo. The change breaks nothing: `t1` failed
+    // before.
     let mut model = Scripted::native()
         .on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")])
         .on(
@@ -183,7 +185,8 @@ async fn test_that_an_undone_change_had_fixed_is_not_blamed_on_later_changes() {
     assert_eq!((broken, still_failing), (vec![], vec!["t1".to_owned()]));
 }
 
-/// The bytes do not overlap, but what is left of the line would be nobody's.
+/// The two edits change different bytes of one line. An undo would leave a line that neither the
+/// user nor the agent wrote.
 #[tokio::test(start_paused = true)]
 async fn undo_conflicts_with_another_user_edit_on_the_changed_line() {
     let (bed, handle, applied) = changed().await;
@@ -195,7 +198,7 @@ async fn undo_conflicts_with_another_user_edit_on_the_changed_line() {
     assert_eq!(bed.read("a.py"), typed);
 }
 
-/// What the trajectory tells of the proposals that an applied one belongs to.
+/// Returns the recorded dependencies of an applied proposal.
 fn belongs_to(events: &[Event], id: u32) -> Dependencies {
     let change = events.iter().find_map(|event| match event {
         Event::ProposalApplied {
@@ -239,7 +242,8 @@ async fn set_is_undone_completely_or_not_at_all() {
             );
             assert_eq!(bed.read(file), typed);
             assert_eq!(left_applied(&handle.log.events()).len(), 2);
-            // One alone is taken back for whoever asks for it, and so is the set without the typed line.
+            // A single proposal is undone if that is requested, and the rest of the set once the
+            // typed line is gone.
             assert_eq!(handle.undo(Some(*second)).await, Ok(vec![*second]));
             std::fs::write(bed.path(file), &whole).unwrap();
             assert_eq!(handle.undo(None).await, Ok(vec![*first]));
@@ -329,7 +333,7 @@ async fn change_that_a_remaining_change_may_need_is_not_undone() {
     }
 }
 
-/// A person accepts a changed contract before its caller follows.
+/// A person accepts a changed contract before its caller is updated.
 #[tokio::test(start_paused = true)]
 async fn contract_change_is_not_undone_if_its_follow_up_cannot_be_undone() {
     let text = "def fee(x):\n    return x\n\n\ndef g(x):\n    return fee(x) + 1\n";

@@ -8,7 +8,7 @@ use crate::*;
 
 const TWO: &str = "def f(x):\n    return x\n\n\ndef g(x):\n    return f(x) + 1\n";
 
-/// A run whose budget ends after the first of two changes was applied.
+/// Creates a run whose budget is used up after the first of two changes is applied.
 fn bed(approval: Approval) -> Bed {
     let first = json!({"reason": "r", "source": "def f(x):\n    return x + 1\n", "more": true});
     let model = Scripted::native()
@@ -157,7 +157,7 @@ async fn revert_of_an_unsettled_run_keeps_a_set_whole_if_one_part_cannot_be_reve
     assert!(bed.read("fees.py").contains("rate"), "its caller passes it");
 }
 
-/// The import fails as a whole: no test has a name.
+/// The test file cannot be imported, so the result names no test.
 fn import_fails(all: &str) -> Vec<(String, String)> {
     let output = "Traceback (most recent call last):\n  File \"test_a.py\", line 1, in <module>\n    from b import h\n  \
                   File \"b.py\", line 1, in <module>\n    from a import gone\n\
@@ -185,7 +185,8 @@ async fn import_error_wakes_the_owner_of_the_module() {
     assert_eq!(bed.read("b.py"), "def h():\n    return 1\n");
 }
 
-/// Nobody may be woken any more, so who changed something is asked.
+/// The agent limit excludes the owner of the failing function, so the agent that made the change is
+/// woken.
 #[tokio::test(start_paused = true)]
 async fn changing_agent_is_woken_if_the_agent_limit_excludes_the_owner_of_a_failure() {
     let breaks = json!({"reason": "r", "source": "def f(x):\n    return None\n", "insist": true});
@@ -210,7 +211,7 @@ async fn changing_agent_is_woken_if_the_agent_limit_excludes_the_owner_of_a_fail
     assert!(events.iter().any(told), "{events:#?}");
 }
 
-/// The whole command ran before, and runs no test with the change.
+/// The test command runs tests before the change, and none with it.
 #[tokio::test(start_paused = true)]
 async fn change_with_which_no_test_runs_is_not_applied() {
     let model = Scripted::native().on(
@@ -239,7 +240,8 @@ async fn change_with_which_no_test_runs_is_not_applied() {
     );
 }
 
-/// The change passes as it was checked, and fails with what the user typed while it was applied.
+/// The change passes its check, and fails together with text that the user typed while it was
+/// applied.
 #[tokio::test(start_paused = true)]
 async fn change_accepted_by_the_proxy_is_reverted_if_a_test_is_worse_than_before_the_run() {
     let model = Scripted::native()
@@ -271,11 +273,11 @@ async fn change_accepted_by_the_proxy_is_reverted_if_a_test_is_worse_than_before
     assert_eq!(left, 0);
 }
 
-/// Both have the same body, so that a diff takes the lines of one for those of the other.
+/// Two functions with the same body, so that a diff may confuse their lines.
 const TWINS: &str = "def f(x):\n    y = x + 1\n    return y\n\n\ndef g(x):\n    y = x + 1\n    return y\n\n\nclass K:\n    A = 1\n";
 const LOGS: &str = "    log = \"agent\"\n";
 
-/// The text with `f` below `g`.
+/// Returns the text with `f` moved below `g`.
 fn moved_down(text: &str) -> String {
     let function = &text[..text.find("def g").unwrap()];
     let rest = text.replacen(function, "", 1);
@@ -316,7 +318,7 @@ async fn revert_keeps_and_reports_code_that_the_user_moved_or_edited() {
         let headline = &ending.as_ref().unwrap().headline;
         assert!(headline.contains("changed a.py::f"), "{headline}");
         assert!(!headline.contains("taken back"), "{headline}");
-        // An undo says so, too.
+        // A later undo reports the conflict, too.
         let undone = handle.undo(None).await;
         assert!(
             matches!(undone, Err(UndoError::Conflict { .. })),

@@ -1,5 +1,5 @@
-//! A contract changes that has many call sites: calls, overrides and renamed imports in a dozen
-//! files. Exactly the broken ones are followed up.
+//! A contract with many call sites changes: calls, overrides and renamed imports in a dozen files.
+//! Exactly the owners of broken call sites are woken.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -142,7 +142,8 @@ fn bed(files: &[(String, String)], model: Scripted) -> Bed {
     })
 }
 
-/// Returns the owners that were followed up, with the lines and the wave of each request.
+/// Returns the owners that were woken by a follow-up, with the lines and the wave (the depth in the
+/// chain of follow-ups) of each.
 fn followed(events: &[Event]) -> BTreeMap<String, Vec<(Vec<u32>, u32)>> {
     let mut found: BTreeMap<String, Vec<(Vec<u32>, u32)>> = BTreeMap::new();
     for (owner, cause) in woken(events) {
@@ -191,7 +192,7 @@ async fn exactly_the_broken_call_sites_in_twelve_files_are_followed_up() {
             None => expected.extend(["total", "single"].map(|part| format!("{name}::{part}"))),
         }
     }
-    // It calls the other function that changes, and is told while that waits.
+    // `Rule.fee` calls the other changed function, and is woken for it while that change waits.
     expected.insert("fees.py::Rule.fee".to_owned());
     let followed = followed(&events);
     let owners: BTreeSet<String> = followed.keys().cloned().collect();

@@ -26,11 +26,11 @@ fn failing(ids: &[&str]) -> TestReport {
     report(TestOutcome::Failed, &cases)
 }
 
-/// Facts of a run that changed these symbols.
+/// The facts of a finished run, from which the headline and the proof status are computed.
 struct Run<'a> {
     stop_reason: StopReason,
     task: &'a str,
-    /// Instead of the goal that the words of the task have.
+    /// The goal of the task, if it is not computed from the text of the task.
     goal: Option<Goal>,
     changed: &'a [&'a str],
     taken_back: TakenBack<'a>,
@@ -271,7 +271,7 @@ fn refused_proposal_is_reported_unless_another_for_its_symbol_was_applied() {
     ];
     assert_eq!(left_out(&events), ["a.py::g (tests fail)"]);
     assert!(left_out(&[refused("a.py::A.f"), applied("a.py::A")]).is_empty());
-    // A constant beside the function is none of it.
+    // A change of the module body does not count as a change of the function.
     let beside = [refused("a.py::f"), applied("a.py::")];
     assert_eq!(left_out(&beside), ["a.py::f (tests fail)"]);
 }
@@ -505,7 +505,7 @@ fn unrelated_known_failures_do_not_make_a_change_unproven() {
             "{task}"
         );
     }
-    // A deletion or renaming that is the whole task counts as one.
+    // A task that is only a deletion or a rename counts as a refactoring.
     let deleted = ends_as(Goal::Refactoring, "Delete `f`.");
     assert_eq!(deleted, is(Proof::AsBefore, &stays));
     let proven = format!("Done and proven: 1 test passes; {rest}");
@@ -523,7 +523,7 @@ fn unrelated_known_failures_do_not_make_a_change_unproven() {
     let told_rest = "1 test fails: test_red (it failed before), no part of the task";
     let expected = format!("Done: 1 test passes as before; {told_rest}");
     assert_eq!(told, is(Proof::AsBefore, &expected));
-    // A bug of which no test tells may be the cause of any failure.
+    // A bug that no test shows may be the cause of any failure.
     let unproven = |found: (Proof, String)| assert_eq!(found.0, Proof::Unproven, "{}", found.1);
     unproven(ends("f is wrong", &cases, &[]));
     unproven(ends("Simplify f.", &cases, &["red"]));

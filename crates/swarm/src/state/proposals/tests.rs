@@ -1,4 +1,4 @@
-//! Tests of the steps of a proposal.
+//! Tests of the status transitions of a proposal.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn made_by(book: &mut ProposalBook, agent: ActorId) -> Proposal {
     book.make(agent, Propose::default(), draft)
 }
 
-/// The edit of a proposal, as the given change of the workspace.
+/// Returns the applied edit of a proposal, as change number `changes` of the workspace.
 fn edit(changes: u64) -> Applied {
     Applied {
         before: "1".into(),
@@ -45,7 +45,7 @@ fn proposal_can_be_applied_undone_and_applied_again() {
         (book.open().count(), book.not_yet_applied().count()),
         (2, 2)
     );
-    // In the order of the edits, not of the numbers.
+    // Applied proposals are listed in the order of their edits, not of their numbers.
     book.apply(second.id, edit(1)).unwrap();
     book.apply(first.id, edit(2)).unwrap();
     assert_eq!(applied(&book), [2, 1]);
@@ -59,7 +59,8 @@ fn proposal_can_be_applied_undone_and_applied_again() {
     assert_eq!(applied(&book), [1, 2], "what is applied stays");
 }
 
-/// Takes a step that the status of the proposal does not allow. Debug builds panic as well.
+/// Tries a transition that the status of the proposal does not allow, and returns the error
+/// message. Debug builds panic with this message.
 fn wrong(step: impl Fn(&mut ProposalBook, &Proposal) -> Result<(), WrongStatus>) -> String {
     let mut book = ProposalBook::default();
     let one = make(&mut book);
@@ -102,7 +103,7 @@ fn unapplied_proposal_is_reported_until_a_newer_proposal_for_its_symbol_is_appli
     book.refuse(first.id, "busy".to_owned()).unwrap();
     let told = "proposal #1 was accepted but not applied: busy";
     assert_eq!(book.why_not_applied().as_deref(), Some(told));
-    // Its task may still ask the person about it.
+    // The person may still be asked about the proposal again.
     assert!(book.may_be_applied(first.id));
     book.ask_again(first.id).unwrap();
     assert_eq!(
@@ -135,7 +136,7 @@ fn accepted_version_of_a_proposal_keeps_the_recorded_dependencies() {
         (known.diff.as_str(), &known.dependencies),
         ("edited", &on_second)
     );
-    // A part may be accepted whose task has ended meanwhile.
+    // A proposal can be accepted although its task has ended meanwhile.
     book.leave(second.id);
     assert!(book.get(second.id).is_none());
     book.accept(&second).unwrap();

@@ -1,4 +1,4 @@
-//! What tasks state, and what is then not done.
+//! Tests of the renames and deletions that tasks state, and of the check that they were made.
 
 use std::sync::Arc;
 
@@ -26,8 +26,9 @@ fn lookup() -> Lookup {
     Lookup::new(world.clone(), Arc::new(Index::new(world)))
 }
 
-/// What a task states: `from>to` or `-symbol`, with `!` where that is not all of it. Variables are marked with
-/// `$`, files with `@`, and mere names with `?` and where they stand.
+/// Returns the renames and deletions that a task states, as `from>to` and `-symbol`, followed by
+/// `!` if the task also asks for something else. Variables are marked with `$`, files with `@`, and
+/// plain names with `?` and the symbol that contains them.
 fn stated(task: &str) -> String {
     let found = of(&lookup(), task);
     let name = |named: &Named| match named {
@@ -243,7 +244,7 @@ fn name_without_exactly_one_definition_is_treated_as_a_plain_word() {
     }
 }
 
-/// What of a task is not done when a text of `shop.py` becomes another.
+/// Returns the part of a task that is not done after `old` is replaced by `new` in `shop.py`.
 fn unmet_after(task: &str, old: &str, new: &str) -> Option<String> {
     let before = lookup();
     let file = FilePath::new("shop.py");
@@ -340,7 +341,7 @@ fn incomplete_rename_or_deletion_is_reported() {
     }
 }
 
-/// What of a task is not done when these files become others.
+/// Returns the part of a task that is not done after these changes of files.
 fn unmet_between(task: &str, files: &[(&str, &str)], changes: &[(&str, &str)]) -> Option<String> {
     let dir = tempfile::tempdir().unwrap();
     let workspace = Workspace::open(dir.path().to_owned()).unwrap();
