@@ -272,6 +272,7 @@ fn arity(world: &World, unit: &Unit) -> (usize, usize) {
     (taken, passed.unwrap_or(1))
 }
 
+/// A turn of an agent, whose decisions are derived from `key`.
 struct Turn<'a> {
     world: &'a World,
     request: &'a ChatRequest,

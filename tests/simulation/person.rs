@@ -10,6 +10,7 @@ use starling_swarm::RunHandle;
 use super::project::{BROKEN_SYNTAX, is_marked, version_in};
 use super::world::World;
 
+/// A person who reviews intents and proposals.
 pub struct SimulatedPerson {
     pub world: Arc<World>,
 }

@@ -13,6 +13,7 @@ use crate::actors::Reply;
 /// Longer than any check of a proposal takes.
 const PATIENCE: Duration = Duration::from_secs(1_200);
 
+/// A proposal as the judge sees it: what was proposed, and what has happened to it.
 #[derive(Debug, Default, Clone)]
 pub struct Proposal {
     pub agent: String,
@@ -77,6 +78,7 @@ pub struct Turn {
     pub finishes: bool,
 }
 
+/// All proposals of a run, and the last turn of each agent.
 #[derive(Default)]
 pub struct Proposals {
     pub all: BTreeMap<u32, Proposal>,

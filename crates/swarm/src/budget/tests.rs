@@ -372,6 +372,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+/// A pending request for a reservation.
 type Waiting = Pin<Box<dyn Future<Output = Result<Reservation, Exhausted>>>>;
 
 /// Callers that share one budget. The test polls their futures itself.

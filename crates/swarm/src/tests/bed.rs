@@ -15,31 +15,39 @@ use starling_index::Index;
 use starling_syntax::FilePath;
 use starling_workspace::Workspace;
 
-/// A scripted reply of a model.
+/// One reply in the script of a [`Scripted`] model.
 #[derive(Clone)]
 pub enum Line {
+    /// A reply with only this text.
     Say(String),
+    /// A reply with these tool calls: names and arguments.
     Call(Vec<(String, serde_json::Value)>),
     /// A call with raw arguments, which may be invalid.
     Raw(String, String),
     /// A call with `{n}` in its arguments replaced by the number of the call.
     Numbered(String, String),
+    /// The call fails with this error.
     Fail(ModelError),
+    /// The call never returns.
     Hang,
 }
 
+/// Returns a reply with only this text.
 pub fn say(text: &str) -> Line {
     Line::Say(text.to_owned())
 }
 
+/// Returns a reply with one tool call.
 pub fn call(tool: &str, arguments: serde_json::Value) -> Line {
     Line::Call(vec![(tool.to_owned(), arguments)])
 }
 
+/// Returns a reply that proposes this source for the agent's symbol.
 pub fn whole(source: &str) -> Line {
     call("propose", json!({"reason": "because", "source": source}))
 }
 
+/// Returns a reply of the scout that selects these symbols.
 pub fn wake(symbols: &[&str]) -> Line {
     let symbols: Vec<_> = symbols
         .iter()
@@ -48,15 +56,21 @@ pub fn wake(symbols: &[&str]) -> Line {
     call("wake", json!({ "symbols": symbols }))
 }
 
+/// The scripted replies by the beginning of the conversation's name: the replies to return once,
+/// and the reply to repeat after them.
 type Script = HashMap<String, (VecDeque<Line>, Option<Line>)>;
 
+/// Result id of a test command that does not start. See [`Judge`].
 pub const NO_START: &str = "no start";
+/// Result message of a test that does not run. See [`Judge`].
 pub const GONE: &str = "(gone)";
+/// Result message of a skipped test. See [`Judge`].
 pub const SKIPPED: &str = "(skipped)";
+/// Result message of a test that passes. See [`Judge`].
 pub const PASSES: &str = "(passes)";
 
-/// A scripted model. Each conversation returns its lines once, and repeats the last line if so
-/// scripted.
+/// A model with scripted replies. Each conversation returns its replies once and in order; with
+/// [`Scripted::always`] it repeats one reply.
 pub struct Scripted {
     profile: ModelProfile,
     script: Mutex<Script>,
@@ -342,6 +356,7 @@ impl Editor for DiskEditor {
 /// does not run, is skipped or passes.
 pub type Judge = Box<dyn Fn(&str) -> Vec<(String, String)> + Send + Sync>;
 
+/// A test runner whose results a [`Judge`] computes from the texts of all files.
 pub struct FakeTests {
     root: std::path::PathBuf,
     judge: Option<Judge>,
@@ -551,8 +566,10 @@ pub struct FakeApprover {
     pub edits: Mutex<Option<Box<Edits>>>,
 }
 
+/// Returns whether the person rejects a proposal.
 pub type Rejects = dyn Fn(&ProposalView) -> bool + Send;
 
+/// Returns the person's own version of a proposal, if the person edits it.
 pub type Edits = dyn FnMut(&ProposalView) -> Option<Vec<EditedPart>> + Send;
 
 impl FakeApprover {
@@ -597,6 +614,7 @@ impl Approver for FakeApprover {
     }
 }
 
+/// A language service without diagnostics.
 struct NoLanguage;
 
 #[async_trait]
@@ -608,6 +626,8 @@ impl LanguageService for NoLanguage {
     }
 }
 
+/// The test bed of one run: a project in a temporary directory, the task, the scripted model, and
+/// fake services.
 pub struct Bed {
     dir: tempfile::TempDir,
     pub task: Task,
@@ -782,6 +802,7 @@ pub async fn until(handle: &RunHandle, happened: impl Fn(&Event) -> bool) {
     panic!("it did not happen: {:#?}", handle.log.events());
 }
 
+/// Returns a reply that finishes the agent's work.
 pub fn finish(summary: &str) -> Line {
     call("finish", json!({ "summary": summary }))
 }
@@ -806,6 +827,7 @@ pub fn stop(events: &[Event]) -> StopReason {
     }
 }
 
+/// Returns why replies were malformed or proposals were refused, in order.
 pub fn malformed(events: &[Event]) -> Vec<String> {
     let what = |event: &Event| match event {
         Event::Malformed { what, .. } | Event::ProposalRefused { why: what, .. } => {

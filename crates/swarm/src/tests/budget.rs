@@ -37,22 +37,23 @@ fn read(symbol: &str) -> Line {
 
 /// A model that sums the cost of completed requests and the worst-case cost of requests in
 /// progress, independently of the budget under test.
-struct Meter {
+struct MeteredModel {
     inner: Scripted,
-    sum: Mutex<Sum>,
+    sum: Mutex<MeteredCosts>,
 }
 
+/// The cost of all requests at the moment, and its maximum so far.
 #[derive(Default)]
-struct Sum {
+struct MeteredCosts {
     dollars: f64,
     under_way: usize,
     most_dollars: f64,
     most_under_way: usize,
 }
 
-impl Meter {
+impl MeteredModel {
     fn of(inner: Scripted) -> Arc<Self> {
-        Arc::new(Meter {
+        Arc::new(MeteredModel {
             inner,
             sum: Mutex::default(),
         })
@@ -60,7 +61,7 @@ impl Meter {
 }
 
 #[async_trait]
-impl ChatModel for Meter {
+impl ChatModel for MeteredModel {
     fn profile(&self) -> &ModelProfile {
         self.inner.profile()
     }
@@ -99,7 +100,7 @@ async fn parallel_agents_stay_within_the_dollar_limit() {
         .priced(Some(PRICE), usage(1_000, 2_000))
         .always("agent", read("a.py::a"));
     scripted.latency = Duration::from_secs(1);
-    let meter = Meter::of(scripted);
+    let meter = MeteredModel::of(scripted);
     let mut bed = Bed::new(&[("a.py", SIX)], Scripted::native())
         .begin(&OWNERS)
         .with(|task| task.limits.dollars = Some(Dollars(0.5)));
@@ -127,7 +128,7 @@ async fn agents_wait_for_reserved_tokens_instead_of_ending_the_run() {
         );
     }
     scripted.latency = Duration::from_secs(1);
-    let meter = Meter::of(scripted);
+    let meter = MeteredModel::of(scripted);
     let mut bed = Bed::new(&[("a.py", SIX)], Scripted::native())
         .begin(&OWNERS)
         .with(|task| task.limits.tokens = Tokens(22_000));

@@ -14,7 +14,7 @@ use starling_models::continuing::ContinuingModel;
 const PIECE: usize = 512 * 7 / 2;
 
 /// A model that returns the replies of the inner model in pieces of [`PIECE`] bytes.
-struct Cut {
+struct CuttingModel {
     inner: Scripted,
     left: Mutex<HashMap<String, String>>,
 }
@@ -28,7 +28,7 @@ fn split(text: &str) -> (String, String) {
 }
 
 #[async_trait]
-impl ChatModel for Cut {
+impl ChatModel for CuttingModel {
     fn profile(&self) -> &ModelProfile {
         self.inner.profile()
     }
@@ -120,7 +120,7 @@ async fn rewrite(
     let text = format!("import os\n\n\n{before}\n\nlast = 1\n");
     let mut bed = Bed::new(&[("a.py", &text)], Scripted::native()).begin(&[symbol]);
     bed.other_model = Some(if limit {
-        Arc::new(ContinuingModel::new(Cut {
+        Arc::new(ContinuingModel::new(CuttingModel {
             inner: scripted,
             left: Mutex::default(),
         }))

@@ -16,7 +16,7 @@ const TWO: &str = "def f(x):\n    return x\n\n\ndef g(x):\n    return f(x) + 1\n
 /// A language service that reports a blocking error for each line with `bad`, and an error that
 /// does not block a proposal for each line with `odd`.
 #[derive(Default)]
-struct Finds {
+struct FakeLanguageService {
     asked: Mutex<Vec<TextRequest>>,
     prepared: Mutex<Vec<TextRequest>>,
     knows_nothing: Mutex<Option<String>>,
@@ -31,7 +31,7 @@ struct Finds {
     imports: Vec<String>,
 }
 
-impl Finds {
+impl FakeLanguageService {
     fn problem(&self, request: &TextRequest, line: usize, text: &str) -> Option<Problem> {
         let late = self.late.is_some_and(|late| text.contains(late));
         let stops = text.contains("bad") || late && request.effort == Effort::Thorough;
@@ -53,7 +53,7 @@ impl Finds {
 }
 
 #[async_trait]
-impl LanguageService for Finds {
+impl LanguageService for FakeLanguageService {
     async fn diagnostics(&self, request: TextRequest) -> Diagnostics {
         self.asked.lock().unwrap().push(request.clone());
         if let Some(reason) = self.knows_nothing.lock().unwrap().clone() {
@@ -96,9 +96,9 @@ impl LanguageService for Finds {
     }
 }
 
-fn bed(files: &[(&str, &str)], model: Scripted, language: &Arc<Finds>) -> Bed {
+fn bed(files: &[(&str, &str)], model: Scripted, language: &Arc<FakeLanguageService>) -> Bed {
     let mut bed = Bed::new(files, model);
-    bed.language = Some(Arc::<Finds>::clone(language));
+    bed.language = Some(Arc::<FakeLanguageService>::clone(language));
     bed
 }
 
@@ -171,7 +171,7 @@ async fn proposal_that_introduces_a_problem_is_returned_to_its_agent() {
 #[tokio::test(start_paused = true)]
 async fn unknown_diagnostics_are_reported_and_do_not_block_the_change() {
     let model = Scripted::native().on("agent a.py::f", [whole("def f(x):\n    return x.bad\n")]);
-    let language: Arc<Finds> = Arc::default();
+    let language: Arc<FakeLanguageService> = Arc::default();
     *language.knows_nothing.lock().unwrap() = Some("it is slow".to_owned());
     let mut bed = bed(&[("a.py", TWO)], model, &language).begin(&["a.py::f"]);
     let events = bed.run().await;
@@ -265,9 +265,9 @@ async fn removed_import_is_not_added_again_after_its_last_use_is_removed() {
 #[tokio::test(start_paused = true)]
 async fn missing_import_of_an_unknown_name_is_added_by_the_language_servers_quick_fix() {
     let model = Scripted::native().on("agent a.py::f", [whole("def f(x):\n    return bad(x)\n")]);
-    let language = Arc::new(Finds {
+    let language = Arc::new(FakeLanguageService {
         imports: vec!["from far import bad".to_owned()],
-        ..Finds::default()
+        ..FakeLanguageService::default()
     });
     let mut bed = bed(&[("a.py", TWO)], model, &language).begin(&["a.py::f"]);
     bed.run().await;
@@ -309,9 +309,9 @@ async fn thorough_diagnostics_run_only_if_the_fast_ones_find_nothing_to_fix() {
     let bad = whole("def f(x):\n    bad = 0\n    return x\n");
     let good = whole("def f(x):\n    return x + 1\n");
     let model = Scripted::native().on("agent a.py::f", [bad, good]);
-    let language = Arc::new(Finds {
+    let language = Arc::new(FakeLanguageService {
         second: Some("thorough is slow"),
-        ..Finds::default()
+        ..FakeLanguageService::default()
     });
     let mut bed = bed(&[("a.py", TWO)], model, &language).begin(&["a.py::f"]);
     let events = bed.run().await;
@@ -332,9 +332,9 @@ async fn missing_language_service_is_reported_once_per_run() {
         "agent a.py::f",
         [call("propose", first), call("propose", then)],
     );
-    let language = Arc::new(Finds {
+    let language = Arc::new(FakeLanguageService {
         absent: true,
-        ..Finds::default()
+        ..FakeLanguageService::default()
     });
     let mut bed = bed(&[("a.py", TWO)], model, &language).begin(&["a.py::f"]);
     let events = bed.run().await;
@@ -386,9 +386,9 @@ async fn refusal_lists_all_possible_imports_of_an_ambiguous_name() {
 async fn undefined_name_is_refused_with_an_import_hint_even_without_a_language_service() {
     let bad = whole("def f(x):\n    return bad(x)\n");
     let model = Scripted::native().on("agent a.py::f", [bad, finish("so be it")]);
-    let language = Arc::new(Finds {
+    let language = Arc::new(FakeLanguageService {
         absent: true,
-        ..Finds::default()
+        ..FakeLanguageService::default()
     });
     let files = [
         ("a.py", TWO),
@@ -415,9 +415,9 @@ async fn proposals_that_pass_only_together_are_diagnosed_together() {
     let model = Scripted::native()
         .on("scout", [call("wake", json!({"symbols": picks}))])
         .always("agent", finish("nothing to add"));
-    let language = Arc::new(Finds {
+    let language = Arc::new(FakeLanguageService {
         excuse: Some("company"),
-        ..Finds::default()
+        ..FakeLanguageService::default()
     });
     let files = [("a.py", TWO), ("b.py", "def h():\n    return 1\n")];
     let mut bed = bed(&files, model, &language).tests(|_| Vec::new());
@@ -447,10 +447,10 @@ async fn changed_files_are_diagnosed_again_at_the_end_of_a_run() {
     let model = Scripted::native()
         .on("agent a.py::f", [call("propose", insists)])
         .on("agent b.py::h", [call("propose", worse), mended]);
-    let language = Arc::new(Finds {
+    let language = Arc::new(FakeLanguageService {
         second: Some("it is slow"),
         late: Some("return 2"),
-        ..Finds::default()
+        ..FakeLanguageService::default()
     });
     let files = [("a.py", TWO), ("b.py", "def h():\n    return 1\n")];
     let mut bed = bed(&files, model, &language)

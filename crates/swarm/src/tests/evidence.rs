@@ -30,7 +30,8 @@ fn was(ids: &[&str]) -> BTreeSet<String> {
     ids.iter().map(|id| (*id).to_owned()).collect()
 }
 
-struct Known {
+/// The fields of [`TestEvidence::Known`] that these tests compare.
+struct KnownTestEvidence {
     fixed: Vec<String>,
     broken: Vec<String>,
     still: Vec<String>,
@@ -38,7 +39,7 @@ struct Known {
     passed: usize,
 }
 
-fn compare(before: &[&str], after: &TestReport) -> Known {
+fn compare(before: &[&str], after: &TestReport) -> KnownTestEvidence {
     match TestEvidence::compare(&was(before), after) {
         TestEvidence::Known {
             fixed,
@@ -47,7 +48,7 @@ fn compare(before: &[&str], after: &TestReport) -> Known {
             details,
             passed,
             ..
-        } => Known {
+        } => KnownTestEvidence {
             fixed,
             broken,
             still: still_failing,

@@ -1,5 +1,5 @@
-//! Holds the files of this crate to its layers: a folder uses only the folders before it, and no
-//! more than three files of one folder depend on one another in a circle.
+//! Checks the layers of this crate: a folder uses only the folders of lower layers, and no more
+//! than three files of one folder form a dependency cycle.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -266,6 +266,7 @@ fn dependencies(sources: &BTreeMap<String, String>) -> BTreeMap<Module, BTreeSet
     used
 }
 
+/// Returns the layer of a module, counted from the lowest.
 fn rank(module: &Module) -> Option<usize> {
     LAYERS
         .iter()
@@ -286,6 +287,7 @@ fn reached(used: &BTreeMap<Module, BTreeSet<Module>>, from: &Module) -> BTreeSet
     found
 }
 
+/// Returns the dependencies that violate the layers, in words.
 fn violations(sources: &BTreeMap<String, String>) -> Vec<String> {
     let used = dependencies(sources);
     let mut wrong = Vec::new();

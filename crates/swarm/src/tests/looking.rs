@@ -7,12 +7,13 @@ use starling_core::Tokens;
 use starling_index::Index;
 use starling_workspace::Workspace;
 
-struct Place {
+/// A project in a temporary directory, and its lookup.
+struct LookupFixture {
     _dir: tempfile::TempDir,
     lookup: Lookup,
 }
 
-fn place(files: &[(&str, &str)]) -> Place {
+fn place(files: &[(&str, &str)]) -> LookupFixture {
     let dir = tempfile::tempdir().unwrap();
     for (name, text) in files {
         let path = dir.path().join(name);
@@ -22,13 +23,13 @@ fn place(files: &[(&str, &str)]) -> Place {
     let root = dir.path().canonicalize().unwrap();
     let world = Workspace::open(root).unwrap().snapshot(Default::default());
     let index = Arc::new(Index::new(world.clone()));
-    Place {
+    LookupFixture {
         _dir: dir,
         lookup: Lookup::new(world, index),
     }
 }
 
-fn read(place: &Place, targets: &[&str]) -> String {
+fn read(place: &LookupFixture, targets: &[&str]) -> String {
     let targets: Vec<String> = targets.iter().map(|target| (*target).to_owned()).collect();
     place.lookup.read(&targets)
 }

@@ -13,12 +13,13 @@ use starling_models::resilient::{ResilientModel, RetryPolicy};
 
 const SOURCE: &str = "import functools\n\n\n@functools.cache\ndef f(x):\n    # why x\n    return x\n\n\ndef g(x):\n    return f(x) + 1\n";
 
-struct Ended {
+/// A finished run with a misbehaving model: its events, and the number of model calls.
+struct MisbehavingRun {
     events: Vec<Event>,
     calls: usize,
 }
 
-impl Ended {
+impl MisbehavingRun {
     fn told(&self, what: &str) -> bool {
         malformed(&self.events)
             .iter()
@@ -36,19 +37,19 @@ impl Ended {
     }
 }
 
-async fn end_of(mut bed: Bed) -> Ended {
+async fn end_of(mut bed: Bed) -> MisbehavingRun {
     let events = tokio::time::timeout(Duration::from_secs(5), bed.run())
         .await
         .expect("the run ends within 5 s of paused clock");
     assert_eq!(bed.read("a.py"), SOURCE, "the tree is untouched");
-    Ended {
+    MisbehavingRun {
         events,
         calls: bed.model.calls(),
     }
 }
 
 /// Runs the agent of `f` with this scripted model.
-async fn misbehave(model: Scripted) -> Ended {
+async fn misbehave(model: Scripted) -> MisbehavingRun {
     end_of(Bed::new(&[("a.py", SOURCE)], model).begin(&["a.py::f"])).await
 }
 
@@ -353,7 +354,7 @@ async fn used_up_budget_ends_the_run() {
 }
 
 /// Runs a model that fails with this error at every call, behind the retry layer.
-async fn failing(line: Line) -> Ended {
+async fn failing(line: Line) -> MisbehavingRun {
     let inner = Arc::new(Scripted::native().always("agent", line));
     let policy = RetryPolicy {
         timeout: Duration::from_secs(1),
@@ -373,7 +374,7 @@ async fn failing(line: Line) -> Ended {
     ended
 }
 
-fn retried(ended: &Ended) -> bool {
+fn retried(ended: &MisbehavingRun) -> bool {
     ended.events.iter().any(|event| {
         matches!(
             event,

@@ -19,7 +19,7 @@ const FILES: [(&str, &str); 3] = [("shop.py", SHOP), ("use.py", USE), ("heir.py"
 
 /// A language service that returns fixed positions.
 #[derive(Default)]
-struct Serves {
+struct FakeLanguageServer {
     spots: Vec<(Relation, NameLocation)>,
 }
 
@@ -34,7 +34,7 @@ fn spot(file: &str, text: &str, words: &str, name: &str) -> NameLocation {
 }
 
 #[async_trait]
-impl LanguageService for Serves {
+impl LanguageService for FakeLanguageServer {
     async fn diagnostics(&self, _: TextRequest) -> Diagnostics {
         Diagnostics::Unknown {
             reason: "not asked for that".to_owned(),
@@ -70,7 +70,7 @@ impl LanguageService for Serves {
 
 fn bed(model: Scripted, spots: Vec<(Relation, NameLocation)>) -> Bed {
     let mut bed = Bed::new(&FILES, model);
-    bed.language = Some(Arc::new(Serves { spots }));
+    bed.language = Some(Arc::new(FakeLanguageServer { spots }));
     bed
 }
 
