@@ -58,8 +58,10 @@ macro_rules! shards {
 }
 
 shards!(
-    guarantees_hold_in_shard_0 0, guarantees_hold_in_shard_1 1, guarantees_hold_in_shard_2 2, guarantees_hold_in_shard_3 3,
-    guarantees_hold_in_shard_4 4, guarantees_hold_in_shard_5 5, guarantees_hold_in_shard_6 6, guarantees_hold_in_shard_7 7
+    guarantees_hold_in_shard_0 0, guarantees_hold_in_shard_1 1,
+    guarantees_hold_in_shard_2 2, guarantees_hold_in_shard_3 3,
+    guarantees_hold_in_shard_4 4, guarantees_hold_in_shard_5 5,
+    guarantees_hold_in_shard_6 6, guarantees_hold_in_shard_7 7
 );
 
 #[test]

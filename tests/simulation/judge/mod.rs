@@ -15,7 +15,7 @@ use starling_swarm::{EventLog, Record, StopReason};
 use super::actors::Reply;
 use super::plan::Plan;
 use super::project::{Project, Texts};
-use super::world::{UserTexts, SECRETS};
+use super::world::{SECRETS, UserTexts};
 use proposals::Proposals;
 use spending::Spending;
 

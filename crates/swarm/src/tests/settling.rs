@@ -73,8 +73,7 @@ async fn failing_test_without_a_traceback_wakes_the_agents_that_changed_code() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn run_ends_with_failing_tests_after_failure_owners_and_changing_agents_gave_up()
-{
+async fn run_ends_with_failing_tests_after_failure_owners_and_changing_agents_gave_up() {
     let model = Scripted::native()
         .on(
             "agent a.py::f",
