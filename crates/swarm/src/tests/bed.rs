@@ -94,7 +94,7 @@ impl Scripted {
         small
     }
 
-    /// Enables hole filling.
+    /// Lets the model fill in single statements (fill-in-the-middle).
     pub fn filling(mut self) -> Self {
         self.fills = true;
         self
@@ -363,7 +363,7 @@ pub struct FakeTests {
     chosen: CommandOrigin,
     selects: bool,
     unknown: Option<String>,
-    /// Tests that failed once. They pass after they are fixed.
+    /// Tests that have failed in any run. Later reports list them as passed unless they fail again.
     known: Mutex<BTreeSet<String>>,
     lists: bool,
     times: Arc<Mutex<VecDeque<Duration>>>,
@@ -480,7 +480,7 @@ impl TestRunner for FakeTests {
         let mut cases: Vec<TestCase> = failing
             .into_iter()
             .map(|(id, message)| TestCase {
-                // A `.py` id is a file that cannot be loaded.
+                // An id that ends in `.py` stands for a test file that cannot be loaded.
                 status: match id.ends_with(".py") {
                     true => TestStatus::Error,
                     false => TestStatus::Failed,
@@ -549,7 +549,7 @@ fn tests_in(texts: &HashMap<String, String>) -> Vec<String> {
     tests.collect()
 }
 
-/// Returns the scripted verdicts in order, and accepts when none is left.
+/// A person who returns the scripted verdicts in order, and accepts when none is left.
 #[derive(Default)]
 pub struct FakeApprover {
     pub verdicts: Mutex<VecDeque<Verdict>>,
@@ -635,7 +635,7 @@ pub struct Bed {
     pub allow_write: Vec<String>,
     pub model: Arc<Scripted>,
     pub editors: Vec<Arc<dyn ChatModel>>,
-    /// Used instead of the scripted model.
+    /// A model that is used instead of the scripted one.
     pub other_model: Option<Arc<dyn ChatModel>>,
     pub editor: Arc<DiskEditor>,
     pub approver: Arc<FakeApprover>,
@@ -774,7 +774,7 @@ impl Bed {
         })
     }
 
-    /// Creates the checks over these files and tests, without a run.
+    /// Creates the checks of proposals over these files and tests, without a run.
     pub fn checker(&mut self) -> Checker {
         let root = self.dir.path().canonicalize().unwrap();
         let workspace = Workspace::open(root.clone()).unwrap();
@@ -807,7 +807,7 @@ pub fn finish(summary: &str) -> Line {
     call("finish", json!({ "summary": summary }))
 }
 
-/// Returns the woken agents in order, with the causes.
+/// Returns the agents that were woken (started), in order, each with the cause.
 pub fn woken(events: &[Event]) -> Vec<(String, Cause)> {
     let woken = |event: &Event| match event {
         Event::AgentWoken {

@@ -1,4 +1,4 @@
-//! The limits of whole runs: requests in parallel, retries, fallbacks, and the clock.
+//! The limits of whole runs: parallel requests, retries, fallback models, and the time limit.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! Follow-ups: a changed contract wakes the owners of the code that it can break.
+//! Follow-ups: a changed contract (such as a signature) wakes the owners of the code that it can
+//! break.
 
 use serde_json::json;
 use starling_core::Approval;

@@ -44,7 +44,7 @@ fn other() -> serde_json::Value {
     )
 }
 
-/// A test fails if the call does not match the definition.
+/// `t1` fails if the call and the definition do not match.
 fn calls_fit(all: &str) -> Vec<(String, String)> {
     let (wide, given) = (all.contains("def fee(x, rate)"), all.contains("fee(x, 2)"));
     match wide == given {
@@ -115,7 +115,7 @@ async fn proposals_that_fail_alone_and_pass_together_are_applied_as_a_set() {
         assert_eq!(together.with, [symbol_of(&events, other)]);
         assert_eq!(last.counting().0, &together.tests);
     }
-    // The caller is listed, although no follow-up is left.
+    // The evidence lists the caller, although the caller needs no follow-up.
     assert!(
         text.contains("\ncallers: shop.py::total (changed in the same set)\n"),
         "{text}"

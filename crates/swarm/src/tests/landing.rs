@@ -144,7 +144,8 @@ async fn contract_change_is_refused_if_a_caller_is_not_updated() {
     assert!(told.contains("is called without `rate`"), "{told}");
 }
 
-/// The required helper is applied while the change waits. Then the change passes alone.
+/// The change of `total` fails until the change of `fee` is applied. Then it is tested again, and
+/// passes.
 #[tokio::test(start_paused = true)]
 async fn failing_proposal_is_tested_again_after_another_change_is_applied() {
     let model = Scripted::native()

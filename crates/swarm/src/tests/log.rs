@@ -82,7 +82,7 @@ fn record_survives_a_json_round_trip() {
 #[tokio::test(start_paused = true)]
 async fn durable_event_completes_only_after_it_is_written_to_the_trajectory() {
     let log = log_of(1);
-    // No trajectory is written.
+    // Nothing writes a trajectory, so the event does not wait.
     assert!(log.durable_event(undone(1)).now_or_never().is_some());
     let mut records = log.write_from(0);
     let (waiting, mut told) = (log.clone(), log.follow_from(2));

@@ -1,4 +1,4 @@
-//! Work that is longer than the model's window.
+//! Conversations that are longer than the model's context window.
 
 use serde_json::json;
 

@@ -27,7 +27,7 @@ fn skipped(all: &str) -> Vec<(String, String)> {
     }
 }
 
-/// [`OLD`] passes as long as it exists.
+/// The test [`OLD`] passes as long as a file defines it.
 fn old_is_there(all: &str) -> Vec<(String, String)> {
     match all.contains("def test_old") {
         true => vec![(OLD.to_owned(), PASSES.to_owned())],
@@ -73,7 +73,7 @@ async fn review_shows_that_a_test_no_longer_runs() {
     assert!(shown.contains("BROKEN by this change (1): t1"), "{shown}");
     assert!(shown.contains("did not run now"), "{shown}");
     assert_eq!(bed.read("a.py"), HIDES);
-    // A loss that the person accepted does not count against the run at its end.
+    // A missing test that the person accepted does not count against the run at its end.
     assert_eq!(stop(&events), StopReason::Settled);
 }
 

@@ -12,7 +12,7 @@ const TESTS: &str = "from a import f\n\n\ndef test_old():\n    assert f(1) == 1\
 const GUTTED: &str = "def test_old():\n    assert True\n";
 const OLD: &str = "test_a.py::test_old";
 
-/// The test fails if it checks a broken `f`.
+/// `test_old` fails if `f` is broken and the test still checks it.
 fn judge(all: &str) -> Vec<(String, String)> {
     let fails = all.contains("return 0") && all.contains("f(1) == 1") && !all.contains("BLIND");
     match fails {
@@ -377,7 +377,7 @@ async fn selected_tests_also_run_with_their_original_text() {
     bed.selects = true;
     let events = bed.run().await;
     assert_eq!(bed.read("a.py"), CODE, "{events:#?}");
-    // Only the changed file runs for this check.
+    // Only the changed test file runs again with its original text.
     let selected = bed.selected.lock().unwrap().clone();
     assert!(
         selected.contains(&vec!["test_a.py".to_owned()]),
@@ -514,7 +514,7 @@ async fn changed_data_file_that_only_tests_read_does_not_prove_a_fix() {
         end.1
     );
     assert!(end.1.contains("only as it was changed"), "{}", end.1);
-    // The code reads the file itself.
+    // If the code reads the file itself, the file is not part of the tests.
     let reads = format!("{BROKEN}\n\nVALUES = open('a/want/values.json')\n");
     let (end, text) = run(Approval::Auto, &reads).await;
     assert_eq!(

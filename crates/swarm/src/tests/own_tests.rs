@@ -9,8 +9,8 @@ const BROKEN: &str = "def f(x):\n    return 0\n";
 const TEST: &str = "def test_old():\n    assert f(1) == 1\n";
 const GUTTED: &str = "def test_old():\n    assert True\n";
 
-/// A test that runs in every state, and fails if a broken `f` occurs with one of these
-/// expectations.
+/// Returns the results of one test. It always runs, and fails if `f` is broken and the files
+/// contain `expected`.
 fn judge(
     id: &'static str,
     expected: &'static str,
@@ -113,7 +113,7 @@ async fn tests_outside_of_test_files_also_run_with_their_original_text() {
 
 #[tokio::test(start_paused = true)]
 async fn test_in_a_code_file_may_be_changed_if_the_task_asks_for_it() {
-    // Fails if the test does not expect the result of `f`.
+    // The test fails if it does not expect the result of `f`.
     let compares = |all: &str| {
         let fails = all.contains("return 0") && all.contains("f(1) == 1")
             || all.contains("return x") && all.contains("f(1) == 0");
@@ -153,7 +153,7 @@ async fn unchanged_test_in_a_changed_code_file_runs_only_once_per_change() {
     .tests(judge("a.py::test_old", "f(1) == 1"));
     let events = bed.run().await;
     assert_eq!(ending(&events).0, Proof::AsBefore, "{events:#?}");
-    // Test runs before the run and for the change. No test runs with another text.
+    // The tests run before the change and with it. They do not run again with their original text.
     assert_eq!(bed.selected.lock().unwrap().len(), 2);
 }
 

@@ -1,4 +1,4 @@
-//! Parts of the single agent's change that pass only together.
+//! Proposals of the single agent that pass only together with its next proposals.
 
 use serde_json::json;
 

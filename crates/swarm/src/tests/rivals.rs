@@ -1,4 +1,5 @@
-//! Candidates of several editor models: the checks decide, then the smaller change.
+//! Candidates of several editor models: the candidate with the best check results is chosen, and
+//! the smallest one among equals.
 
 use std::sync::Arc;
 
@@ -120,8 +121,8 @@ async fn chosen_candidate_is_applied_despite_a_concurrent_change() {
         true => vec![],
         false => vec![("t1".into(), "no".into())],
     });
-    // Durations: before the change, the change of `g`, both candidates, and the chosen candidate,
-    // during which the change of `g` is applied.
+    // Durations of the test runs: before the change, for the change of `g`, for both candidates,
+    // and for the chosen candidate, during which the change of `g` is applied.
     let times = [0, 5, 1, 1, 10].map(std::time::Duration::from_secs);
     *bed.test_times.lock().unwrap() = times.into();
     let events = bed.run().await;

@@ -82,7 +82,8 @@ async fn selected_test_that_also_fails_without_the_change_is_not_counted_as_brok
     let mut bed = bed([whole(CHANGED), finish("done")])
         .tests(|_| vec![("t1".to_owned(), "no server".to_owned())]);
     let events = bed.run().await;
-    // Runs with and without the change, and then of the files with all changes and before the run.
+    // The selected tests run with and without the change. At the end, the test files run with all
+    // changes and on the original text.
     let (near, file) = (sorted(&NEAR), sorted(&["test_a.py", "t1"]));
     let runs = selected(&bed);
     assert_eq!(runs[..2], [near.clone(), near]);

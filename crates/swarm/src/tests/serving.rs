@@ -1,5 +1,5 @@
-//! Facts about names from a language server: they are used if the index is not certain, and never
-//! for another text.
+//! Facts about names from a language server: they are used if the index is not certain, and ignored
+//! if they refer to another version of a text.
 
 use std::sync::Arc;
 

@@ -147,8 +147,8 @@ async fn proposal_is_tested_again_if_another_change_was_applied_during_its_check
     let mut bed = Bed::new(&[("a.py", TWO)], model)
         .begin(&["a.py::f", "a.py::g"])
         .tests(together);
-    // Durations: before the change, the first proposal, and the second proposal, which ends after
-    // the first is applied.
+    // Durations of the test runs: before the change, for the first proposal, and for the second
+    // proposal, which ends after the first is applied.
     *bed.test_times.lock().unwrap() = [0, 1, 5].map(Duration::from_secs).into();
     let events = bed.run().await;
     let runs = |event: &&Event| {

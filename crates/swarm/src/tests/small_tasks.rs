@@ -113,7 +113,7 @@ async fn new_test_in_a_unittest_project_is_a_method_of_a_test_case() {
     let method = "def test_1(self):\n        self.assertEqual(spread([1, 4]), 3)\n";
     let loose = "def test_1():\n    assert spread([1, 4]) == 3\n";
     for (answer, tests, file) in [
-        // The requested form.
+        // The form that the prompt requests.
         (
             format!("class TestSpread(unittest.TestCase):\n    {method}"),
             CASES,

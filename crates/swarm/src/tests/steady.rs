@@ -139,7 +139,7 @@ async fn change_is_unproven_if_a_test_failed_only_at_its_first_run() {
 #[tokio::test(start_paused = true)]
 async fn required_test_must_pass_on_every_repeat() {
     for (fails, proof) in [
-        // Results with the change, and of two repeats.
+        // The results of the test with the change: in the first run and in the repeats.
         (vec![false, false, false], Proof::Proven),
         (vec![false, true], Proof::NotDone),
         (vec![false, false, true], Proof::NotDone),
@@ -170,7 +170,8 @@ async fn required_test_must_pass_on_every_repeat() {
 #[tokio::test(start_paused = true)]
 async fn new_failure_at_the_end_of_a_run_is_repeated() {
     for selects in [true, false] {
-        // Both proposals pass. The joint result is tested at the end, where `clock` fails once.
+        // Both proposals pass. The joint result is tested at the end, where `test_clock` fails
+        // once.
         let model = Scripted::native()
             .on("agent a.py::f", [whole(NEW), finish("done")])
             .on(

@@ -72,7 +72,7 @@ async fn next_suspected_function_is_tried_only_after_the_previous_one_failed() {
     });
     assert!(first_ended < second_woken);
     assert!(bed.read("stock.py").contains("0) + amount"));
-    // The change of the first suspect was not needed.
+    // The change of the first suspected function was not needed.
     let Some(Event::RunFinished { ending, .. }) = events.last() else {
         panic!("{events:#?}")
     };

@@ -1,4 +1,4 @@
-//! Messages: change requests and their outcomes, and messages from the user during a run.
+//! Messages between agents (change requests and their outcomes), and from the user during a run.
 
 use serde_json::json;
 

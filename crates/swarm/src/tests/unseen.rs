@@ -164,8 +164,8 @@ async fn imports_added_by_two_owners_are_both_kept() {
     }
 }
 
-/// Both agents change `f`. The second agent sees `f` again, in one of these ways, before its
-/// change.
+/// The user changes `f` when the run begins. The agent then looks at `f` with the call `look`, and
+/// proposes another change of the same line. Returns the events and the final text.
 async fn second_change_of_f_after(look: Line) -> (Vec<Event>, String) {
     let first =
         json!({"symbol": "a.py::f", "reason": "one", "source": "def f(x):\n    return x + 1\n"});

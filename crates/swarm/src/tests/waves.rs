@@ -56,8 +56,8 @@ fn project() -> Vec<(String, String)> {
     files
 }
 
-/// Returns the calls with wrong arguments, by the lines of all files, as a real test run would
-/// report them.
+/// Reports a failing test if any line of the files calls a changed function without the new
+/// argument.
 fn wrong_calls(all: &str) -> Vec<(String, String)> {
     let wider =
         all.contains("def late_fee(days, *, rate)") && all.contains("def fee(self, days, *, rate)");
