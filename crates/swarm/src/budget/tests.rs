@@ -328,7 +328,8 @@ async fn time_limit_ends_after_the_counted_time_without_waiting_for_people() {
 async fn overlapping_external_work_is_counted_once() {
     let budget = budget(|_| {});
     let pass = |seconds| tokio::time::advance(Duration::from_secs(seconds));
-    // The periods are 1 to 5, 3 to 5, 5 to 6 and 8 to 10.
+    // In seconds since the start, the periods of external work are 1 to 5 (tests), 3 to 5, 5 to 6
+    // and 8 to 10 (model).
     pass(5).await;
     budget.was_outside(ExternalTime::Model, Duration::from_secs(2));
     budget.was_outside(ExternalTime::Tests, Duration::from_secs(4));
@@ -385,7 +386,7 @@ struct Callers {
 impl Callers {
     fn poll(&mut self) {
         let mut context = Context::from_waker(std::task::Waker::noop());
-        // Repeated as often as the end of one caller can unblock another.
+        // Polls repeatedly, because the end of one caller can unblock another.
         for _ in 0..=self.waiting.len() {
             let mut at = 0;
             while at < self.waiting.len() {

@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_tests_make_a_run_fail() {
+    fn missing_tests_turn_a_passing_report_into_a_failing_one() {
         let mut after = report(TestOutcome::Passed, &[("a", TestStatus::Skipped)]);
         after.cases[0].message = "no database".to_owned();
         mark(&mut after, &set(&["a", "b"]));

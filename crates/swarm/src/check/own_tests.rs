@@ -357,7 +357,7 @@ mod tests {
         }
     }
 
-    /// Returns the restored text and whether it is whole.
+    /// Returns the restored text, and whether all changed tests in it were restored.
     fn restored(own: &OwnTests, task: &str, was: &str, is: &str) -> Option<(String, bool)> {
         let file = FilePath::new("pkg/calc.py");
         let restored = own.restored(task, &file, &was.into(), &is.into())?;
@@ -428,7 +428,7 @@ mod tests {
                 None
             );
         }
-        // Examples do not run here.
+        // Doctests do not run in this project.
         assert_eq!(
             restored(&own(&["pkg/calc.py::test_a"], ""), "Mend add.", was, &is),
             None

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn test_is_shown_with_its_source() {
+    fn failing_test_is_shown_with_its_source() {
         let mut case = TestCase {
             id: "t".into(),
             status: TestStatus::Failed,

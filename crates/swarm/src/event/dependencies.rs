@@ -142,7 +142,8 @@ mod tests {
         ids.map(ProposalId).into()
     }
 
-    /// #1, #2 and #3 are a set, which #3 records; #5 needs #4, and #6 needs #5.
+    /// Returns a graph in which the proposals #1, #2 and #3 are a set (recorded by #3), #5 needs
+    /// #4, and #6 needs #5.
     fn graph() -> DependencyGraph {
         let needs = |needs| Dependencies {
             needs,

@@ -68,7 +68,7 @@ fn lines_with_names_from_the_task_are_shown_with_their_enclosing_blocks() {
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
-    // Without words from a task, the top is shown.
+    // Without words from a task, the first lines are shown.
     let (shown, _) = excerpt(&found, &Focus::default(), Tokens(200));
     assert!(
         !shown.contains("sub_partial") && shown.contains("step_3 "),

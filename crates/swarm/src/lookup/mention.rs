@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mention_names_a_file_or_a_symbol() {
+    fn mention_in_a_task_resolves_to_a_file_or_symbol() {
         for (text, expected) in [
             ("Look at @shop/cart.py.", &["shop/cart.py::"][..]),
             ("(@cart.py:12) and @cart.py", &["shop/cart.py::"]),

@@ -321,7 +321,7 @@ mod tests {
             super::without(&FilePath::new("a.py"), &text.into(), &added)
         };
         let left = |lines: &str| Some(text.replace(lines, "").into());
-        // The name is defined, imported elsewhere, or not used.
+        // Each import is unneeded: its name is defined, imported elsewhere, or not used.
         assert_eq!(
             without(text, &["from m import LIMIT"]),
             left("from m import LIMIT\n")
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn import_that_clearly_most_files_use_is_chosen() {
+    fn import_statement_that_most_files_use_is_chosen() {
         let choices = |known: &[(&str, usize)]| {
             let one = |(statement, uses): &(&str, usize)| Importable {
                 statement: (*statement).to_owned(),
@@ -353,7 +353,7 @@ mod tests {
         assert_eq!(choices(&[("a", 0)]), ["a"]);
         assert_eq!(choices(&[("a", 7), ("b", 3)]), ["a"]);
         assert_eq!(choices(&[("a", 1), ("b", 0)]), ["a"]);
-        // Otherwise the choices are returned.
+        // If no import is used clearly more often, all choices are returned.
         assert_eq!(choices(&[("a", 6), ("b", 3)]), ["a", "b"]);
         let many = [("a", 0), ("b", 0), ("c", 0), ("d", 0), ("e", 0)];
         assert_eq!(choices(&many).len(), CHOICES);

@@ -366,7 +366,7 @@ mod tests {
         ] {
             assert_eq!(decide("reject", reason, ""), reject(reason), "{reason}");
         }
-        // A correction that steers may contain both.
+        // The text of a steering verdict may contain objections.
         let steer = Verdict::Steer {
             text: "This is wrong: keep the name".to_owned(),
         };

@@ -74,7 +74,7 @@ mod tests {
         answers.forget(&[path("a.py::f")]);
         answers.keep(asked, "no");
         assert_eq!(answers.known(&about(&answers)), None);
-        // Changes of other code have no effect.
+        // Changes of other code do not drop the answer.
         let asked = about(&answers);
         answers.forget(&[path("a.py::g"), path("b.py::f")]);
         answers.keep(asked, "no");

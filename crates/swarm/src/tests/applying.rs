@@ -148,7 +148,7 @@ fn typing(bed: &Bed, edits: usize) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_edit_waits_for_a_pause_in_typing() {
+async fn edit_is_sent_again_until_the_user_pauses_typing() {
     let mut bed = bed(Duration::ZERO);
     typing(&bed, 20);
     let began = tokio::time::Instant::now();

@@ -183,7 +183,7 @@ async fn intent_is_only_recorded_if_no_approval_of_intents_is_configured() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_proxy_user_decides_on_an_intent() {
+async fn proxy_user_reviews_an_intent_instead_of_a_person() {
     let model = Scripted::native()
         .on("agent a.py::f", [intent(), finish("no way")])
         .on(

@@ -313,7 +313,7 @@ async fn tests_that_do_not_cover_a_change_do_not_prove_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_whose_main_change_was_refused_is_not_proven() {
+async fn run_whose_main_change_was_refused_is_unproven() {
     let red = |all: &str| match all.contains("return 0") {
         true => vec![("test_g".to_owned(), "g is wrong".to_owned())],
         false => Vec::new(),

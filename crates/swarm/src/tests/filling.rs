@@ -42,7 +42,7 @@ fn bed(model: Scripted) -> Bed {
 }
 
 #[tokio::test(start_paused = true)]
-async fn single_statement_that_is_filled_in_and_passes_the_tests_is_proposed() {
+async fn statement_filled_in_by_the_model_is_proposed_if_the_tests_pass() {
     let model = Scripted::small()
         .filling()
         .on("agent a.py::share", [repeats()])

@@ -36,7 +36,7 @@ async fn change_of_one_symbol_takes_one_agent_and_no_messages() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_owner_cannot_change_another_symbol() {
+async fn owner_of_a_symbol_cannot_change_another_symbol() {
     let foreign = call(
         "propose",
         json!({"reason": "r", "symbol": "a.py::g", "source": "def g(x):\n    return 2\n"}),
@@ -54,7 +54,7 @@ async fn an_owner_cannot_change_another_symbol() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_request_wakes_the_other_owner() {
+async fn change_request_wakes_the_owner_of_the_other_symbol() {
     let request = call(
         "request_change",
         json!({"symbol": "a.py::g", "reason": "it must add 2"}),

@@ -134,7 +134,7 @@ fn symbol_of(events: &[Event], id: u32) -> starling_syntax::SymbolPath {
 }
 
 #[tokio::test(start_paused = true)]
-async fn set_is_reviewed_in_one_review() {
+async fn set_of_proposals_is_shown_in_one_review() {
     let mut bed = bed(&[wider(), caller(), other()]).with(|task| task.approval = Approval::Ask);
     let events = bed.run().await;
     assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
@@ -191,7 +191,7 @@ async fn set_is_reviewed_in_one_review() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn rejected_set_is_returned_to_all_its_owners() {
+async fn rejected_set_of_proposals_is_returned_to_all_its_owners() {
     let mut bed = bed(&[wider(), caller()]).with(|task| task.approval = Approval::Ask);
     let reject = Verdict::Reject {
         reason: "keep the contract".into(),
@@ -341,7 +341,7 @@ fn two_pairs() -> Bed {
 }
 
 #[tokio::test(start_paused = true)]
-async fn set_is_checked_and_shown_while_another_set_is_under_review() {
+async fn set_of_proposals_is_checked_and_shown_while_another_is_under_review() {
     let mut bed = two_pairs();
     *bed.approver.latency.lock().unwrap() = Duration::from_secs(3600);
     let events = bed.run().await;

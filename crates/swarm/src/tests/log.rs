@@ -25,7 +25,7 @@ async fn rest(cursor: &mut Cursor) -> Vec<u64> {
 }
 
 #[tokio::test]
-async fn late_reader_receives_all_records_from_the_first_to_the_close() {
+async fn late_log_reader_receives_all_records_from_the_first_to_the_close() {
     let log = log_of(3);
     log.close();
     assert_eq!(rest(&mut log.follow()).await, [0, 1, 2]);
@@ -47,7 +47,7 @@ async fn readers_of_the_log_are_independent_of_each_other() {
 }
 
 #[tokio::test]
-async fn a_waiting_reader_is_woken_by_a_record_and_by_the_close() {
+async fn waiting_log_reader_wakes_for_a_new_record_and_for_the_close() {
     let log = EventLog::new();
     let mut cursor = log.follow();
     let reader = tokio::spawn(async move { rest(&mut cursor).await });
@@ -59,7 +59,7 @@ async fn a_waiting_reader_is_woken_by_a_record_and_by_the_close() {
 }
 
 #[tokio::test]
-async fn cancelled_read_loses_no_record() {
+async fn cancelled_log_read_loses_no_record() {
     let log = EventLog::new();
     let mut cursor = log.follow();
     assert!(cursor.next().now_or_never().is_none());
@@ -68,7 +68,7 @@ async fn cancelled_read_loses_no_record() {
 }
 
 #[test]
-fn record_survives_a_json_round_trip() {
+fn log_record_survives_a_json_round_trip() {
     let stamped = Stamped {
         seq: 3,
         at_ms: 14,

@@ -70,7 +70,7 @@ async fn owner_of_a_module_can_change_only_the_module_body() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_request_for_a_method_goes_to_the_owner_of_its_class() {
+async fn change_request_for_a_method_goes_to_the_owner_of_its_class() {
     let request = call(
         "request_change",
         json!({"symbol": "a.py::C.m", "reason": "give 2"}),

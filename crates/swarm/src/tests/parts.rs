@@ -119,7 +119,7 @@ async fn failing_part_is_not_applied_if_the_agent_never_proposes_the_other_parts
 }
 
 #[tokio::test(start_paused = true)]
-async fn newer_proposal_for_a_symbol_replaces_the_kept_part() {
+async fn newer_proposal_for_a_symbol_replaces_its_kept_earlier_proposal() {
     let wrong = part("fees.py::fee", "def fee(x, rate):\n    return 0\n", true);
     let replies = vec![
         Line::Call(vec![wrong]),

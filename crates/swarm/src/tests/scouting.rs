@@ -93,7 +93,7 @@ async fn scout_that_selects_unknown_symbols_gets_suggestions() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn valid_selected_symbols_are_woken_once_each() {
+async fn owners_of_valid_selected_symbols_are_woken_once_each() {
     let picks = [
         "shop.py::late",
         "shop.py::gone",
@@ -214,7 +214,7 @@ async fn symbols_mentioned_in_the_task_are_the_first_candidates_and_unknown_ones
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_file_that_the_task_names_is_the_first_candidate() {
+async fn file_that_the_task_names_is_the_first_candidate_of_the_scout() {
     let mut bed = documented(vec![wake(&["README.md"])]);
     let events = bed.run().await;
     let located = events.iter().find_map(|event| match event {

@@ -225,7 +225,7 @@ async fn constructor_is_shown_if_it_sets_an_attribute_that_the_best_candidate_us
 }
 
 #[tokio::test(start_paused = true)]
-async fn imports_of_the_two_best_files_are_shown() {
+async fn scout_prompt_shows_the_imports_of_the_two_best_files() {
     let files = [
         (
             "a.py",

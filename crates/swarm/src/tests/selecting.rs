@@ -143,7 +143,7 @@ async fn test_name_that_the_runner_does_not_find_is_replaced_by_its_file() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn selection_that_takes_too_long_is_reduced() {
+async fn test_selection_that_takes_too_long_is_reduced() {
     let mut bed = bed([whole(CHANGED), finish("done")]).tests(|_| vec![]);
     *bed.test_times.lock().unwrap() = [40, 40, 1].map(Duration::from_secs).into();
     let several: String = (0..9)
@@ -165,7 +165,7 @@ async fn selection_that_takes_too_long_is_reduced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn timeout_only_with_the_change_counts_against_it() {
+async fn test_timeout_only_with_the_change_counts_against_it() {
     let mut bed = bed([whole(CHANGED), finish("no")]).tests(|_| vec![]);
     *bed.test_times.lock().unwrap() = [40, 1].map(Duration::from_secs).into();
     let events = bed.run().await;
@@ -406,7 +406,7 @@ fn of_conftest(symbol: &str, lines: [Line; 2]) -> Bed {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fixture_is_checked_by_the_tests_that_use_it() {
+async fn changed_fixture_is_checked_by_the_tests_that_use_it() {
     let change = whole("@pytest.fixture\ndef app():\n    return {1: 1}\n");
     let breaks = |all: &str| match all.contains("{1: 1}") {
         true => vec![("t1".to_owned(), "assert 1 is None".to_owned())],
@@ -423,7 +423,7 @@ async fn a_fixture_is_checked_by_the_tests_that_use_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn autouse_fixture_is_checked_by_the_tests_of_its_folder() {
+async fn changed_autouse_fixture_is_checked_by_the_tests_of_its_folder() {
     let change = whole("@pytest.fixture(autouse=True)\ndef other():\n    return 2\n");
     let mut bed = of_conftest("other", [change, finish("done")]).tests(|_| vec![]);
     let path = bed.path("tests/api/conftest.py");

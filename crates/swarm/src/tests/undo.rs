@@ -217,7 +217,7 @@ fn stay(undo: Result<Vec<ProposalId>, UndoError>) -> (Vec<ProposalId>, Vec<(Prop
 }
 
 #[tokio::test(start_paused = true)]
-async fn set_is_undone_completely_or_not_at_all() {
+async fn set_of_proposals_is_undone_completely_or_not_at_all() {
     for approval in [Approval::Auto, Approval::Proxy, Approval::Ask] {
         for (file, line) in [("shop.py", "return fee(x, 2)"), ("fees.py", "x * rate")] {
             let mut bed = pair(approval, &[whole(WIDER)], &[whole(FITS)]);

@@ -99,7 +99,7 @@ async fn run_with_only_an_unknown_start_symbol_ends_without_a_model_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn run_starts_at_the_known_ones_of_its_start_symbols() {
+async fn run_ignores_unknown_start_symbols_if_others_are_known() {
     let model = Scripted::native().on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")]);
     let mut bed = Bed::new(&[("a.py", ONE)], model).begin(&["a.py::h", "a.py::f"]);
     let events = bed.run().await;

@@ -228,7 +228,7 @@ fn test_that_fails_for_a_missing_module_is_not_required() {
 }
 
 #[test]
-fn other_goals_require_no_failing_test() {
+fn tasks_that_fix_no_bug_require_no_failing_test() {
     for task in [
         "add a test for mean([1])",
         "Mention mean in README.md",

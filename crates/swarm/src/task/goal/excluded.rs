@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn task_text_without_its_exclusions_keeps_the_rest() {
+    fn excluded_tests_are_removed_from_the_task_text() {
         let rest = |task: &str| {
             let rest = Excluded::of(task).rest();
             rest.split_whitespace().collect::<Vec<_>>().join(" ")
