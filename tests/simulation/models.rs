@@ -24,7 +24,7 @@ const PROMPT_PRICE: f64 = 2e-6;
 const OUTPUT_PRICE: f64 = 10e-6;
 const MAX_OUTPUT: Tokens = Tokens(2_000);
 
-/// Returns a model as a run uses it: retries, fallbacks and continuations over simulated providers.
+/// Returns a model as a run uses it: simulated providers with retries, fallbacks and continuations.
 pub fn model(world: &Arc<World>, role: Role, name: &str) -> Arc<dyn ChatModel> {
     let policy = RetryPolicy {
         timeout: Duration::from_secs(60),

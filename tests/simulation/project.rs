@@ -25,7 +25,7 @@ pub const UNDEFINED: &str = "undefined_name";
 pub struct Unit {
     pub file: String,
     pub name: String,
-    /// The function that it calls.
+    /// The function that this one calls.
     pub calls: Option<String>,
     /// The version number that the function must have when the task is done.
     pub goal: i64,

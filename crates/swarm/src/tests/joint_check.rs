@@ -355,8 +355,8 @@ async fn set_of_proposals_is_checked_and_shown_while_another_is_under_review() {
     assert!(asked[1] < answered, "{asked:?} {answered}");
 }
 
-/// A change that passes only with a set under review is shown to the person beside that set. If the
-/// person rejects the set, no part of the change is applied.
+/// A change that passes only together with a set under review is shown to the person at the same
+/// time. If the person rejects the set, no part of the change is applied.
 #[tokio::test(start_paused = true)]
 async fn proposal_that_needs_a_set_under_review_is_shown_immediately() {
     for verdict in [

@@ -127,8 +127,8 @@ async fn selected_symbols_beyond_sixteen_agents_are_reported() {
     }
 }
 
-/// A person accepts a part that breaks the package. The person is told so, and the missing changes
-/// are requested.
+/// A person accepts an incomplete change. The review shows which tests it breaks, and the owners of
+/// the missing changes are woken.
 #[tokio::test(start_paused = true)]
 async fn review_shows_what_an_incomplete_change_breaks() {
     let mut bed = bed(Approval::Ask, 4);
