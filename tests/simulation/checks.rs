@@ -15,6 +15,7 @@ use starling_syntax::FilePath;
 use super::project::{Project, Texts};
 use super::world::World;
 
+/// A test runner that computes its results from the laws of the generated project.
 pub struct SimulatedTests {
     pub world: Arc<World>,
 }
@@ -77,7 +78,7 @@ impl TestRunner for SimulatedTests {
         let texts = self.texts(&request);
         let now = world.desk().texts(&world.project);
         world.judge().tests_start(number_of(&key), &texts, &now);
-        let _at_work = AtWork {
+        let _at_work = TestRunGuard {
             world: Arc::clone(world),
         };
         let took = world.choices.delay(&key, world.plan.latencies.tests);
@@ -126,22 +127,23 @@ fn number_of(key: &str) -> Option<i32> {
 }
 
 /// Reports to the judge, when dropped, that a test run is over.
-struct AtWork {
+struct TestRunGuard {
     world: Arc<World>,
 }
 
-impl Drop for AtWork {
+impl Drop for TestRunGuard {
     fn drop(&mut self) {
         self.world.judge().tests_end();
     }
 }
 
-pub struct SimulatedLanguage {
+/// A language service that reports undefined names in the generated project.
+pub struct SimulatedLanguageService {
     pub world: Arc<World>,
 }
 
 #[async_trait]
-impl LanguageService for SimulatedLanguage {
+impl LanguageService for SimulatedLanguageService {
     async fn diagnostics(&self, request: TextRequest) -> Diagnostics {
         let world = &self.world;
         let key = world.next_key("language");

@@ -9,6 +9,7 @@ use starling_syntax::FilePath;
 
 use super::world::World;
 
+/// An editor over the user's simulated texts.
 pub struct SimulatedEditor {
     pub world: Arc<World>,
 }

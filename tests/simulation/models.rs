@@ -24,7 +24,7 @@ const PROMPT_PRICE: f64 = 2e-6;
 const OUTPUT_PRICE: f64 = 10e-6;
 const MAX_OUTPUT: Tokens = Tokens(2_000);
 
-/// Returns a model as a run uses it: retries, fallbacks and continuations over simulated providers.
+/// Returns a model as a run uses it: simulated providers with retries, fallbacks and continuations.
 pub fn model(world: &Arc<World>, role: Role, name: &str) -> Arc<dyn ChatModel> {
     let policy = RetryPolicy {
         timeout: Duration::from_secs(60),
@@ -45,6 +45,7 @@ pub fn model(world: &Arc<World>, role: Role, name: &str) -> Arc<dyn ChatModel> {
     Arc::new(ContinuingModel::new(resilient).at_most(4))
 }
 
+/// A simulated model provider for one role.
 struct Provider {
     world: Arc<World>,
     role: Role,
@@ -125,6 +126,7 @@ impl Provider {
     }
 }
 
+/// A failed request.
 struct Failure {
     error: ModelError,
     /// Whether the provider charges for the prompt.
@@ -144,11 +146,11 @@ impl Failure {
 }
 
 /// Reports to the judge, when dropped, that a request is over.
-struct InFlight {
+struct RequestGuard {
     world: Arc<World>,
 }
 
-impl Drop for InFlight {
+impl Drop for RequestGuard {
     fn drop(&mut self) {
         self.world.judge().request_ends();
     }
@@ -177,7 +179,7 @@ impl ChatModel for Provider {
             prompt,
             dollars: self.cost(prompt, Tokens(0)),
         });
-        let _in_flight = InFlight {
+        let _in_flight = RequestGuard {
             world: Arc::clone(world),
         };
         world.wait(&key, world.plan.latencies.model).await;

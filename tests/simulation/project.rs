@@ -20,11 +20,12 @@ pub const BROKEN_SYNTAX: &str = "%%";
 /// A name that is not defined.
 pub const UNDEFINED: &str = "undefined_name";
 
+/// A function or method of the generated project. It contains a line with its version.
 #[derive(Debug, Clone)]
 pub struct Unit {
     pub file: String,
     pub name: String,
-    /// The function that it calls.
+    /// The function that this one calls.
     pub calls: Option<String>,
     /// The version number that the function must have when the task is done.
     pub goal: i64,
@@ -45,6 +46,7 @@ impl Unit {
     }
 }
 
+/// A test of the generated project: a condition on versions or on argument counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Law {
     /// Both symbols have the same version.
@@ -75,6 +77,7 @@ impl Law {
     }
 }
 
+/// A generated project: its functions and methods, and its tests.
 #[derive(Debug, Clone)]
 pub struct Project {
     pub units: Vec<Unit>,

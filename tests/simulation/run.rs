@@ -13,7 +13,7 @@ use starling_syntax::FilePath;
 use starling_workspace::{Overlay, Workspace};
 use tokio::task::JoinHandle;
 
-use super::checks::{SimulatedLanguage, SimulatedTests};
+use super::checks::{SimulatedLanguageService, SimulatedTests};
 use super::choices::Choices;
 use super::editor::SimulatedEditor;
 use super::judge::Violation;
@@ -183,7 +183,7 @@ fn begin(world: &Arc<World>, root: &Path) -> RunHandle {
         tests: Arc::new(SimulatedTests {
             world: Arc::clone(world),
         }),
-        language: Arc::new(SimulatedLanguage {
+        language: Arc::new(SimulatedLanguageService {
             world: Arc::clone(world),
         }),
         index: Arc::new(Index::new(snapshot)),

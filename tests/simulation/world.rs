@@ -22,21 +22,22 @@ pub const SECRETS: [(&str, &str); 3] = [
     (".git/config", "[core]\n\tbare = false\n# MARK-OF-GIT\n"),
 ];
 
+/// Everything that the parts of a simulated run share.
 pub struct World {
     pub choices: Choices,
     pub plan: Plan,
     pub project: Project,
-    pub desk: Mutex<Desk>,
+    pub desk: Mutex<UserTexts>,
     pub log: OnceLock<EventLog>,
     /// The part of the log that is on disk.
     pub trajectory: Mutex<String>,
     /// Notified when the run is killed while an edit is open.
     pub killed: Notify,
     judge: Mutex<Judge>,
-    /// The rests of truncated replies, by conversation.
+    /// The remaining parts of truncated replies, by conversation.
     pub cuts: Mutex<BTreeMap<String, Reply>>,
     began: Instant,
-    /// Number of uses of each name by `next_key`.
+    /// How often `next_key` was called with each name.
     counts: Mutex<BTreeMap<String, u64>>,
 }
 
@@ -44,7 +45,7 @@ impl World {
     pub fn new(choices: Choices, root: &Path) -> Arc<World> {
         let project = Project::generate(&choices);
         let plan = Plan::generate(&choices, &project);
-        let desk = Desk::new(root, &project, &choices);
+        let desk = UserTexts::new(root, &project, &choices);
         let judge = Judge::new(&plan, &project, &desk);
         Arc::new(World {
             choices,
@@ -61,7 +62,7 @@ impl World {
         })
     }
 
-    pub fn desk(&self) -> MutexGuard<'_, Desk> {
+    pub fn desk(&self) -> MutexGuard<'_, UserTexts> {
         self.desk.lock().unwrap()
     }
 
@@ -93,9 +94,9 @@ impl World {
     }
 }
 
-/// The user's texts: open buffers over the disk.
+/// The user's texts: the open buffers, and the files on disk.
 #[derive(Debug)]
-pub struct Desk {
+pub struct UserTexts {
     pub root: PathBuf,
     pub open: BTreeMap<String, String>,
     /// Time of the user's last change to each file.
@@ -103,7 +104,7 @@ pub struct Desk {
     pub tokens: u32,
 }
 
-impl Desk {
+impl UserTexts {
     fn new(root: &Path, project: &Project, choices: &Choices) -> Self {
         let outside = root.parent().expect("the project has a folder around it");
         std::fs::write(outside.join("outside.py"), SECRETS[1].1).unwrap();
@@ -120,7 +121,7 @@ impl Desk {
                 open.insert(file, text);
             }
         }
-        Desk {
+        UserTexts {
             root: root.to_owned(),
             open,
             typed: BTreeMap::new(),

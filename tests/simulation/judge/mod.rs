@@ -15,7 +15,7 @@ use starling_swarm::{EventLog, Record, StopReason};
 use super::actors::Reply;
 use super::plan::Plan;
 use super::project::{Project, Texts};
-use super::world::{Desk, SECRETS};
+use super::world::{SECRETS, UserTexts};
 use proposals::Proposals;
 use spending::Spending;
 
@@ -37,6 +37,7 @@ pub struct Request {
     pub dollars: f64,
 }
 
+/// Observes a run, and collects the guarantees that it breaks.
 pub struct Judge {
     pub violations: Vec<Violation>,
     approval: Approval,
@@ -82,7 +83,7 @@ pub struct Judge {
 }
 
 impl Judge {
-    pub fn new(plan: &Plan, project: &Project, desk: &Desk) -> Self {
+    pub fn new(plan: &Plan, project: &Project, desk: &UserTexts) -> Self {
         let texts = desk.texts(project);
         let failing = failing(project, &texts);
         Judge {
@@ -133,7 +134,7 @@ impl Judge {
     }
 
     /// Processes all events since the last call.
-    pub fn catch_up(&mut self, log: &EventLog, desk: &Desk, now: Duration) {
+    pub fn catch_up(&mut self, log: &EventLog, desk: &UserTexts, now: Duration) {
         self.now = now;
         self.typed.clone_from(&desk.typed);
         let records = log.records(self.seen);

@@ -10,9 +10,10 @@ use starling_syntax::SymbolPath;
 use super::Judge;
 use crate::actors::Reply;
 
-/// Longer than any check of a proposal takes.
+/// A time that is longer than any check of a proposal.
 const PATIENCE: Duration = Duration::from_secs(1_200);
 
+/// A proposal as the judge sees it: what was proposed, and what has happened to it.
 #[derive(Debug, Default, Clone)]
 pub struct Proposal {
     pub agent: String,
@@ -77,6 +78,7 @@ pub struct Turn {
     pub finishes: bool,
 }
 
+/// All proposals of a run, and the last turn of each agent.
 #[derive(Default)]
 pub struct Proposals {
     pub all: BTreeMap<u32, Proposal>,
@@ -100,7 +102,7 @@ impl Proposals {
     }
 }
 
-/// Returns the name of an agent in conversations.
+/// Returns the name under which an agent appears in conversations.
 pub fn name_of(party: &ActorId) -> String {
     match party {
         ActorId::Agent(symbol) => symbol.to_string(),

@@ -364,7 +364,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_ends_where_the_text_goes_on() {
+    fn filled_in_text_ends_where_it_repeats_the_next_line() {
         let next = Some("    return y");
         assert_eq!(
             lines_of("    y = 1\n    return y\nmore", next),
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_text_before_a_function_its_imports_its_class_and_its_end_are_shown() {
+    fn long_text_before_a_function_is_shortened_to_imports_class_header_and_last_lines() {
         let long = "    def g(self):\n        return 1\n".repeat(100);
         let text =
             format!("import os\n\nX = 1\nclass A(B):\n{long}    def f(self):\n        pass\n");
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_is_told_on_one_line() {
+    fn statement_is_summarized_on_one_line() {
         assert_eq!(in_short("    y = g(\n        x,\n    )"), "y = g( x, )");
         assert_eq!(in_short(&"é ".repeat(50)).chars().count(), 61);
     }

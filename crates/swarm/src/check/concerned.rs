@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_is_concerned_by_what_it_uses() {
+    fn test_is_affected_by_changes_of_the_code_that_it_uses() {
         let of = |old: &str, new: &str| concerned(&OLD.replace(old, new));
         let import = of("from a import f, g\n", "from a import f\nfrom b import g\n");
         assert_eq!(

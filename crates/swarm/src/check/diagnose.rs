@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn problems_are_matched_by_words_and_symbol_not_by_line() {
+    fn problems_are_matched_by_message_and_symbol_instead_of_by_line() {
         let error = |line, message| problem(line, message, Severity::Error);
         let before = [error(2, "a"), error(3, "b"), error(6, "a")];
         let moved = format!("import os\n\n{BEFORE}    a\n");
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn hints_are_nobody_s_business() {
+    fn hints_are_not_reported_as_problems() {
         let after = [
             problem(2, "unused", Severity::Hint),
             problem(2, "style", Severity::Information),
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_must_be_mended_stops() {
+    fn only_blocking_problems_refuse_a_proposal() {
         let shown = Problem {
             stops: false,
             ..problem(2, "a type", Severity::Error)

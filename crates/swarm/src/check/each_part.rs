@@ -130,7 +130,7 @@ mod tests {
     use starling_workspace::Workspace;
 
     #[test]
-    fn one_function_gets_its_original_text() {
+    fn single_changed_function_is_restored_to_its_original_text() {
         let dir = tempfile::tempdir().unwrap();
         let file = FilePath::new("a.py");
         let text = "def f():\n    return 1\n\n\nclass A:\n    def g(self):\n        return 1\n";

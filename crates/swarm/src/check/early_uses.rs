@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_a_whole_identifier() {
+    fn name_is_matched_only_as_a_whole_identifier() {
         assert!(has_word("return self.total_minutes", "total_minutes"));
         assert!(has_word("'shop:total_minutes'", "total_minutes"));
         assert!(!has_word("return total_minutes_of(x)", "total_minutes"));

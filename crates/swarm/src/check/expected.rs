@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn absent_and_skipped_tests_are_missing() {
+    fn absent_and_skipped_tests_count_as_missing() {
         use TestStatus::{Error, Failed, Passed, Skipped};
         let after = report(
             TestOutcome::Failed,
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_tests_make_a_run_fail() {
+    fn missing_tests_turn_a_passing_report_into_a_failing_one() {
         let mut after = report(TestOutcome::Passed, &[("a", TestStatus::Skipped)]);
         after.cases[0].message = "no database".to_owned();
         mark(&mut after, &set(&["a", "b"]));
@@ -318,14 +318,14 @@ mod tests {
     }
 
     #[test]
-    fn a_test_lies_in_the_file_of_its_id_or_module() {
+    fn test_id_or_module_name_identifies_the_test_file() {
         let id = "tests/test_a.py::T::test_old[1-2]";
         assert!(is_in(id, "tests/test_a.py") && is_in("tests.test_a.T.x", "tests/test_a.py"));
         assert!(!is_in(id, "tests/test.py") && !is_in(id, "a.py"));
     }
 
     #[test]
-    fn a_selected_test_is_seen_by_its_name_and_module() {
+    fn selected_test_is_recognized_in_results_by_name_and_module() {
         let after = report(
             TestOutcome::Passed,
             &[

@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_vanishes_here_and_stands_there_has_moved() {
+    fn definition_that_vanishes_and_appears_elsewhere_with_the_same_text_has_moved() {
         let names: Vec<String> = of_age().0.into_iter().map(|one| one.name).collect();
         assert_eq!(names, ["RATE", "age"]);
         let other = AGE.replace("+ 1", "+ 2");
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moved_test_runs_at_its_new_place() {
+    fn moved_test_is_recognized_in_results_at_its_new_location() {
         let ran = |ids: &[&str]| {
             let cases: Vec<_> = ids.iter().map(|id| (*id, TestStatus::Passed)).collect();
             TestReport::of_cases(TestOutcome::Passed, &cases)
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn moved_names_are_imported_from_their_new_place() {
+    fn imports_of_moved_names_are_redirected_to_their_new_module() {
         let new = |text: &str| {
             let file = FilePath::new("src/lab/test_a.py");
             of_age().imported_anew(&file, &text.into()).to_string()

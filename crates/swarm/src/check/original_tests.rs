@@ -474,7 +474,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_import_names_a_test_module() {
+    fn import_of_a_test_module_is_recognized() {
         assert!(names_module("from tests.test_base import T\n", "test_base"));
         assert!(names_module(
             "import os\n    from .test_base import T\n",

@@ -357,7 +357,7 @@ mod tests {
         }
     }
 
-    /// Returns the restored text and whether it is whole.
+    /// Returns the restored text, and whether all changed tests in it were restored.
     fn restored(own: &OwnTests, task: &str, was: &str, is: &str) -> Option<(String, bool)> {
         let file = FilePath::new("pkg/calc.py");
         let restored = own.restored(task, &file, &was.into(), &is.into())?;
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_are_read_from_the_configuration() {
+    fn test_file_patterns_are_read_from_the_pytest_configuration() {
         for text in [
             "[pytest]\npython_files = check_*.py *_spec.py\naddopts = -q\n",
             "[pytest]\npython_files =\n    check_*.py\n    *_spec.py\n",
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_beside_the_code_get_their_original_text() {
+    fn changed_tests_in_a_code_file_are_restored_to_their_original_text() {
         let was =
             "def add(a, b):\n    return a + b\n\n\ndef test_add():\n    assert add(1, 2) == 3\n";
         let is = "def add(a, b):\n    return a - b\n\n\ndef test_add():\n    assert True\n";
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn examples_get_their_original_text_where_they_run() {
+    fn changed_doctests_are_restored_only_if_doctests_run() {
         let was = "def add(a, b):\n    \"\"\"Adds.\n\n    >>> add(1, 2)\n    3\n    \"\"\"\n    return a + b\n";
         let is = was.replace("    3\n", "    -1\n").replace("a + b", "a - b");
         let expected = was.replace("a + b", "a - b");
@@ -428,7 +428,7 @@ mod tests {
                 None
             );
         }
-        // Examples do not run here.
+        // Doctests do not run in this project.
         assert_eq!(
             restored(&own(&["pkg/calc.py::test_a"], ""), "Mend add.", was, &is),
             None
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn fixtures_are_part_of_tests_beside_them_alone() {
+    fn changed_fixture_is_restored_only_if_tests_of_its_file_run() {
         let was =
             "@pytest.fixture\ndef one():\n    return 1\n\n\ndef test_one(one):\n    assert one\n";
         let is = was.replace("return 1", "return 2");
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_put_back_is_told() {
+    fn test_that_cannot_be_restored_is_marked_as_incomplete() {
         let was = "__test__ = {'a': '''\n>>> add(1, 2)\n3\n'''}\n";
         let is = was
             .replace('3', "-1")

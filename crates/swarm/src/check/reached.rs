@@ -499,7 +499,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_and_docstrings_are_words() {
+    fn change_of_only_comments_or_docstrings_is_recognized() {
         let words_from = |changed: &str| {
             let dir = tempfile::tempdir().unwrap();
             std::fs::write(dir.path().join("calc.py"), CODE).unwrap();
@@ -531,7 +531,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_that_no_test_names_is_not_reached() {
+    fn function_that_no_test_names_counts_as_unreached() {
         assert_eq!(of_mul(&[]), ["calc.py::mul"]);
         let other = (
             "other.py",
@@ -550,7 +550,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_test_may_use_is_reached() {
+    fn function_that_a_test_may_use_indirectly_is_reached() {
         let uses = |helper: &str| of_mul(&[("tests/helper.py", helper)]);
         assert!(uses("import calc\n\n\ndef product():\n    return calc.mul(1, 2)\n").is_empty());
         assert!(uses("NAMES = ['mul']\n").is_empty());
@@ -566,7 +566,7 @@ mod tests {
     }
 
     #[test]
-    fn methods_that_a_base_class_may_call_go_with_their_class() {
+    fn method_that_a_base_class_may_call_is_reached_through_its_class() {
         let code = |base: &str| {
             format!(
                 "class A{base}:\n    def run(self):\n        return 1\n\n    def __len__(self):\n        return 1\n"
@@ -585,7 +585,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_code_is_reached_where_it_is_named() {
+    fn data_file_is_reached_only_if_code_names_it() {
         let files = [
             ("calc.py", CODE),
             ("tests/test_calc.py", TEST),
@@ -610,7 +610,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_docstrings_and_what_is_gone_need_no_test() {
+    fn comments_docstrings_and_deleted_code_need_no_test() {
         let files = [("calc.py", CODE), ("tests/test_calc.py", TEST)];
         let of = |text: &str| found(&files, &[("calc.py", text)], &["calc.py::mul"]);
         let told = CODE.replace(
@@ -629,7 +629,7 @@ mod tests {
     }
 
     #[test]
-    fn an_example_in_a_docstring_or_document_is_a_test_of_what_it_names() {
+    fn doctest_reaches_the_functions_that_it_names() {
         let after = |file: &'static str, id: &str, text: &str| {
             let files = [
                 ("calc.py", CODE),
@@ -655,7 +655,7 @@ mod tests {
     }
 
     #[test]
-    fn where_tests_have_no_known_file_everything_is_reached() {
+    fn all_changed_code_counts_as_reached_if_the_test_files_are_unknown() {
         let files = [("calc.py", CODE), ("spec/all.py", "")];
         let changed = CODE.replace("a * b", "0");
         assert!(found(&files, &[("calc.py", &changed)], &["calc.py::mul"]).is_empty());

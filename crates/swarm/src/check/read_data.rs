@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn data_that_only_tests_name_decides_what_passes() {
+    fn data_file_named_only_by_tests_is_treated_as_part_of_the_tests() {
         let both = ["shop/data/expected.json", "shop/rates.csv"];
         assert_eq!(read("RATE = 1\n", &[]), both);
         assert_eq!(read("open('rates.csv')\n", &[]), both[..1]);

@@ -190,7 +190,7 @@ mod tests {
     use starling_workspace::Workspace;
 
     #[test]
-    fn scripts_of_tests_are_told_by_their_paths() {
+    fn test_scripts_are_recognized_by_their_paths() {
         for file in [
             "run_tests.sh",
             "scripts/ci.bash",
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_that_the_command_runs_counts_if_it_loads_the_code() {
+    fn script_in_the_test_command_is_a_test_script_if_it_imports_the_code() {
         let dir = tempfile::tempdir().unwrap();
         for (file, text) in [
             (
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_of_a_script_and_of_a_makefile_count() {
+    fn scripts_called_by_a_script_or_makefile_are_test_scripts() {
         let dir = tempfile::tempdir().unwrap();
         for (file, text) in [
             (

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn symbols_that_change_come_and_go_are_touched() {
+    fn changed_added_and_removed_symbols_count_as_touched() {
         let tree = |text: &str| SymbolTree::parse(FilePath::new("m.py"), text.into());
         let before = tree(
             "X = 1\ndef f():\n    a = 1\n    return a\nclass A:\n    def g(self):\n        pass\n    def h(self):\n        pass\n",

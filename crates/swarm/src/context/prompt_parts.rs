@@ -411,7 +411,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tests_that_were_stopped_show_their_last_lines_only() {
+    fn timed_out_test_run_shows_only_its_last_lines() {
         let output: String = (0..100).map(|n| format!("creating {n}\n")).collect();
         let mut report = TestReport {
             outcome: TestOutcome::TimedOut,

@@ -142,7 +142,8 @@ mod tests {
         ids.map(ProposalId).into()
     }
 
-    /// #1, #2 and #3 are a set, which #3 records; #5 needs #4, and #6 needs #5.
+    /// Returns a graph in which the proposals #1, #2 and #3 are a set (recorded by #3), #5 needs
+    /// #4, and #6 needs #5.
     fn graph() -> DependencyGraph {
         let needs = |needs| Dependencies {
             needs,
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_stays_whole_and_so_does_what_is_needed() {
+    fn undo_holds_back_the_rest_of_a_set_and_required_proposals() {
         let all = ids([1, 2, 3, 4, 5, 6]);
         let held = |staying| -> Vec<u32> {
             let held = graph().held(&all, &staying);
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_without_a_proposal_is_named() {
+    fn proposals_that_may_break_without_another_are_listed() {
         let broken = |gone| broken_in_words(&graph().broken_without(&gone));
         assert_eq!(
             broken(ids([4])).as_deref(),

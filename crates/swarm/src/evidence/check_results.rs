@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn several_files_and_services_are_told_as_one() {
+    fn diagnostics_of_several_files_and_services_are_merged_into_one_line() {
         let text = |one: DiagnosticEvidence, other| one.and(other).to_string();
         let absent = || DiagnosticEvidence::Absent;
         assert_eq!(text(absent(), absent()), "");
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_done_about_imports_is_told_shortly() {
+    fn evidence_lists_added_dropped_and_ambiguous_imports() {
         let mends = ImportMends {
             added: vec!["import os".to_owned(), "import re".to_owned()],
             left_out: vec!["import sys".to_owned()],

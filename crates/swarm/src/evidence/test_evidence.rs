@@ -492,7 +492,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_error_is_told_once() {
+    fn identical_error_of_several_tests_is_shown_once() {
         let case = |id: &str, message: &str| TestCase {
             id: id.into(),
             status: TestStatus::Failed,

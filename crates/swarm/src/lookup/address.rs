@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_path_addresses_the_whole_file() {
+    fn file_path_without_a_symbol_addresses_the_whole_file() {
         let dir = tempfile::tempdir().unwrap();
         let lookup = lookup(dir.path());
         for (address, symbol) in [
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_names_files_by_paths() {
+    fn file_paths_in_a_text_are_found() {
         let dir = tempfile::tempdir().unwrap();
         let lookup = lookup(dir.path());
         for (text, files) in [

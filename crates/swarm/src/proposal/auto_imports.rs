@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_the_draft_brought_is_lacking() {
+    fn only_undefined_names_that_the_draft_added_need_an_import() {
         let draft = Draft::between(
             "def f():\n    old()\n",
             "def f():\n    old()\n    new(Path, len)\n",
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn an_import_goes_when_it_is_needed_no_more() {
+    fn unneeded_added_import_is_removed_and_a_users_import_is_kept() {
         let text = "import os\nfrom m import part\nimport re\nfrom m import LIMIT\nfrom m import part\n\n\
                     LIMIT = 1\n\n\ndef f():\n    return g(LIMIT, part)\n";
         let without = |text: &str, added: &[&str]| {
@@ -321,7 +321,7 @@ mod tests {
             super::without(&FilePath::new("a.py"), &text.into(), &added)
         };
         let left = |lines: &str| Some(text.replace(lines, "").into());
-        // The name is defined, imported elsewhere, or not used.
+        // Each import is unneeded: its name is defined, imported elsewhere, or not used.
         assert_eq!(
             without(text, &["from m import LIMIT"]),
             left("from m import LIMIT\n")
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_is_clear_when_nearly_all_use_it() {
+    fn import_statement_that_most_files_use_is_chosen() {
         let choices = |known: &[(&str, usize)]| {
             let one = |(statement, uses): &(&str, usize)| Importable {
                 statement: (*statement).to_owned(),
@@ -353,14 +353,14 @@ mod tests {
         assert_eq!(choices(&[("a", 0)]), ["a"]);
         assert_eq!(choices(&[("a", 7), ("b", 3)]), ["a"]);
         assert_eq!(choices(&[("a", 1), ("b", 0)]), ["a"]);
-        // Otherwise the choices are returned.
+        // If no import is used clearly more often, all choices are returned.
         assert_eq!(choices(&[("a", 6), ("b", 3)]), ["a", "b"]);
         let many = [("a", 0), ("b", 0), ("c", 0), ("d", 0), ("e", 0)];
         assert_eq!(choices(&many).len(), CHOICES);
     }
 
     #[test]
-    fn what_a_change_asks_for_and_does_not_use_is_left_out() {
+    fn requested_imports_that_the_change_does_not_use_are_dropped() {
         let text = "def f(x: 'Maybe'):\n    return np.sum(x) + os.sep  # see json\n";
         let asked = [
             "import os.path",
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_names_what_it_renames() {
+    fn name_that_the_task_renames_is_recognized() {
         for task in [
             "Rename `old` to `new`.",
             "rename shop.cart.old into new everywhere",
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn imports_that_two_add_at_one_place_go_together() {
+    fn imports_added_by_two_changes_at_the_same_line_are_merged() {
         let base = "import os\n\n\ndef f():\n    return 1\n\n\ndef g():\n    return 2\n";
         let ours = base
             .replace("import os\n", "import os\nimport re\nimport json\n")
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn imports_go_where_imports_go() {
+    fn added_import_is_inserted_after_the_existing_imports() {
         let before = Draft::between("import os\n", "import os\n\n\ndef f():\n    Path()\n");
         let statements = vec!["from pathlib import Path".to_owned()];
         let after = with_imports(before.clone(), &tree(&before), statements.clone());

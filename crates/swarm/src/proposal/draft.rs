@@ -761,7 +761,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_was_first_in_a_place_is_named() {
+    fn conflict_message_names_the_user_or_the_proposal_that_changed_the_line_first() {
         let by_user = in_same_place(None, "line 3");
         assert!(by_user.starts_with("The user changed the same place meanwhile (line 3)"));
         let by_run = in_same_place(Some(ProposalId(1)), "line 3");

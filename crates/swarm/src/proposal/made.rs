@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_diff_shows_the_own_change_over_what_others_brought() {
+    fn diff_of_a_proposal_excludes_concurrent_changes_of_others() {
         let draft = Draft::between("a = 1\nx\nx\nx\nx\nb = 1\n", "a = 1\nx\nx\nx\nx\nb = 2\n");
         let now: Arc<str> = "a = 3\nx\nx\nx\nx\nb = 1\n".into();
         let diff = own_diff(&draft, &now);

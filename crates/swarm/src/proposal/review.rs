@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_head_names_all_that_a_proposal_changes() {
+    fn review_heading_lists_all_symbols_that_a_proposal_changes() {
         let path = |path: &str| path.parse::<SymbolPath>().unwrap();
         let names = |own: &str, symbols: &[&str]| {
             changed(&ProposalView {

@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_line_decides() {
+    fn first_line_of_a_plain_text_review_decides() {
         assert_eq!(text("ACCEPT"), Ok(Verdict::Accept));
         assert_eq!(text("\n**ACCEPT**.\n"), Ok(Verdict::Accept));
         assert_eq!(
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_that_can_be_read_in_two_ways_is_unclear() {
+    fn ambiguous_review_reply_is_unclear() {
         for (said, why) in [
             ("", Unclear::Missing),
             ("Looks good to me", Unclear::Missing),
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_that_speaks_against_the_decision_is_unclear() {
+    fn decision_with_a_contradicting_reason_is_unclear() {
         let decide = |verdict: &str, reason: &str, text: &str| {
             let arguments = serde_json::json!({"verdict": verdict, "reason": reason}).to_string();
             read(&reply(text, &[("decide", &arguments)]))
@@ -391,7 +391,7 @@ mod tests {
         ] {
             assert_eq!(decide("reject", reason, ""), reject(reason), "{reason}");
         }
-        // A correction that steers may contain both.
+        // The text of a steering verdict may contain objections.
         let steer = Verdict::Steer {
             text: "This is wrong: keep the name".to_owned(),
         };
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn an_accept_with_a_condition_in_its_reason_is_unclear() {
+    fn acceptance_with_a_condition_in_its_reason_is_unclear() {
         for reason in [
             "only if the test is added first",
             "Fine once mul has been rewritten",
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn an_accept_with_a_condition_or_an_objection_is_unclear() {
+    fn acceptance_with_a_listed_condition_or_objection_is_unclear() {
         use serde_json::json;
         let says = |verdict: &str, conditions, objections| {
             decide(json!({
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tool_asks_for_conditions_and_objections() {
+    fn decide_tool_requires_conditions_and_objections() {
         let tools = tools(ToolCalling::Native);
         let required = &tools[0].parameters["required"];
         let expected = serde_json::json!(["conditions", "objections", "verdict"]);
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn one_call_of_the_tool_decides() {
+    fn exactly_one_call_of_the_decide_tool_decides() {
         let accept = ("decide", r#"{"verdict": "accept"}"#);
         let no = ("decide", r#"{"verdict": "reject", "reason": "no"}"#);
         assert_eq!(read(&reply("It is right.", &[accept])), Ok(Verdict::Accept));

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn summary_is_one_line() {
+    fn summary_of_failed_attempts_is_one_line() {
         let epoch = Epoch::default();
         let mut attempts = Attempts::default();
         attempts.record(

@@ -126,7 +126,7 @@ pub(crate) fn only_adds_imports(edit: &Edit) -> bool {
 
 #[cfg(test)]
 impl Draft {
-    /// A change of `f` in `a.py`, for tests.
+    /// Returns a draft that changes `f` in `a.py`, for tests.
     pub(crate) fn between(base: &str, text: &str) -> Draft {
         let file = FilePath::new("a.py");
         Draft {

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn locks_are_taken_in_the_order_of_their_ranks() {
+    fn locks_may_be_acquired_in_rank_order() {
         let world = Locked::new(Rank::World, 1);
         let agents = Locked::new(Rank::Agents, 2);
         let (first, second) = (world.lock(), agents.lock());
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "the lock of World is taken while that of Some(Agents) is held")]
-    fn an_earlier_lock_is_not_taken_while_a_later_one_is_held() {
+    fn acquiring_a_lower_ranked_lock_while_holding_a_higher_one_panics() {
         let world = Locked::new(Rank::World, 1);
         let agents = Locked::new(Rank::Agents, 2);
         let _later = agents.lock();
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "is held")]
-    fn a_lock_is_not_taken_twice() {
+    fn acquiring_a_held_lock_again_panics() {
         let world = Locked::new(Rank::World, 1);
         let _once = world.lock();
         let _twice = world.lock();

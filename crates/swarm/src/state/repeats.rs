@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_repeated_call_is_warned_of_then_refused_then_ends_the_work() {
+    fn repeated_tool_call_is_warned_about_then_refused_then_ends_the_agent() {
         let mut repeats = Repeats::default();
         let mut count = |changes, call: &str| {
             let epoch = Epoch { changes, typed: 0 };

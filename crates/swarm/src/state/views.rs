@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn each_symbol_has_the_text_in_which_it_was_last_shown() {
+    fn last_shown_text_is_remembered_for_each_symbol() {
         let mut views = Views::default();
         let of = |views: &Views, symbol: &str| views.of(&path(symbol)).map(|text| text.to_string());
         views.show(path("a.py::C"), "one".into());

@@ -381,7 +381,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_task_may_ask_to_remove_a_test_that_it_names() {
+    fn test_may_be_removed_only_if_the_task_asks_to_remove_it() {
         let id = "tests/test_a.py::T::test_old[1-2]";
         for task in [
             "Remove test_old.",
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_task_that_asks_for_its_change_lets_a_test_change() {
+    fn test_may_be_changed_only_if_the_task_asks_to_change_it() {
         let id = "tests/test_a.py::T::test_f[1]";
         for task in [
             "Update test_f to the new rate.",
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_the_tests_may_change_where_the_task_names_it_or_all_tests() {
+    fn test_file_may_be_changed_if_the_task_names_it_or_all_tests() {
         let file = FilePath::new("tests/test_a.py");
         for task in [
             "Update the tests.",
@@ -509,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_that_misses_what_the_task_renames_may_change() {
+    fn test_that_fails_for_a_name_that_the_task_renames_may_be_changed() {
         let missing =
             "t.py:1: in <module>\nE   ImportError: cannot import name 'f' from 'a' (/w/a.py)";
         assert!(for_other_names("Rename f to g.", missing));

@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_that_a_task_says_to_leave() {
+    fn tests_that_a_task_says_to_leave_are_excluded() {
         for task in [
             "Touching appointments must not overlap. test_price needs a file that we do not have, leave it.",
             "Touching appointments must not overlap; leave test_price",
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_that_a_task_is_about_are_not_left() {
+    fn tests_that_a_task_is_about_are_not_excluded() {
         for task in [
             "test_price fails",
             "test_price does not pass",
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_of_the_task_stays() {
+    fn excluded_tests_are_removed_from_the_task_text() {
         let rest = |task: &str| {
             let rest = Excluded::of(task).rest();
             rest.split_whitespace().collect::<Vec<_>>().join(" ")
