@@ -31,8 +31,8 @@ use starling_text::ByteRange;
 const STATEMENTS: usize = 10;
 /// Maximum number of lines that replace one statement.
 const LINES: usize = 4;
-/// Number of prefixes of a reply that are tried, because a model that does not know where to stop
-/// writes too much.
+/// Number of prefixes of a reply that are tried. A model that does not stop at the end of the
+/// statement writes too much.
 const BEGINNINGS: usize = 3;
 /// Maximum length of a reply.
 const LONGEST: Tokens = Tokens(48);
@@ -40,7 +40,8 @@ const LONGEST: Tokens = Tokens(48);
 const BEFORE: usize = 2_000;
 /// Maximum size in bytes of the shown text after a function.
 const BEHIND: usize = 200;
-/// Minimum timeout of the failing tests with a candidate. Failing takes them much less time.
+/// Minimum timeout for running the failing tests with a candidate. A test that fails usually ends
+/// much earlier.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Factor by which the candidate's test run may be slower than the test run before the change.
 const SLOWER: u32 = 10;
@@ -49,7 +50,7 @@ const SLOWER: u32 = 10;
 struct Work {
     path: SymbolPath,
     found: Found,
-    /// The failing tests, shown as a separate file.
+    /// The failing tests, which the prompt shows as a separate file.
     beside: String,
     /// Text before the function: the end of the preceding text, the imports of the file, and the
     /// task as comments.
@@ -131,7 +132,7 @@ async fn propose(run: &Arc<RunContext>, agent: &mut AgentState, change: &Propose
     match proposed(run, agent, change).await {
         Proposed::Applied { ending, .. } => Review::Over(ending),
         Proposed::GaveUp { ending, .. } => Review::Over(Some(ending)),
-        // An approver who rejected one candidate is not asked about the next one.
+        // If the approver rejects one candidate, no further candidate is shown.
         Proposed::SentBack { .. } if agent.rejected != reviewed => Review::Over(None),
         Proposed::SentBack { .. } | Proposed::Kept { .. } => Review::GoOn,
     }
@@ -349,7 +350,7 @@ fn indentation(source: &str) -> &str {
     &source[..source.len() - source.trim_start().len()]
 }
 
-/// Shortens a statement to one line.
+/// Returns a statement shortened to one line, for display.
 fn in_short(statement: &str) -> String {
     let words: Vec<&str> = statement.split_whitespace().collect();
     let words = words.join(" ");

@@ -25,7 +25,7 @@ use starling_core::prompts::{
 };
 use starling_syntax::{SymbolKind, SymbolPath};
 
-/// Temperature for random sampling.
+/// Model temperature for prompts that sample replies at random.
 const SAMPLING: f32 = 0.8;
 /// Number of repeated replies after which random sampling stops.
 const SAME_MOST: u32 = 2;
@@ -48,12 +48,12 @@ pub(crate) fn ask(run: &RunContext, agent: &mut AgentState, symbol: &SymbolPath)
     put(run, agent, symbol, Wording::Code, 0.0);
 }
 
-/// The next way to prompt a small model.
+/// The next step with a small model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Way {
     /// Send the prepared conversation.
     Answer,
-    /// Replace one statement after the other.
+    /// Use hole filling: remove one statement after the other and let the model write it anew.
     Fill { temperature: f32 },
 }
 
@@ -73,7 +73,8 @@ const WHOLE: [Asking; 3] = [
     Asking::For(Wording::Explain, 0.0),
     Asking::For(Wording::Code, SAMPLING),
 ];
-/// Number of ways in a quick first pass.
+/// Number of entries of [`FILLING`] that are used in the quick first pass over the suspect
+/// functions.
 const QUICK: usize = 2;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -82,7 +83,8 @@ enum Asking {
     ToFill(f32),
 }
 
-/// Returns the next way to prompt the agent in this piece of work; `None` if no way is left.
+/// Returns the next step with the agent's model in this piece of work; `None` if all steps have
+/// been tried.
 pub(crate) fn next_way(run: &RunContext, agent: &mut AgentState) -> Option<Way> {
     let ActorId::Agent(symbol) = agent.actor.clone() else {
         return Some(Way::Answer);
@@ -91,7 +93,7 @@ pub(crate) fn next_way(run: &RunContext, agent: &mut AgentState) -> Option<Way> 
     let asking = loop {
         let asking = ways(run, &symbol).nth(agent.ways)?;
         agent.ways += 1;
-        // A model that fills holes has better options than to repeat the same reply.
+        // Hole filling is more promising than another sample after the model repeated its replies.
         let is_random = asking == Asking::For(Wording::Code, SAMPLING);
         if !(is_stuck && is_random && run.services.models.agent.fills()) {
             break asking;
@@ -108,7 +110,7 @@ pub(crate) fn next_way(run: &RunContext, agent: &mut AgentState) -> Option<Way> 
     Some(Way::Answer)
 }
 
-/// Returns the outcome of an agent for which all ways have been tried.
+/// Returns the outcome of an agent for which all prompts have been tried without success.
 pub(crate) fn gave_up(run: &RunContext, agent: &AgentState) -> Ending {
     let summary = agent.attempts.summary();
     let symbol = agent.actor.symbol();
@@ -118,10 +120,10 @@ pub(crate) fn gave_up(run: &RunContext, agent: &AgentState) -> Ending {
     }
 }
 
-/// Returns the ways to prompt the owner of a symbol.
+/// Returns the prompts to try, in order, with the owner of a symbol.
 ///
 /// Replies of a small model are cheap and often repeat each other, so it gets twice as many
-/// attempts as the limit of repairs. The last way is repeated.
+/// attempts as the limit on repair attempts allows. The last prompt is repeated.
 fn ways(run: &RunContext, symbol: &SymbolPath) -> impl Iterator<Item = Asking> {
     let most = run.budget.limits().repairs.saturating_mul(2);
     let mut most = usize::try_from(most)
@@ -366,7 +368,7 @@ pub(crate) fn failing_tests_of(
     shown.into_iter().take(TESTS).collect()
 }
 
-/// Returns whether the owner of a symbol is woken again if nothing helps.
+/// Returns whether the owner of a symbol is woken a second time if the first attempt fixed no test.
 pub(crate) fn is_looked_at_again(run: &RunContext, symbol: &SymbolPath) -> bool {
     let symbol = symbol.to_string();
     let state = run.agents();

@@ -21,8 +21,8 @@ use crate::state::agent_state::AgentState;
 use crate::state::attempts::Attempts;
 use crate::state::run_context::RunContext;
 
-/// Runs the agent in its task, from the moment at which the prompts' common part is known: the user
-/// may steer an agent before the first test run has ended.
+/// Runs the agent in its own asynchronous task. The work starts only when the part that all prompts
+/// share is known, because the user may steer an agent before the first test run has ended.
 pub(crate) fn work_in_task(run: Arc<RunContext>, actor: ActorId) -> BoxFuture<'static, ()> {
     if let ActorId::Agent(symbol) = &actor {
         diagnose::prepare(&run, &symbol.file);
@@ -62,7 +62,8 @@ async fn work(run: &Arc<RunContext>, actor: &ActorId) {
     }
 }
 
-/// Removes follow-ups that have been resolved in the meantime.
+/// Returns the causes that still need work, without follow-ups that have been resolved in the
+/// meantime.
 fn with_something_to_do(run: &RunContext, actor: &ActorId, causes: Vec<Cause>) -> Vec<Cause> {
     let ActorId::Agent(own) = actor else {
         return causes;
@@ -102,7 +103,8 @@ async fn carry_out(run: &Arc<RunContext>, agent: &mut AgentState, causes: &[Caus
         | Cause::Declined { .. } => false,
     });
     agent.wave = causes.iter().map(wave_of).max().unwrap_or_default();
-    // An agent does not know what the user typed since the start of the run, unless it was shown.
+    // The agent's changes are based on the workspace at this point. Later edits of the user count
+    // as unknown to the agent until a prompt or a result shows them.
     agent.unread = Some(run.services.index.snapshot().clone());
     begin_work::begin_work(run, agent, causes);
     agent.begin_turn();
@@ -133,7 +135,8 @@ fn wave_of(cause: &Cause) -> u32 {
 /// the agent counts against the limit.
 async fn propose_draft(run: &Arc<RunContext>, agent: &mut AgentState) -> Option<Ending> {
     let draft = agent.draft.take()?;
-    // The draft refers to the texts that the scout saw, not to the texts shown to the agent since.
+    // The draft is based on the texts that the scout saw, not on the texts that were shown to the
+    // agent since.
     let scouted_in = run.world().scouted_in.clone();
     let mut shown = std::mem::take(&mut agent.views);
     let unread = agent.unread.clone();

@@ -1,4 +1,4 @@
-//! The shared budget: reservations, and the amounts that are spent.
+//! The shared budget of a run: limits, reservations and spent amounts.
 
 use std::collections::{HashMap, VecDeque};
 use std::pin::pin;
@@ -33,7 +33,8 @@ pub(super) struct Shared {
 
 #[derive(Debug, Default)]
 pub(super) struct Account {
-    /// Without dollars and times, which are stored elsewhere.
+    /// Calls, tokens and messages that were spent. The dollars are computed from [`Amount`], and
+    /// the times from the [`Clock`].
     pub(super) spent: Spent,
     pub(super) spent_on_requests: Amount,
     /// Amount held by requests in progress.
@@ -41,7 +42,8 @@ pub(super) struct Account {
     /// Callers waiting for budget, in order of arrival.
     pub(super) queue: VecDeque<u64>,
     pub(super) tickets: u64,
-    /// For each model, the factor by which its provider exceeded the estimated prompt size.
+    /// For each model, the factor by which the prompt size that its provider reported exceeded the
+    /// estimate.
     pub(super) excess: HashMap<String, f64>,
 }
 
@@ -78,7 +80,7 @@ impl Budget {
     /// reservation is for a shorter reply; see [`Reservation::max_output`].
     ///
     /// # Errors
-    /// Returns [`Exhausted`] with the limit that has no room for the request.
+    /// Returns [`Exhausted`] with the limit that the request would exceed.
     pub async fn reserve(&self, worst: WorstCase) -> Result<Reservation, Exhausted> {
         let ticket = Ticket::take(self);
         loop {

@@ -56,7 +56,7 @@ struct State {
 }
 
 impl CallBudget {
-    /// Creates the budget and reserves the first request of the call.
+    /// Creates the budget of a call and reserves the call's first request.
     ///
     /// # Errors
     /// See [`Budget::reserve`].

@@ -14,7 +14,7 @@ use starling_core::{Diagnostics, Effort, Problem, Severity, TextRequest};
 use starling_syntax::{FilePath, SymbolTree};
 use starling_workspace::Snapshot;
 
-/// Number of files that are diagnosed again after a change.
+/// Maximum number of files that are diagnosed in advance after the workspace changed.
 const PREPARED: usize = 4;
 /// Maximum time to wait for a language service. A service may use a shorter limit.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -38,8 +38,8 @@ pub(crate) fn request(
     }
 }
 
-/// Lets the services analyse a file that is likely to be changed, while the model is still
-/// generating.
+/// Asks the language services to analyse a file that is likely to be changed, while the model is
+/// still generating.
 pub(crate) fn prepare(checker: &Checker, file: &FilePath) {
     let world = checker.world().snapshot.clone();
     let Ok(text) = world.read(file) else {
@@ -53,8 +53,8 @@ pub(crate) fn prepare(checker: &Checker, file: &FilePath) {
     }
 }
 
-/// Prepares files again after the workspace changed, so that changes of them do not wait for the
-/// problems that existed before.
+/// Diagnoses these files in advance after the workspace changed, so that checks of later changes do
+/// not have to wait for the problems that existed before.
 pub(crate) fn prepare_all(checker: &Checker, files: &BTreeSet<FilePath>) {
     for file in files.iter().take(PREPARED) {
         prepare(checker, file);
@@ -77,7 +77,7 @@ pub(crate) async fn diagnostics(
     with_names(checker, found, before, after, files)
 }
 
-/// Adds undefined names if no service found enough problems.
+/// Adds the undefined names that the index finds, if no service found a problem that must be fixed.
 fn with_names(
     checker: &Checker,
     found: DiagnosticEvidence,
@@ -149,7 +149,8 @@ async fn compare(
         checker.services.language.diagnostics(asked).await
     };
     let base = before.read(file).ok();
-    // This order leaves the server with the text that is likely to be requested next.
+    // The old text is requested first, so that the server ends with the new text, which is likely
+    // to be requested next.
     let old = match &base {
         Some(text) => match ask(before, text).await {
             Diagnostics::Known { problems, .. } => problems,

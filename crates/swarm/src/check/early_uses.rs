@@ -1,6 +1,6 @@
-//! Finds uses of a new name before it is defined. In a rename, a use of the new name must be
-//! applied together with the definition, even if the use is a string or an attribute of an object
-//! of unknown type.
+//! Finds uses of a new name in a workspace that does not define the name yet. In a rename, a use of
+//! the new name must be applied together with the definition, even if the use is a string or an
+//! attribute of an object of unknown type.
 
 use std::collections::HashSet;
 
@@ -9,11 +9,11 @@ use starling_index::Index;
 use starling_syntax::FilePath;
 use starling_workspace::Snapshot;
 
-/// A line that uses a name before it is defined.
+/// A line that uses a name that is not defined yet.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct EarlyUse {
     pub file: FilePath,
-    /// Counted from 1.
+    /// Line number, counted from 1.
     pub line: u32,
     pub name: String,
 }
@@ -27,7 +27,8 @@ pub(crate) fn early_uses(
     index: &Index,
     files: &[FilePath],
 ) -> Vec<EarlyUse> {
-    // A stub describes what its module has to define.
+    // A stub file (`.pyi`) only describes its module, so the name counts as defined only if the
+    // module defines it.
     let is_stub = |file: &FilePath| {
         let module = file.as_str().strip_suffix("i").map(FilePath::new);
         file.as_str().ends_with(".pyi") && module.is_some_and(|module| after.read(&module).is_ok())

@@ -30,7 +30,7 @@ pub(crate) fn ran(report: &TestReport) -> BTreeSet<String> {
     cases.map(|case| case.id.clone()).collect()
 }
 
-/// Two states of the workspace: without a change and with it.
+/// The two states of the workspace that are compared: without a change and with it.
 #[derive(Clone, Copy)]
 pub(crate) struct Worlds<'a> {
     pub without: &'a Snapshot,
@@ -85,7 +85,8 @@ pub(crate) fn mark_missing_of_selection(
     mark(report, &missing);
 }
 
-/// Returns whether a command that ran no test fails as a whole and did not fail before.
+/// Returns whether the failure of the whole command already reports that no test ran: the command
+/// fails as a whole now, and did not fail before.
 fn is_told(report: &TestReport, failed_before: bool) -> bool {
     report.cases.is_empty() && report.outcome == TestOutcome::Failed && !failed_before
 }
@@ -155,8 +156,8 @@ async fn running_without(
     }
 }
 
-/// Removes the tests from `missing` that the run moved and that ran at their new place. A new place
-/// may have been applied before the old one goes.
+/// Removes the tests from `missing` that the run moved and that ran at their new location. The
+/// definition at the new location may have been applied before the old one is removed.
 fn not_moved(
     checker: &Checker,
     with: &Snapshot,

@@ -48,8 +48,8 @@ pub(crate) fn loadable(
     }
 }
 
-/// Returns the original text, with imports that may fail and with the new imports before the last
-/// of them.
+/// Returns the original text with its imports guarded so that they may fail, and with the new
+/// imports inserted before the last of them.
 fn beside_imports(original: &SymbolTree, new: &SymbolTree) -> Arc<str> {
     let may_fail =
         |statement: &str| format!("try:\n    {statement}\nexcept ImportError:\n    pass\n");

@@ -56,7 +56,7 @@ pub(crate) fn changing_behaviour<'c>(
     needs_test.collect()
 }
 
-/// Returns whether the changed symbols differ only in documents, comments and docstrings.
+/// Returns whether the changes of these symbols affect only documents, comments and docstrings.
 pub(crate) fn are_words(before: &Snapshot, after: &Snapshot, changed: &[SymbolPath]) -> bool {
     let is_code = |file: &FilePath| Language::of(file) != Language::Plain;
     let mut changed = changed.iter();
@@ -160,15 +160,15 @@ struct Code<'w> {
     examples: Vec<Examples>,
 }
 
-/// A file outside the tests whose examples ran, with the texts that hold them: its docstrings, or the
-/// whole text of a document.
+/// A file outside the tests whose doctest examples ran. The texts that contain the examples are its
+/// docstrings, or the whole text of a document.
 struct Examples {
     file: FilePath,
     texts: Vec<String>,
 }
 
 impl Examples {
-    /// Returns `None` if the file holds no examples.
+    /// Returns the doctest examples of a file; `None` if the file contains none.
     fn of(world: &Snapshot, file: &FilePath) -> Option<Examples> {
         const PROMPT: &str = ">>>";
         let texts: Vec<String> = match Language::of(file) {
@@ -189,7 +189,8 @@ impl Examples {
         (!texts.is_empty()).then_some(Examples { file, texts })
     }
 
-    /// Returns whether an example may use the search target. Examples of a module see the module.
+    /// Returns whether an example may use the search target. Examples in a module's docstrings can
+    /// use all names of that module.
     fn use_it(&self, sought: &Sought) -> bool {
         let words = match sought {
             Sought::Name(name) => vec![name.as_str()],
@@ -202,8 +203,8 @@ impl Examples {
 }
 
 impl<'w> Code<'w> {
-    /// Returns `None` if there are too many files, or if the file of a passed test is unknown. A
-    /// passed test in a file of the code or in a document is an example there.
+    /// Reads the files to search. Returns `None` if there are too many files, or if the file of a
+    /// passed test is unknown. A passed test in a code file or a document is a doctest example.
     fn read(
         world: &'w Snapshot,
         report: &TestReport,
@@ -385,8 +386,8 @@ impl<'w> Code<'w> {
     }
 }
 
-/// Returns whether a test is an example in a file, as pytest names it: by the module, or by the name of
-/// a document.
+/// Returns whether a test is a doctest example in a file. Its pytest id contains the name of the
+/// module or of the document.
 fn is_example(id: &str, file: &FilePath) -> bool {
     let rest = id.strip_prefix(file.as_str());
     let Some(name) = rest.and_then(|rest| rest.strip_prefix("::")) else {
@@ -450,7 +451,8 @@ fn may_register(decorator: &str) -> bool {
     !PLAIN.contains(&name.rsplit('.').next().unwrap_or(name))
 }
 
-/// Returns whether a file that is not code may name functions that others call.
+/// Returns whether a file without code may name functions that a framework calls, as configuration
+/// does.
 fn is_wiring(file: &FilePath) -> bool {
     const ENDINGS: [&str; 6] = [".toml", ".cfg", ".ini", ".yaml", ".yml", ".html"];
     let name = file.name();

@@ -12,14 +12,14 @@ use crate::state::test_scope::{Extent, Granularity};
 use starling_index::is_test_file;
 use starling_syntax::{FilePath, SymbolPath};
 
-/// Maximum number of tests that all run before any change.
+/// Maximum number of tests with which all tests run once before the first change.
 const SMALL: usize = 400;
 const TESTS_MOST: usize = 60;
 /// Minimum number of tests found by name. With fewer tests, the whole file runs.
 const FEW: usize = 3;
 const NAMED_MOST: usize = 10;
 const FAILING_MOST: usize = 20;
-/// Maximum number of tests in the files that run at the end.
+/// Maximum number of tests in the test files that run at the end of the run.
 const AT_END_MOST: usize = 400;
 
 /// Returns whether there are few enough tests to run all of them first.
@@ -31,7 +31,8 @@ pub(crate) fn are_few(lookup: &Lookup) -> bool {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Selection {
     chosen: Vec<Chosen>,
-    /// Whether a test is near the change. The others are named or failed before.
+    /// Whether at least one test was selected because it is near the change. The other tests are
+    /// named in the task or failed before.
     has_near: bool,
 }
 
@@ -106,7 +107,7 @@ impl Selection {
             .iter()
             .filter_map(|one| one.file.as_ref())
             .collect();
-        // Cases of one function are one test.
+        // The cases of a parametrized test function count as one test.
         let mut functions: BTreeSet<&str> = BTreeSet::new();
         let counted = self.chosen.iter().filter(|one| {
             let function = one.entry.split('[').next().unwrap_or(&one.entry);
@@ -141,7 +142,7 @@ impl Selection {
         let mut tests = 0;
         for test in found {
             let count = tests_of(lookup, &test);
-            // The nearest file runs even if it holds many tests.
+            // The nearest file runs even if it contains more tests than the limit.
             if tests == 0 || tests + count <= TESTS_MOST {
                 tests += count;
                 self.add(lookup, &test);

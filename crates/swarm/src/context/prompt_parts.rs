@@ -123,7 +123,7 @@ fn not_there(run: &RunContext) -> String {
     lines.join("\n")
 }
 
-/// Joins the first ids and the number of the others.
+/// Formats a list of ids: the first ids, and the number of the others.
 fn few(ids: &[String]) -> String {
     let shown = &ids[..ids.len().min(OTHER_FAILURES)];
     match ids.len() - shown.len() {
@@ -192,7 +192,7 @@ pub(crate) struct Definition {
     text: Arc<str>,
 }
 
-/// Records the definitions that a result shows in full.
+/// Records in the agent's views the definitions that a tool result shows in full.
 pub(crate) fn remember_definitions(
     agent: &mut AgentState,
     definitions: Vec<Definition>,

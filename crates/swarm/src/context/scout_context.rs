@@ -1,5 +1,6 @@
-//! Finds the symbols to look at first: the ends of tracebacks in the project, names imported in the
-//! task, symbols that match its words, and symbols one step away from the best of these.
+//! Finds candidates for the scout (the agent that picks the symbols where work begins): the
+//! innermost project frames of tracebacks, names that the task imports, symbols that match words of
+//! the task, and symbols one step away from the best of these.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +13,7 @@ use starling_core::Tokens;
 use starling_index::{frames, is_test_file};
 use starling_syntax::{FilePath, Symbol, SymbolKind, SymbolPath, SymbolTree};
 
-/// Number of best candidates whose callees are added, and number of callees for each.
+/// Number of top candidates whose callees are added, and maximum number of callees for each.
 const CALLERS_FOLLOWED: usize = 2;
 const CALLEES: usize = 2;
 /// Number of imported names that are added if none of them is among the [`BEST`] candidates.
@@ -23,7 +24,8 @@ const FRAMES: usize = 2;
 const CONSTRUCTOR: &str = "__init__";
 /// Maximum number of reasons shown for a candidate.
 const REASONS: usize = 2;
-/// Directories with code that only shows how the project is used. Their files come last.
+/// Directories with code that only shows how the project is used, such as examples. Their files
+/// come last in the list of candidates.
 const ASIDE: [&str; 8] = [
     "examples",
     "example",
@@ -38,9 +40,9 @@ const ASIDE: [&str; 8] = [
 /// How a candidate was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// The task leads to the symbol.
+    /// The task or the output of a failing test refers to the symbol.
     Itself,
-    /// The symbol is one step away from a symbol that the task leads to.
+    /// The symbol calls, or is called by, a symbol to which the task refers.
     Near,
 }
 
@@ -80,7 +82,7 @@ impl Order {
     }
 }
 
-/// Returns the symbols that may matter with the reasons, best first.
+/// Returns the candidates for the task, best first, each with the reasons for which it was found.
 pub(crate) fn candidates(checker: &Checker, lookup: &Lookup) -> Vec<Candidate> {
     let located = checker.world().located.clone();
     let failing =

@@ -139,7 +139,7 @@ impl Style {
         let mut others: Vec<&FilePath> = lookup.files().iter().filter(is_other).collect();
         others.sort_by_key(|other| other.directory() != file.directory());
         let own = example(&lookup, file, &failing);
-        // A failing test is no good example, but its class is.
+        // A failing test is not used as an example, but the base of its class is used.
         let own =
             own.or_else(|| Some((String::new(), example(&lookup, file, &BTreeSet::new())?.1)));
         let (found, is_from_other_file) = match own {
@@ -174,7 +174,8 @@ impl Style {
         }
     }
 
-    /// Returns the reply with its tests moved into a class, if only classes are collected as tests.
+    /// Returns the reply with its tests moved into a class, if the test runner collects only
+    /// classes as tests.
     fn fitted(&self, target: &SymbolPath, file: &FilePath, source: &str) -> String {
         let Some(base) = &self.base else {
             return source.to_owned();
@@ -270,7 +271,7 @@ pub(crate) fn words(checker: &Checker, file: &FilePath) -> Option<Words> {
         SymbolKind::Class => "class",
         SymbolKind::Function | SymbolKind::Module => "function",
     };
-    // For a method, its class is imported.
+    // To test a method, the test imports the outermost class.
     let outermost = target.name.split('.').next().unwrap_or_default();
     let importable = lookup.index().importable(outermost, file);
     let import = importable.first().map(|one| one.statement.as_str());

@@ -1,5 +1,6 @@
 //! Follow-ups: if an accepted change alters a contract, the owners of the code that it breaks are
-//! notified, once for each contract and in a limited number of waves.
+//! notified, once for each contract. The changes that these owners make can break further
+//! contracts; each such round of follow-ups is a wave, and the number of waves is limited.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +23,8 @@ use starling_syntax::{SymbolPath, SymbolTree, signature};
 
 /// Maximum number of owners that are notified of one contract change.
 pub(crate) const OWNERS_MOST: usize = 24;
-/// Maximum number of waves. A follow-up that changes a contract starts another wave.
+/// Maximum number of waves (rounds of follow-ups). A follow-up that changes a contract starts
+/// another wave.
 pub(crate) const WAVES_MOST: u32 = 3;
 
 /// Added to the notification if a change is applied only together with the changes of its callers.
@@ -35,8 +37,8 @@ struct Concern {
     overrides: bool,
 }
 
-/// Returns the places that a changed contract breaks and that have to follow: code, and the tests
-/// of symbols that the task asks to rename or remove.
+/// Returns the locations that a changed contract breaks and that must be updated: code, and the
+/// tests of symbols that the task asks to rename or remove.
 fn to_follow(
     run: &RunContext,
     lookup: &Lookup,
@@ -96,7 +98,8 @@ pub(crate) fn owners_that_keep(
     owners
 }
 
-/// Returns the number of tests with calls that a draft breaks and that no owner updates.
+/// Returns the number of tests that contain calls which a draft breaks and which no owner is asked
+/// to update.
 pub(crate) fn broken_tests(run: &RunContext, draft: &Draft) -> usize {
     if draft.breaking.is_empty() {
         return 0;
@@ -333,7 +336,7 @@ fn missed(run: &RunContext, changed: &SymbolPath, owners: Vec<SymbolPath>, why: 
     });
 }
 
-/// Records the owners that were told of a change and whose code it breaks nevertheless.
+/// Records the owners that were notified of a contract change and whose code is still broken by it.
 fn unfollowed(run: &RunContext, changed: &SymbolPath, owners: Vec<SymbolPath>) {
     if owners.is_empty() {
         return;
