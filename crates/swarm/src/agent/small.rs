@@ -368,7 +368,8 @@ pub(crate) fn failing_tests_of(
     shown.into_iter().take(TESTS).collect()
 }
 
-/// Returns whether the owner of a symbol is woken a second time if the first attempt fixed no test.
+/// Returns whether the symbol is still in the list of suspects for the second pass, in which its
+/// owner is woken again.
 pub(crate) fn is_looked_at_again(run: &RunContext, symbol: &SymbolPath) -> bool {
     let symbol = symbol.to_string();
     let state = run.agents();

@@ -54,8 +54,8 @@ fn named_by(command: &str, world: &Snapshot) -> BTreeSet<FilePath> {
     found
 }
 
-/// Returns the makefile that a command reads: for `make`, the first of the default file names that
-/// exists.
+/// Returns the build files that the programs in a command read, such as the makefile of `make`. If
+/// a program has several default file names, the first that exists is used.
 fn makefiles(command: &str, world: &Snapshot) -> Vec<FilePath> {
     const PROGRAMS: [(&str, &[&str]); 5] = [
         ("make", &["GNUmakefile", "makefile", "Makefile"]),

@@ -42,7 +42,8 @@ const ASIDE: [&str; 8] = [
 pub(crate) enum Standing {
     /// The task or the output of a failing test refers to the symbol.
     Itself,
-    /// The symbol calls, or is called by, a symbol to which the task refers.
+    /// The symbol is called by, or is the base class or the constructor of, a symbol to which the
+    /// task refers.
     Near,
 }
 

@@ -18,8 +18,8 @@ const REFERENCES_MOST: usize = 400;
 /// Maximum depth of the class hierarchy that is followed to subclasses.
 const HEIRS_DEEP: usize = 4;
 
-/// A location in the code that a changed contract (the signature and visible behaviour of a symbol)
-/// breaks.
+/// A location in the code that a changed contract (the parts of a symbol on which its users rely,
+/// such as the name and the parameters) breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Site {
     /// The innermost symbol at the location.

@@ -34,7 +34,8 @@ pub enum AnswerSource {
     Model,
     /// Reused from an earlier question in this run.
     Memory,
-    /// The owner is waiting for the asker, so the known facts are returned at once.
+    /// The owner is itself waiting for the asking agent, so facts from the index are returned
+    /// instead of an answer.
     Cycle,
     /// No answer arrived in time, or the budget does not allow one.
     Refused,
@@ -51,7 +52,7 @@ pub enum Cause {
         from: ActorId,
         reason: String,
     },
-    /// A contract that the symbol relies on has changed.
+    /// The contract of another symbol, which this symbol uses, has changed.
     FollowUp {
         changed: SymbolPath,
         changes: Vec<String>,
@@ -149,7 +150,7 @@ impl StopReason {
     }
 }
 
-/// A symbol that was located without a model.
+/// A symbol that may be relevant for the task and that was found without a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Candidate {
     pub symbol: SymbolPath,
@@ -331,7 +332,7 @@ pub enum Event {
         diff: String,
         reason: String,
         evidence: Evidence,
-        /// Other proposals of the set. The verdict applies to all of them.
+        /// The other proposals of the set. The verdict applies to the whole set.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         with: Vec<ProposalId>,
         /// The change of each proposal, stored so that the review can be shown after the run.
@@ -366,7 +367,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         change: Option<AppliedChange>,
     },
-    /// The user edited the same lines. The symbol went back to its agent.
+    /// The user edited the same lines as the proposal. The proposal went back to its agent.
     ProposalConflicted {
         proposal: ProposalId,
         why: String,
@@ -391,11 +392,11 @@ pub enum Event {
         changed: SymbolPath,
         owners: Vec<SymbolPath>,
         why: String,
-        /// Whether they were notified.
+        /// Whether these owners were notified.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         told: bool,
     },
-    /// The owner of a symbol could not be woken. `from` is the sender of the work.
+    /// The owner of a symbol could not be woken. `from` is the actor that wanted to give it work.
     NotWoken {
         symbol: String,
         from: ActorId,
@@ -492,8 +493,8 @@ struct Progress {
 }
 
 impl Inner {
-    /// Waits until the trajectory holds `count` records. Returns at once if no trajectory is
-    /// written.
+    /// Waits until `count` records have been written to the trajectory. Returns at once if no
+    /// trajectory is written.
     async fn written(&self, count: usize) {
         let mut written = self.written.subscribe();
         // The sender is a field of `self`, so this wait cannot fail.
@@ -551,8 +552,8 @@ impl EventLog {
         self.append(Record::Event(event));
     }
 
-    /// Appends an event and waits until it is in the trajectory, so that it survives a crash of the
-    /// process.
+    /// Appends an event and waits until it has been written to the trajectory, so that it survives
+    /// a crash of the process.
     ///
     /// Returns at once if no trajectory is written, or if it can no longer be written.
     pub async fn durable_event(&self, event: Event) {

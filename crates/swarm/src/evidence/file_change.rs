@@ -27,8 +27,8 @@ impl FileChange {
     /// Rebases the change onto `current`, a later version of the file.
     ///
     /// # Errors
-    /// Returns a [`Conflict`] if `current` changed in the same place, or if the place of the change
-    /// is ambiguous.
+    /// Returns a [`Conflict`] if `current` changed at the same position, or if the position of the
+    /// change is ambiguous.
     pub fn over(&self, current: &str) -> Result<ChangeSet, Conflict> {
         carry(&self.file, &self.base, &self.changes, current)
     }

@@ -8,7 +8,7 @@ use starling_syntax::{Reference, SymbolKind, SymbolPath, references};
 
 /// Maximum number of called names that are considered.
 const NAMES: usize = 24;
-/// Shorter names are shared by too many symbols.
+/// Minimum length of a called name. Shorter names are shared by too many symbols.
 const SHORTEST: usize = 3;
 
 /// Rank of a callee; greater is better. The parts are: the match between its name and the focus,

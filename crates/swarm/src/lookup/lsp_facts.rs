@@ -10,7 +10,7 @@ use starling_index::{Certainty, Usage, Usages, is_test_file};
 use starling_syntax::{FilePath, SymbolPath, SymbolTree, references};
 use starling_text::ContentHash;
 
-/// The facts for each symbol.
+/// Facts from a language server, stored by symbol.
 #[derive(Debug, Clone, Default)]
 pub struct LspFacts {
     uses: HashMap<SymbolPath, Vec<NameLocation>>,
@@ -27,7 +27,7 @@ impl LspFacts {
     }
 }
 
-/// A position in the current text.
+/// A byte offset in the current text of a file, with the file's symbol tree.
 struct Current {
     tree: Arc<SymbolTree>,
     at: usize,

@@ -185,7 +185,7 @@ impl Lookup {
         })
     }
 
-    /// Parses `path/to/file::Symbol` after a mark.
+    /// Parses `path/to/file::Symbol` after the mark `@` or `#`.
     fn path_mention(&self, mark: char, name: &str) -> Option<Mention> {
         let known = self
             .address(name)

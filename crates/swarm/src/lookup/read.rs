@@ -16,7 +16,8 @@ const LINE: usize = 1_000;
 /// Number of lines that are read if no last line is given.
 const LINES: usize = 120;
 
-/// Something to read.
+/// What one target of a read call refers to: a symbol, a range of lines, or a target that was not
+/// found.
 enum Target {
     Symbol(Box<Found>),
     Lines {

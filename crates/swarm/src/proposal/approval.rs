@@ -96,7 +96,8 @@ pub(crate) async fn with_needed(
     (ActorId::Starling, Verdict::Reject { reason }.into())
 }
 
-/// Describes how a proposal ended without being applied, as text that follows its number.
+/// Describes how a proposal ended without being applied. The text is appended to the proposal's
+/// number in a sentence.
 pub(crate) fn why_gone(run: &RunContext, gone: ProposalId) -> String {
     let events = run.log.events();
     let told = events.iter().rev().find_map(|event| match event {

@@ -1,5 +1,6 @@
-//! Proposals that follow from the index alone: a rename or a deletion in all files. They are parts of
-//! one change, which is tested once, and applied completely or not at all.
+//! Proposals that are made from the index, without a model ("by rule"): a rename or a deletion in
+//! all files. They are parts of one change, which is tested once, and applied completely or not at
+//! all.
 
 use std::sync::Arc;
 
@@ -17,12 +18,13 @@ use crate::state::run_context::RunContext;
 use crate::state::sets::{Decision, Landed};
 use starling_core::Verdict;
 
-/// Returns whether the run's proposals are parts of one change that was made by rule.
+/// Returns whether the run's proposals are parts of one change that was made by rule, that is,
+/// without a model.
 pub(crate) fn is_part(run: &RunContext) -> bool {
     run.proposals().sets.by_rule > 1
 }
 
-/// Takes one part through all stages, together with the others.
+/// Drafts, checks, reviews and applies one part, together with the other parts.
 pub(crate) async fn propose(
     run: &Arc<RunContext>,
     agent: &mut AgentState,

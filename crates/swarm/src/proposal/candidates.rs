@@ -1,5 +1,6 @@
 //! Candidates: if editor models are configured, each of them writes the change that the agent
-//! described. The checks choose a candidate, and among equals the smaller change wins.
+//! described. The checks choose a candidate, and if several have the same results, the smallest
+//! change is chosen.
 
 use std::sync::Arc;
 

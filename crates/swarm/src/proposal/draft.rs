@@ -159,7 +159,7 @@ async fn written(
     let symbols = paths(&file, &done.touched);
     let is_by_rule = run.proposals().sets.by_rule > 0;
     let (contract, breaking) = match is_by_rule {
-        // Its callers are parts of the same change.
+        // The changes of the callers are parts of the same change, so nobody has to be notified.
         true => (run.stated().in_words(&symbols), Vec::new()),
         false => contract_changes(&tree, &after, &symbols),
     };
@@ -382,7 +382,8 @@ fn base_text(
     let is_as_seen = |symbol: &SymbolPath| {
         let seen = agent.seen(symbol).unwrap_or_default();
         let old = parse(&symbol.file, &seen);
-        // Of two definitions the first may be a copy that the user made above the one that was seen.
+        // If a name has two definitions, the first may be a copy that the user inserted above the
+        // definition that the agent saw.
         source_of(&old, &symbol.name) == source_of(current, &symbol.name)
             && definitions(&old, &symbol.name) >= definitions(current, &symbol.name)
     };
@@ -407,7 +408,8 @@ fn changed_symbols(target: &SymbolPath, change: &Propose, tree: &SymbolTree) -> 
     holders.map(path).collect()
 }
 
-/// How many symbols have this name, the second definitions of it and of what is around it counted.
+/// Returns the number of symbols with this name, including repeated definitions of the symbol
+/// itself and of its enclosing symbols.
 fn definitions(tree: &SymbolTree, name: &str) -> usize {
     let plain = |name: &str| -> Vec<String> {
         let parts = name.split('.').map(|part| part.split('#').next());
@@ -446,7 +448,8 @@ fn moved(run: &RunContext, target: &SymbolPath, now: &SymbolTree, place: &str) -
     }
 }
 
-/// Tells an agent who changed the lines of its proposal first.
+/// Describes for an agent who changed the lines of its proposal before it: the user or another
+/// proposal.
 pub(crate) fn in_same_place(by: Option<ProposalId>, place: &str) -> String {
     match by {
         Some(id) => {
@@ -589,7 +592,7 @@ fn nothing_left_out(base: &str, change: &Propose) -> Result<(), Refusal> {
 }
 
 /// Refuses new invisible characters outside string literals. If the agent insists, a person can
-/// accept them; then the reason for asking is returned.
+/// accept them; in that case, returns the reason to ask a person.
 fn hidden(
     run: &RunContext,
     change: &Propose,

@@ -34,12 +34,12 @@ pub(crate) struct JointCheck {
     pub verdict: Option<Decision>,
 }
 
-/// The place of a proposal among those that wait, until dropped.
+/// Guard that keeps a proposal registered as waiting until the guard is dropped.
 pub(crate) struct Place {
     run: Arc<RunContext>,
     id: ProposalId,
-    /// Present while the proposal is decided alone. Proposals that can pass only with it wait for
-    /// this channel.
+    /// Present while the proposal is decided on its own. Proposals that can pass only together with
+    /// it wait on this channel.
     alone: Option<watch::Sender<Option<Arc<Judged>>>>,
 }
 
@@ -59,7 +59,7 @@ impl Place {
         self.run.waited.raise();
     }
 
-    /// Removes the proposal from its set. From then on it is decided alone.
+    /// Removes the proposal from its set. From then on, the proposal is decided on its own.
     pub fn stand_alone(&mut self) {
         let (tell, judged) = watch::channel(None);
         self.alone = Some(tell);
@@ -149,13 +149,13 @@ where
                 let judged = judged.borrow().clone();
                 match judged {
                     Some(judged) => return Some(judged.as_seen_by(id)),
-                    // The set was dissolved by its founder.
+                    // The task that founded the set dropped it without a result.
                     None => continue,
                 }
             }
             Standing::Alone if others == Others::AtRest => return None,
             Standing::Alone => continue,
-            // The same proposals were tested together already, and failed.
+            // The same proposals were already tested together and failed.
             Standing::Pending(_) if person_reviews => return None,
             Standing::Pending(pending) => {
                 one_is_judged(run, id, pending).await;
@@ -226,7 +226,7 @@ impl Judged {
     }
 }
 
-/// The position of a proposal that fails alone among the sets.
+/// How a proposal that fails on its own relates to the existing sets.
 enum Standing {
     /// The proposal is in a set that another proposal founded.
     Member(Judgement),
@@ -300,8 +300,8 @@ impl Standing {
     }
 }
 
-/// A set, from the view of its founder. If it is dropped without a result, the set is dissolved and
-/// its members look for another set.
+/// A set, as held by the task that founded it. If it is dropped without a result, the set is
+/// dissolved and its members look for another set.
 struct Group {
     run: Arc<RunContext>,
     founder: ProposalId,
@@ -367,7 +367,8 @@ impl Drop for Group {
             let mut state = self.run.proposals();
             state.sets.all.retain(|set| !self.is_own(set));
             drop(state);
-            // Waiting tasks must find the sender dropped when they are woken below.
+            // The sender is dropped first, so that the waiting tasks, which are woken below, find
+            // the channel closed.
             self.tell = watch::channel(None).0;
         }
         self.run.waited.raise();

@@ -42,7 +42,7 @@ pub(crate) fn judge(run: &RunContext, agent: &AgentState, proposal: &Proposal) -
         Approval::Ask => excuse(run, agent, change, draft),
         Approval::Proxy | Approval::Auto => None,
     };
-    // What passes with others counts as it does with them.
+    // If the proposal passes together with others, the joint results decide.
     let passes_with_others = evidence
         .together
         .as_ref()
@@ -124,8 +124,8 @@ fn excuse(
     }
 }
 
-/// Returns whether other changes are in progress. Parts of one change that are checked individually
-/// may fail until the other parts exist.
+/// Returns whether other changes that belong to the same work are in progress. Parts of one change
+/// that are checked individually may fail until the other parts exist.
 fn in_company(run: &RunContext, agent: &AgentState) -> bool {
     let calling = run.services.models.agent.profile().tool_calling;
     agent.part_of_joint_change || run.at_work().len() > 1 && calling == ToolCalling::Native

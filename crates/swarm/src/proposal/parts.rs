@@ -30,12 +30,12 @@ pub(crate) fn forget(run: &RunContext, agent: &AgentState) {
     book.forget_kept(&agent.actor, false);
 }
 
-/// Returns whether there are parts, replaced ones included.
+/// Returns whether the agent has kept parts, including replaced parts.
 pub(crate) fn are_there(run: &RunContext, agent: &AgentState) -> bool {
     run.proposals().kept(&agent.actor).next().is_some()
 }
 
-/// Returns the parts that are still proposed.
+/// Returns the kept parts that are not replaced by a newer proposal.
 pub(crate) fn open(run: &RunContext, agent: &AgentState) -> Vec<Proposal> {
     let book = run.proposals();
     let kept = book.kept(&agent.actor);
@@ -63,7 +63,8 @@ pub(crate) fn keep(
     }
 }
 
-/// Proposes the kept parts again. They wait until the places are dropped.
+/// Proposes the kept parts again. They stay registered as waiting until the returned guards are
+/// dropped.
 async fn propose_again(
     run: &Arc<RunContext>,
     agent: &AgentState,

@@ -1,4 +1,4 @@
-//! Takes a proposal from an agent's action to an applied change: draft, checks, review, apply,
+//! Carries a proposal from an agent's action to an applied change: draft, checks, review, apply,
 //! follow-up.
 
 use std::sync::Arc;
@@ -34,7 +34,7 @@ use starling_core::{Reviewed, TestReport, Verdict};
 /// Maximum number of times that a person may accept a proposal that the editor refuses.
 const ACCEPTED_MOST: u32 = 5;
 
-/// Takes one proposal through all stages.
+/// Drafts, checks, reviews and applies one proposal, and starts its follow-ups.
 pub(crate) async fn propose(
     run: &Arc<RunContext>,
     agent: &mut AgentState,

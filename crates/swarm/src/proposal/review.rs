@@ -18,7 +18,7 @@ use starling_syntax::SymbolPath;
 
 /// Maximum size of the diffs of accepted proposals.
 const ACCEPTED: Tokens = Tokens(2_000);
-/// Maximum number of symbols in the head of a proposal.
+/// Maximum number of symbols in the first line that describes a proposal.
 const NAMES: usize = 8;
 /// Maximum number of replies that are read for one decision.
 const TRIES: u32 = 2;

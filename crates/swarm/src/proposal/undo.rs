@@ -1,5 +1,5 @@
-//! Taking applied proposals back. Of several, those that belong together are taken back together or not at
-//! all.
+//! Undoes applied proposals. If several are undone, proposals that depend on each other are undone
+//! together or not at all.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use starling_syntax::FilePath;
 use starling_text::ChangeSet;
 use starling_workspace::remove_empty_directories;
 
-/// Takes one applied proposal back, or all, the last first, by the inverse of its own change over the
-/// text as it is now. Of all, those that belong together are taken back together or not at all; one that
-/// is asked for is taken back alone.
+/// Undoes one applied proposal, or all of them, last first, by applying the inverse of each change
+/// to the current text. If all are undone, proposals that depend on each other are undone together
+/// or not at all. A single requested proposal is undone on its own.
 ///
 /// # Errors
 /// [`UndoError`].
@@ -38,7 +38,7 @@ pub(crate) async fn undo(
     })
 }
 
-/// What [`undo`] does. The caller holds `applying`.
+/// Implements [`undo`]. The caller must hold the lock `applying`.
 pub(crate) async fn take_back(
     run: &Arc<RunContext>,
     which: Option<ProposalId>,
@@ -76,11 +76,13 @@ pub(crate) async fn take_back(
     }
 }
 
-/// Those of the chosen proposals that the texts still hold, as far as they can be read.
+/// Returns the chosen proposals whose changes are still in the texts, as far as the texts can be
+/// read.
 ///
 /// # Errors
-/// None is there any more: the editor's own undo took them back, a document was closed without being saved,
-/// or the text had their changes before.
+/// Returns an [`UndoError`] if none of the changes is in the texts any more: the editor's own undo
+/// removed them, a document was closed without being saved, or the text already contained the
+/// changes when they were applied.
 async fn still_there(
     run: &Arc<RunContext>,
     mut chosen: Vec<Chosen>,
@@ -120,22 +122,22 @@ async fn still_there(
     Ok(chosen)
 }
 
-/// An applied proposal, as it was when it was chosen to be taken back.
+/// An applied proposal that was chosen to be undone, in its state at that time.
 type Chosen = (Proposal, Applied);
 
-/// Applied proposals that are being taken back, those that belong together all or none.
+/// The applied proposals that an undo operation reverts.
 struct TakingBack<'h> {
     run: &'h Arc<RunContext>,
-    /// The last one that was applied comes first.
+    /// The proposals to undo, the most recently applied first.
     chosen: Vec<Chosen>,
     dependencies: DependencyGraph,
-    /// Those that are not to stay.
+    /// The ids of the chosen proposals that are not left applied.
     open: BTreeSet<ProposalId>,
     stay: Vec<(ProposalId, UndoError)>,
     undone: Vec<Undone>,
 }
 
-/// A proposal that was taken back, as it is needed to apply it again.
+/// An undone proposal, with the data that is needed to apply it again.
 struct Undone {
     proposal: Proposal,
     applied: Applied,
@@ -156,7 +158,8 @@ impl<'h> TakingBack<'h> {
         }
     }
 
-    /// Leaves alone what conflicts with the texts as they are now, before anything is changed.
+    /// Excludes the proposals whose inverse changes conflict with the current texts. Called before
+    /// anything is changed.
     async fn leave_conflicts(&mut self) {
         loop {
             let conflicts = self.conflicts().await;
@@ -192,7 +195,8 @@ impl<'h> TakingBack<'h> {
         conflicts
     }
 
-    /// Leaves proposals applied, and with them those that belong to them. Returns the latter.
+    /// Excludes proposals from the undo, and the proposals that must stay with them. Returns the
+    /// latter.
     fn leave(&mut self, stay: Vec<(ProposalId, UndoError)>) -> BTreeSet<ProposalId> {
         let staying = stay.iter().map(|(id, _)| *id).collect();
         let held = self.dependencies.held(&self.open, &staying);
@@ -205,7 +209,7 @@ impl<'h> TakingBack<'h> {
         held
     }
 
-    /// Returns the proposals that stay, with the reasons.
+    /// Reverts the proposals. Returns those that stay applied, with the reasons.
     async fn take_back(&mut self) -> Vec<(ProposalId, UndoError)> {
         for (one, applied) in self.chosen.clone() {
             let id = one.id;
@@ -223,7 +227,8 @@ impl<'h> TakingBack<'h> {
         std::mem::take(&mut self.stay)
     }
 
-    /// Applies those again that are taken back already, the first that was applied first.
+    /// Applies the proposals in `held` again if they were already undone, in the order in which
+    /// they were first applied.
     async fn apply_again(&mut self, held: &BTreeSet<ProposalId>) {
         let mut undone = Vec::new();
         for one in std::mem::take(&mut self.undone).into_iter().rev() {
@@ -242,7 +247,7 @@ impl<'h> TakingBack<'h> {
     }
 }
 
-/// A text without an applied change.
+/// Returns a text without an applied change.
 fn without(one: &Proposal, applied: &Applied, text: &Arc<str>) -> Result<Arc<str>, UndoError> {
     let conflict = |why: String| UndoError::Conflict {
         symbol: one.draft.main_symbol(),
@@ -289,7 +294,7 @@ async fn take_one_back(
     })
 }
 
-/// Takes in that a proposal is applied no more, and tells it.
+/// Updates the run's state after a proposal was undone, and logs this.
 fn note_undone(run: &RunContext, id: ProposalId) {
     let mut state = run.state();
     let Some((proposal, applied)) =
@@ -301,7 +306,7 @@ fn note_undone(run: &RunContext, id: ProposalId) {
     state.world.epoch.changes += 1;
     state.world.answers.forget(&proposal.draft.symbols);
     state.tests.latest = None;
-    // As far as is known without running them: what it mended fails again.
+    // The tests are not run again: the tests that the proposal fixed are assumed to fail again.
     state
         .tests
         .failing
@@ -309,11 +314,12 @@ fn note_undone(run: &RunContext, id: ProposalId) {
     state.tests.failing.extend(applied.fixed);
     drop(state);
     run.log.undone(id);
-    // Who needs it goes back to its agent.
+    // Waiting proposals that need the undone proposal go back to their agents.
     run.waited.raise();
 }
 
-/// Takes in that the texts hold proposals no more, whoever took them out.
+/// Updates the run's state after changes disappeared from the texts, for example by the editor's
+/// own undo.
 pub(crate) fn note_gone(run: &RunContext, gone: &[ProposalId]) {
     let applied: Vec<ProposalId> = {
         let book = run.proposals();
@@ -324,7 +330,7 @@ pub(crate) fn note_gone(run: &RunContext, gone: &[ProposalId]) {
     }
 }
 
-/// Applies a proposal again that was taken back a moment ago.
+/// Applies a proposal again that was just undone.
 async fn apply_again(run: &Arc<RunContext>, undone: &Undone) -> Result<(), Failure> {
     let Undone {
         proposal,

@@ -10,7 +10,8 @@ pub enum UndoError {
     Unknown(ProposalId),
     #[error("{} not in the text any more: the editor's own undo took it back, or it was never saved", are_in_words(.0))]
     Gone(Vec<ProposalId>),
-    /// The text had their changes already when they were applied.
+    /// The text already contained the changes of these proposals when they were applied, so there
+    /// is nothing to undo.
     #[error("there is nothing of {} to take back: its change was in the text before it was applied", ids(.0))]
     Empty(Vec<ProposalId>),
     #[error("{symbol} was changed by you since: {why}")]
