@@ -1,5 +1,5 @@
 //! The results of the checks of a change, as plain data. This module depends on no other module of
-//! the crate except `event`.
+//! the crate.
 
 pub(crate) mod check_results;
 pub(crate) mod failure;

@@ -18,7 +18,8 @@ use crate::state::sets::Landed;
 use starling_syntax::{FilePath, SymbolPath};
 use starling_text::{unified_diff, visible};
 
-/// Returns the outcome of a proposal that the person removed from its set.
+/// Records in the agent's state that a person removed the agent's proposal from its set, and
+/// returns the outcome for the agent.
 pub(crate) fn taken_out(agent: &mut AgentState, id: ProposalId) -> Outcome {
     agent.rejected = Some(id);
     sent_back(format!(

@@ -64,7 +64,7 @@ struct Flags {
     symbol: Option<String>,
 }
 
-/// Splits the lines of a text into calls of tools and flags of a proposal.
+/// Parses the lines of a text into tool calls and flags of the proposal.
 fn commands(tools: &RunToolbox, text: &str, paths: &UnusualPaths) -> (Vec<Asked>, Flags) {
     let mut flags = Flags::default();
     let mut asked = Vec::new();
@@ -81,7 +81,8 @@ fn commands(tools: &RunToolbox, text: &str, paths: &UnusualPaths) -> (Vec<Asked>
     (asked, flags)
 }
 
-/// Returns every word of the scout's reply that looks like a symbol path.
+/// Returns a pick for every word of the scout's reply that looks like a symbol path. (The scout is
+/// the agent that picks the symbols where work begins.)
 fn picks(text: &str, paths: &UnusualPaths) -> Vec<Asked> {
     let mut symbols: Vec<Pick> = Vec::new();
     for word in words(text, paths) {

@@ -14,13 +14,13 @@ pub(crate) type RunToolbox = Toolbox<'static, ToolSet, Action>;
 
 type Executor = Arc<dyn Execute<Action>>;
 
-/// What carries out the calls of tools that change nothing. All other calls are carried out by the
-/// loop of their agent. Without executors, the tools can only be described and read.
+/// The executors of read-only tools. All other calls are carried out by the agent's own loop.
+/// Without executors, the toolbox can describe tools and parse calls, but not execute them.
 #[derive(Clone, Default)]
 pub(crate) struct Executors {
-    /// Looks at the code.
+    /// Executes tools that read code.
     pub look: Option<Executor>,
-    /// Asks the owner of a symbol.
+    /// Executes questions to the owner of a symbol.
     pub ask: Option<Executor>,
     pub run_tests: Option<Executor>,
 }

@@ -61,7 +61,7 @@ fn words<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D:
         None => Vec::new(),
     };
     let said: Vec<&str> = said.iter().map(|text| text.trim()).collect();
-    // A text of characters that are not shown says something that nobody sees.
+    // A text that contains invisible characters may have a meaning that the user cannot see.
     let is_hidden = |text: &str| invisible(text).next().is_some();
     let said = said
         .into_iter()
@@ -134,7 +134,7 @@ pub(crate) fn how(calling: ToolCalling) -> &'static str {
     }
 }
 
-/// Reads the decision from a reply. Tool calls take precedence, and the text must not contradict
+/// Parses the decision of a reply. Tool calls take precedence, and the text must not contradict
 /// them. A plain-text decision is also accepted from a model that has the tool.
 ///
 /// # Errors
@@ -172,7 +172,7 @@ pub(crate) fn read(reply: &ChatReply) -> Result<Verdict, Unclear> {
     }
 }
 
-/// A decision with all its text.
+/// A decision with the texts that the reply gives for it.
 #[derive(Debug)]
 struct Said {
     decision: Decision,

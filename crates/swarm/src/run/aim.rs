@@ -25,14 +25,15 @@ const USERS: usize = 100;
 /// Maximum number of uses of one symbol that are considered.
 const USES: usize = 200;
 
-/// How the changes of a run relate to the names in its task.
+/// How the changes of a run relate to the code that its task names.
 #[derive(Debug, Default)]
 pub(crate) struct Aim {
     /// Why the changes miss the named code; `None` if they do not.
     pub missed: Option<String>,
     /// The named code, if other code was changed as well.
     pub named: String,
-    /// Tests that failed before the run and reach only changes to code that the task does not name.
+    /// Tests that failed before the run and that reach only changes outside the code that the task
+    /// names.
     pub aside: BTreeSet<String>,
 }
 
@@ -141,7 +142,7 @@ fn in_words<'s>(symbols: impl Iterator<Item = &'s SymbolPath>) -> String {
     some_of(&names)
 }
 
-/// The named code with all its users.
+/// The code that the task names, with all its direct and indirect users.
 struct Around {
     before: Lookup,
     after: Lookup,
@@ -189,7 +190,8 @@ impl Around {
         if self.named.iter().any(is_it) {
             return true;
         }
-        // Who asks for words about a symbol, does not ask for words about its users.
+        // A task that asks for documentation of a symbol does not ask for documentation of its
+        // users.
         if goal == Goal::Documentation {
             return false;
         }
@@ -205,8 +207,8 @@ impl Around {
         self.named.iter().any(is_used) || self.is_beside(goal, lookup, changed)
     }
 
-    /// Returns whether a changed symbol lies in the same file as named code and the task adds code
-    /// there, or the symbol is new, or whether the symbol mentions named code.
+    /// Returns whether a changed symbol is close to named code: the symbol is in the same file and
+    /// is new or the task asks to add code, or the symbol mentions named code.
     fn is_beside(&self, goal: Goal, lookup: &Lookup, changed: &SymbolPath) -> bool {
         let is_new = self.before.symbol(changed).is_err();
         let may_be_beside = match goal {

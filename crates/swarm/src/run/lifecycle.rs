@@ -92,8 +92,8 @@ impl RunHandle {
         }
     }
 
-    /// Returns why no agent can be steered about a symbol: it does not exist, or agents may not
-    /// change its file. Returns `None` if an agent can be steered.
+    /// Returns why no agent can be sent a message about a symbol: it does not exist, or agents may
+    /// not change its file. Returns `None` if a message can be sent.
     pub fn why_nobody_owns(&self, symbol: &SymbolPath) -> Option<String> {
         match self.run.task.driver {
             Driver::Single => None,
@@ -239,7 +239,8 @@ pub(crate) fn unproven(run: &RunContext, stop_reason: &StopReason) -> Option<Str
     with_facts(run, stop_reason, &changed(run), ending::unproven)
 }
 
-/// Runs the tests, locates symbols, picks owners, wakes them and settles.
+/// Runs the stages of a run: tests before the change, search for symbols, choice of the owners,
+/// their work, and the final checks.
 async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
     if run.world().snapshot.files().is_empty() {
         return Err(StopReason::Failed {
@@ -257,7 +258,8 @@ async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
     let index = Arc::clone(&run.world().index);
     let reading = tokio::task::spawn_blocking(move || index.warm());
     if run.services.tests.selects() {
-        // A panic during this read occurs again at the first query.
+        // A panic of this task is ignored here, because it occurs again at the first query of the
+        // index.
         let _ = reading.await;
         test_some_before(run).await?;
     } else {
@@ -317,7 +319,7 @@ async fn test_some_before(run: &Arc<RunContext>) -> Result<(), StopReason> {
     run.tests().selection.named.clone_from(&named);
     let longest = match selection::are_few(&lookup) {
         true => Some(Duration::MAX),
-        // No other work runs during this test run.
+        // The time limit can be long, because no other work runs during this test run.
         false if named.is_empty() && run.goal == Goal::RedTests => Some(test_scope::LONGEST),
         false => None,
     };
@@ -453,7 +455,8 @@ async fn wake_first(run: &Arc<RunContext>) -> Result<(), StopReason> {
         true => required::note_targets(run, &targets),
         false => required::note_begin(run, &targets),
     }
-    // An agent that begins at once must not miss the drafts of the others.
+    // The drafts are registered first, so that an agent that begins at once waits for the drafts of
+    // the others.
     let drafted = picks.iter().filter(|(_, pick)| pick.draft().is_some());
     let drafted = drafted.map(|(symbol, _)| ActorId::Agent(symbol.clone()));
     run.agents().drafts.extend(drafted);
@@ -601,7 +604,8 @@ fn with_facts<R>(
         true => Changes::default(),
         false => changes(run, changed),
     };
-    // If required tests pass, the refused changes were not needed.
+    // If there are required tests, they decide whether the task is done, and refused proposals are
+    // not mentioned.
     let left_out = match run.tests().required.ids.is_empty() {
         true => ending::left_out(&run.log.events()),
         false => Vec::new(),

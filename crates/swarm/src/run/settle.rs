@@ -27,8 +27,8 @@ const ROUNDS: u32 = 2;
 const OUTPUT_MOST: usize = 4_000;
 
 /// Waits until no agent is at work, runs the tests and diagnostics, and wakes the owners of
-/// failures while that may help. No owner is woken twice for the same text. Agents that the user
-/// steers in the meantime are waited for.
+/// failures while that may help. No owner is woken twice for the same text. If the user sends a
+/// message to an agent in the meantime, its work is waited for too.
 pub(crate) async fn settle(run: &Arc<RunContext>) -> Left {
     let mut round = 0;
     let mut asked = Asked::default();
@@ -79,7 +79,7 @@ fn known_failures(run: &RunContext) -> Vec<String> {
         .collect()
 }
 
-/// The remaining failures when no agent has work.
+/// The failures that remain when no agent has work.
 pub(crate) struct Left {
     /// Failing tests: those that the changes broke, and those that failed before.
     pub failing: Vec<String>,
@@ -95,7 +95,7 @@ struct Asked {
 }
 
 impl Asked {
-    /// Resets the record if `epoch` is new.
+    /// Clears the list if the workspace changed since the last call.
     fn about(&mut self, epoch: Epoch) {
         if self.epoch != epoch {
             self.epoch = epoch;

@@ -1,4 +1,4 @@
-//! The agents of a run: who is at work, and with what.
+//! The agents of a run: which agents are working, their inboxes and their work.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -12,7 +12,7 @@ use starling_syntax::SymbolPath;
 /// Maximum number of messages in an agent's inbox. No agent can be woken when its inbox is full.
 const INBOX: usize = 16;
 
-/// A function that may be the cause.
+/// A function that may be the cause of failing tests.
 #[derive(Debug, Clone)]
 pub(crate) struct Suspect {
     pub pick: Pick,
@@ -25,13 +25,14 @@ pub(crate) struct Agents {
     slots: BTreeMap<ActorId, Slot>,
     /// Symbols that a small model changes next, the most likely first.
     pub suspects: VecDeque<Suspect>,
-    /// Agents with a prepared draft that has not become a waiting proposal yet.
+    /// Agents that were given a prepared draft which they have not proposed yet.
     pub drafts: BTreeSet<ActorId>,
     /// Symbols whose owners could not be woken.
     pub not_woken: BTreeSet<String>,
     /// Number of questions between agents.
     pub questions: u32,
-    /// The limit of the budget that had no room for a request.
+    /// The budget limit that a request would have exceeded; `None` if the budget was sufficient so
+    /// far.
     pub exhausted: Option<String>,
     /// Number of conversations started with each name.
     conversations: HashMap<String, u32>,

@@ -1,4 +1,4 @@
-//! The changed contracts of a run.
+//! The changed contracts of a run, and the follow-ups that were sent for them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use starling_syntax::{FilePath, SymbolPath};
 /// afterwards the uses can only be found by name.
 pub(crate) type Mentions = BTreeMap<SymbolPath, BTreeSet<(FilePath, String)>>;
 
-/// The changed contracts, and who was told of them.
+/// The changed contracts, and the owners that were notified of them.
 #[derive(Default)]
 pub(crate) struct Contracts {
     /// The last draft of each changed contract whose callers were notified.
@@ -21,6 +21,6 @@ pub(crate) struct Contracts {
     pub told_of: BTreeMap<SymbolPath, BTreeSet<SymbolPath>>,
     /// Owners that a follow-up could not reach.
     pub missed: BTreeSet<SymbolPath>,
-    /// Owners that were told, and whose code is as it was.
+    /// Owners that were notified and left their code unchanged.
     pub unfollowed: BTreeSet<SymbolPath>,
 }

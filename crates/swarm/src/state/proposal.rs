@@ -16,8 +16,8 @@ use starling_core::Effect;
 use starling_syntax::{MadeChange, SymbolPath};
 use starling_text::ChangeSet;
 
-/// A change that an agent proposed. A task that works on a proposal holds a copy of it; the status
-/// and the dependencies that count are those in the book.
+/// A change that an agent proposed. A task that works on a proposal holds a copy of it; the current
+/// status and dependencies are those in the [`ProposalBook`](super::proposals::ProposalBook).
 #[derive(Debug, Clone)]
 pub(crate) struct Proposal {
     pub id: ProposalId,
@@ -34,12 +34,13 @@ pub(crate) struct Proposal {
     pub(super) status: Status,
 }
 
-/// The status of a proposal, with the data that only a proposal of this status has.
+/// The status of a proposal. Each variant holds the data that exists only in that status.
 #[derive(Debug, Clone)]
 pub(crate) enum Status {
     /// The proposal waits for its checks, for other proposals, or for the approver.
     Waiting(Stage),
-    /// The proposal fails alone, and waits for the later parts of the single agent's change.
+    /// The proposal fails on its own. It is checked again together with the next parts of the
+    /// single agent's change.
     Kept {
         /// True if a newer proposal changes the same symbol. The part is not proposed again, but the
         /// agent is told of it before it ends.
@@ -67,17 +68,17 @@ pub(crate) enum Stage {
     NeedsOthers,
 }
 
-/// What an applied proposal did to its file, as it is needed to take it back.
+/// The effect of an applied proposal on its file, with the data that is needed to undo it.
 #[derive(Debug, Clone)]
 pub(crate) struct Applied {
     pub before: Arc<str>,
     pub after: Arc<str>,
-    /// Whether the file was there before.
+    /// Whether the proposal created the file or changed an existing one.
     pub effect: Effect,
-    /// The directories that were created with the file, the outermost first.
+    /// The directories that were created for the file, outermost first.
     pub directories: Vec<String>,
-    /// The number of changes of the workspace with this one: a draft of fewer changes was made
-    /// without it.
+    /// The number of changes to the workspace up to and including this one. A draft whose epoch has
+    /// a smaller number was made without this change.
     pub changes: u64,
     /// Failing tests that it fixed, and others that it broke.
     pub fixed: Vec<String>,
@@ -87,7 +88,7 @@ pub(crate) struct Applied {
 }
 
 impl Status {
-    /// Describes the status in a message about an error.
+    /// Returns the name of the status for error messages.
     pub fn name(&self) -> &'static str {
         match self {
             Status::Waiting(_) => "waiting",
@@ -192,7 +193,7 @@ impl Proposal {
         }
     }
 
-    /// Returns the change that was made, as it is recorded.
+    /// Returns the change in the form in which it is recorded in the trajectory.
     pub fn applied_change(&self, applied: &Applied) -> AppliedChange {
         AppliedChange {
             file: self.draft.file.clone(),
@@ -204,7 +205,7 @@ impl Proposal {
         }
     }
 
-    /// Returns the change that was made, as it is needed to take it back.
+    /// Returns the change in the form that is needed to undo it.
     pub fn made<'p>(&'p self, applied: &'p Applied) -> MadeChange<'p> {
         MadeChange {
             file: &self.draft.file,

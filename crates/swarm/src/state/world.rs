@@ -23,7 +23,7 @@ pub(crate) struct World {
     /// Facts about names that a language server returned.
     pub lsp_facts: Arc<LspFacts>,
     pub located: Vec<Candidate>,
-    /// The answers of owners that hold for these texts.
+    /// Cached answers of owners to questions, valid for the current texts.
     pub answers: Answers,
     /// The workspace that the scout saw. Drafts that the scout writes for agents are based on it.
     pub scouted_in: Option<Snapshot>,

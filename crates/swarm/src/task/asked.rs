@@ -68,7 +68,8 @@ const CHANGE: [&str; 40] = [
     "tighten",
     "reorganize",
 ];
-/// More verbs, for files that contain no tests. For a test, "fix" can mean to fix the code.
+/// Verbs that request a change only for files without tests. For a test, "fix" can mean to fix the
+/// code.
 const MEND: [&str; 7] = [
     "fix", "mend", "repair", "correct", "improve", "extend", "debug",
 ];

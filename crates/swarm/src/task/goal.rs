@@ -44,15 +44,15 @@ const DOCUMENTATION: &[&str] = &[
 ];
 /// Patterns for sentences that ask for any change.
 const CHANGES: &[&str] = &["^@change"];
-/// Patterns for such sentences that change nothing but a document mentioned earlier.
+/// Patterns for sentences that match [`CHANGES`] but change only a document mentioned earlier.
 const BESIDE_DOCUMENTS: &[&str] = &[
     "^@change it|them|this|that|these|those|both|so|sure|accordingly",
     "^@change .. section|sections|paragraph*|sentence*|heading*|chapter*|example*|note|notes|badge*|link*",
     "^bump .. version",
 ];
 
-/// Patterns for a document whose contents are described. If the task says nothing else, the
-/// described contents are wrong.
+/// Patterns for sentences that describe the contents of a document. If the task says nothing else,
+/// it means that these contents are wrong.
 const TOLD_ALONE: &[&str] = &["^@readme .. @says"];
 
 /// The rules in order, for tasks that do not change documents. The first pattern that matches a

@@ -1,5 +1,5 @@
-//! What a task says in plain words must become of a name: another name, or its end. Read from the words
-//! and the index alone; no model is asked. A run is done only when it is so.
+//! Renames and deletions that a task states exactly. They are found in the task text with the help
+//! of the index, without a model. A run is done only if all of them have been carried out.
 
 mod named;
 mod sentence;
@@ -13,14 +13,15 @@ pub(crate) use named::{Named, stub_of};
 use sentence::Wish;
 use starling_syntax::SymbolPath;
 
-/// What is to become of something.
+/// A rename or a deletion that a task states.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Stated {
     Renamed { from: Named, to: String },
     Deleted { what: Named },
 }
 
-/// What a task states.
+/// The renames and deletions that a task states exactly, so that they may be carried out without a
+/// model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Statements {
     pub all: Vec<Stated>,
@@ -28,7 +29,7 @@ pub(crate) struct Statements {
     pub are_whole_task: bool,
 }
 
-/// Words that keep the old name, or ask for something beside.
+/// Words that say to keep the old name, or that ask for something else in addition.
 const KEEPS: [&str; 9] = [
     "alias",
     "aliases",
@@ -41,7 +42,8 @@ const KEEPS: [&str; 9] = [
     "shim",
 ];
 
-/// What a task states of the names that it says, each of which must be the only one.
+/// Returns the renames and deletions that a task states. Each name must refer to exactly one
+/// entity.
 pub(crate) fn of(lookup: &Lookup, task: &str) -> Statements {
     let says_more = |word: &str| KEEPS.contains(&word.to_lowercase().as_str());
     let sentences = sentences(&task.replace("->", " to ").replace('→', " to "));
@@ -57,7 +59,8 @@ pub(crate) fn of(lookup: &Lookup, task: &str) -> Statements {
         are_whole_task: true,
     };
     for sentence in sentences.iter().filter(|sentence| !sentence.is_empty()) {
-        // Of `remove a and b from the list`, no part states anything.
+        // All parts must be understood: `remove a and b from the list`, for example, deletes no
+        // symbol.
         let parts = sentence::parts(sentence).into_iter();
         let parts: Option<Vec<_>> = parts.map(|part| of_one(lookup, &part)).collect();
         let all = parts.or_else(|| Some(vec![of_one(lookup, sentence)?]));
@@ -73,7 +76,8 @@ pub(crate) fn of(lookup: &Lookup, task: &str) -> Statements {
     found
 }
 
-/// What a sentence states of one name, and whether it says nothing else.
+/// Returns the rename or deletion in a sentence about one name, and whether the sentence asks for
+/// nothing else.
 fn of_one(lookup: &Lookup, sentence: &[Token]) -> Option<(Stated, bool)> {
     let wish = sentence::wish(lookup, sentence)?;
     Some((stated(lookup, &wish)?, wish.is_whole))
@@ -102,8 +106,8 @@ fn stated(lookup: &Lookup, wish: &Wish<'_>) -> Option<Stated> {
     is_other.then_some(Stated::Renamed { from: named, to })
 }
 
-/// What the task states and the run did not do, in words. In the workspace before the run, the
-/// task's names have their meaning.
+/// Describes the stated renames and deletions that the run did not carry out. `before` is the
+/// workspace before the run, in which the names of the task are resolved.
 pub(crate) fn unmet(statements: &Statements, before: &Lookup, after: &Lookup) -> Vec<String> {
     let stated = statements.all.iter();
     stated
@@ -111,7 +115,8 @@ pub(crate) fn unmet(statements: &Statements, before: &Lookup, after: &Lookup) ->
         .collect()
 }
 
-/// The old and new names of what the task renames, as far as the index knows it as a symbol or variable.
+/// Returns the old and new names of the renamed symbols and variables. Renames of other names,
+/// which the index does not define, are left out.
 pub(crate) fn renamed_names(statements: &Statements) -> impl Iterator<Item = (&str, &str)> {
     statements.all.iter().filter_map(|stated| match stated {
         Stated::Renamed { from, to } => from.is_defined().then_some((from.base_name(), &**to)),
@@ -120,7 +125,8 @@ pub(crate) fn renamed_names(statements: &Statements) -> impl Iterator<Item = (&s
 }
 
 impl Statements {
-    /// Whether the index alone can tell how to do all of it, and nothing else is asked for.
+    /// Returns whether the task asks for nothing else and all of its renames and deletions can be
+    /// derived from the index, without a model.
     pub fn are_by_rule(&self) -> bool {
         let is_known = |stated: &Stated| match stated.named() {
             Named::Symbol(_) | Named::Variable(_) => true,
@@ -131,13 +137,14 @@ impl Statements {
 }
 
 impl Statements {
-    /// Describes what becomes of those of these symbols that the task names.
+    /// Describes the renames and deletions of those symbols that the task names.
     pub fn in_words(&self, symbols: &[SymbolPath]) -> Vec<String> {
         let one = |stated: &Stated| {
             let Named::Symbol(path) = stated.named() else {
                 return None;
             };
-            // The stub of a module has the same names.
+            // A symbol in the stub file of the module counts as well, because a stub has the same
+            // names.
             let is_it = |symbol: &&SymbolPath| symbol.name == path.name;
             symbols.iter().find(is_it)?;
             Some(match stated {
@@ -150,7 +157,7 @@ impl Statements {
 }
 
 impl Stated {
-    /// What it is called before.
+    /// Returns the entity that is renamed or deleted.
     pub fn named(&self) -> &Named {
         match self {
             Stated::Renamed { from, .. } => from,

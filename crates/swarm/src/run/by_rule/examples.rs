@@ -81,8 +81,9 @@ impl Examples {
         Examples { index, files }
     }
 
-    /// Returns the uses in examples, at their original place, and uses that the index cannot
-    /// resolve. In a document that does not import a name, the name refers to the project.
+    /// Returns the uses in examples, at their positions in the original files, and uses that the
+    /// index cannot resolve. In a document that does not import a name, the name refers to the
+    /// project.
     pub(super) fn uses(&self, lookup: &Lookup, found: Vec<Usage>, name: &str) -> Vec<Usage> {
         let mut uses: Vec<Usage> = found
             .into_iter()
@@ -118,7 +119,8 @@ impl Examples {
         uses
     }
 
-    /// Maps a use to its place in an example; returns `None` if the use is not in an example.
+    /// Maps a use in the generated code to its position in the original file; returns `None` if the
+    /// use is not in an example.
     fn moved(&self, lookup: &Lookup, usage: Usage) -> Option<Usage> {
         let laid = self.files.get(&usage.file)?;
         let line = laid.lines.get(&usage.line)?;

@@ -1,12 +1,12 @@
-//! Whether a test is known to fail without the change of a run.
+//! Determines whether a test is known to fail without the change of a run.
 
 use super::facts::{LastCheck, RunFacts};
 use crate::event::ending::Proof;
 use crate::task::goal::Goal;
 use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
 
-/// The end of a run whose task asks for no more than tests show: proven where a test fails without the
-/// change, otherwise as before.
+/// Returns the result of a run whose task does not ask for different behaviour: [`Proof::Proven`]
+/// if a test fails without the change, otherwise [`Proof::AsBefore`].
 pub(super) fn whole(facts: &RunFacts<'_>, passed: &str) -> (Proof, String) {
     let has_new = !facts.new_tests.fails.is_empty() || !facts.new_tests.passes.is_empty();
     match is_shown(facts) {
@@ -34,12 +34,12 @@ fn is_shown(facts: &RunFacts<'_>) -> bool {
     cases.any(is_fixed)
         || are_all_fixed(facts, report)
         || facts.new_tests.show_the_change()
-        // Tests that are known one by one speak for themselves.
+        // If the report lists single tests, their results count and not those of the whole command.
         || (report.cases.is_empty() || !report.source.is_reporter()) && did_fail(facts, report)
 }
 
-/// Returns whether all tests pass of which some failed before, apart from those that reach only other
-/// code than the task names.
+/// Returns whether all tests pass and some of them failed before the run. Tests that reach only
+/// code which the task does not name are ignored.
 pub(super) fn are_all_fixed(facts: &RunFacts<'_>, report: &TestReport) -> bool {
     let mut failed = facts.failed_before.iter();
     report.outcome == TestOutcome::Passed

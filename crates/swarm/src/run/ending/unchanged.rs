@@ -12,7 +12,7 @@ use starling_core::Verdict;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Unchanged {
     pub why: String,
-    /// Every agent says that its symbol needs no change.
+    /// Whether every agent reported that its symbol needs no change.
     pub by_all: bool,
 }
 

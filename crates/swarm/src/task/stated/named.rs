@@ -17,7 +17,8 @@ pub(crate) enum Named {
     File(FilePath),
 }
 
-/// A name and the places that the task gives for it. Without places, all code is meant.
+/// A name and the files or symbols to which the task restricts it. Without a restriction, all code
+/// is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Word {
     pub name: String,
@@ -47,7 +48,8 @@ impl Named {
     }
 }
 
-/// The places that a task gives, and whether all of its words for them were resolved.
+/// The files and symbols to which a request is restricted, and whether all words for them were
+/// resolved.
 struct Places {
     files: Vec<FilePath>,
     symbols: Vec<SymbolPath>,
@@ -99,15 +101,15 @@ pub(super) fn find(lookup: &Lookup, wish: &Wish<'_>) -> Option<Named> {
     };
     let mut stands = super::unmet::count(lookup, &word) > 0;
     if !stands && wish.to.is_some() {
-        // The place in the task may only be near the name.
+        // The given file or symbol may only be near the name, so the restriction is removed.
         word.within.clear();
         stands = super::unmet::count(lookup, &word) > 0;
     }
     (stands || wish.to.is_some() && is_named).then_some(Named::Word(word))
 }
 
-/// Returns the symbols and variables with a name in the given places, and of the given kind if
-/// there is one.
+/// Returns the symbols and variables with a name in the given files or symbols, and of the given
+/// kind if there is one.
 fn defined(
     lookup: &Lookup,
     name: &str,
@@ -181,7 +183,7 @@ impl Places {
         places
     }
 
-    /// Returns whether a symbol lies in the given places.
+    /// Returns whether a symbol lies in one of the given files or symbols.
     fn hold(&self, symbol: &SymbolPath) -> bool {
         let in_file = self.files.is_empty() || self.files.contains(&symbol.file);
         let in_symbol = self.symbols.is_empty()

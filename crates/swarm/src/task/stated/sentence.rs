@@ -19,9 +19,9 @@ const DEAD: [&str; 9] = [
 ];
 const DELETE: [&str; 4] = ["delete", "remove", "drop", "drops"];
 const TO: [&str; 3] = ["to", "into", "as"];
-/// Prepositions before a place.
+/// Prepositions before a file or symbol, as in "the function a in b.py".
 const OF: [&str; 3] = ["in", "of", "from"];
-/// Maximum number of words that describe a place.
+/// Maximum number of words that describe a file or symbol after a preposition.
 const PLACE_MOST: usize = 6;
 /// Words after the name of a symbol to delete. After any other word, the sentence is about a part
 /// of the symbol.
@@ -123,7 +123,7 @@ impl Kind {
 pub(super) struct Wish<'s> {
     pub token: &'s Token,
     pub kind: Option<Kind>,
-    /// The place in the words of the task.
+    /// The file or symbol that contains the entity, in the words of the task.
     pub place: Vec<&'s str>,
     /// The new name; `None` for a deletion.
     pub to: Option<&'s Token>,
@@ -158,9 +158,9 @@ pub(super) fn says_nothing_else(words: &[Token]) -> bool {
     words.iter().all(is_beside)
 }
 
-/// Splits a sentence that asks for the same, or for several things, of several names: `delete a
-/// and b`, `rename a to b and c to d`. Each part has the words before the first name. Returns the
-/// sentence alone if it has one part.
+/// Splits a sentence with requests about several names: `delete a and b`, `rename a to b and c to
+/// d`. Each part has the words before the first name. Returns the sentence alone if it has one
+/// part.
 pub(super) fn parts(sentence: &[Token]) -> Vec<Vec<Token>> {
     let word = |token: &Token| token.word.to_lowercase();
     let is_verb = |token: &Token| {
@@ -355,7 +355,7 @@ impl<'s> Sentence<'s, '_> {
         })
     }
 
-    /// Adds the place between an object and its new name to the object.
+    /// Adds the file or symbol that is given between an object and its new name to the object.
     fn with_place_until_to(&self, mut object: Object<'s>) -> Option<Object<'s>> {
         if !self.is_any(object.next, &OF) {
             return Some(object);
@@ -370,7 +370,7 @@ impl<'s> Sentence<'s, '_> {
         Some(object)
     }
 
-    /// Returns the file or symbol given as the place at a word, and the position after it.
+    /// Returns the existing file or symbol that is given at a word, and the position after it.
     fn known_place(&self, at: usize) -> Option<(&'s str, usize)> {
         let (told, next) = self.any_place(at)?;
         let is_known = self.is_file(told) || is_symbol(self.lookup, told);
@@ -387,7 +387,7 @@ impl<'s> Sentence<'s, '_> {
     }
 
     /// Returns whether the words before the verb ask for nothing else. Files among them are added
-    /// to the place.
+    /// to `place`.
     fn before(&self, verb: usize, place: &mut Vec<&'s str>) -> bool {
         let (files, others): (Vec<&Token>, Vec<&Token>) = self.tokens[..verb]
             .iter()
@@ -421,7 +421,8 @@ impl<'s> Sentence<'s, '_> {
         at
     }
 
-    /// Same as [`Self::skip`], but also skips words for kinds. Returns the last kind.
+    /// Same as [`Self::skip`], but also skips words that name a kind of entity ("function",
+    /// "class"). Returns the last of these kinds.
     fn skip_kinds(&self, mut at: usize, lists: &[&[&str]]) -> (usize, Option<Kind>) {
         let mut kind = None;
         loop {

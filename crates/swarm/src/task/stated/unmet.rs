@@ -74,7 +74,7 @@ fn missing(after: &Lookup, to: Option<&str>) -> Option<String> {
 fn left_in_strings(lookup: &Lookup, name: &str) -> Option<String> {
     let index = lookup.index();
     let mut strings = index.in_strings(name);
-    // A page or file keeps its name.
+    // Strings that are URLs or file paths are ignored, because such a page or file keeps its name.
     strings.retain(|one| !one.is_address);
     if index.is_defined(name) {
         return None;
@@ -85,7 +85,7 @@ fn left_in_strings(lookup: &Lookup, name: &str) -> Option<String> {
     }
 }
 
-/// Describes where a name is left whose other definitions have the new name.
+/// Describes where the old name is still defined, if other definitions of it were renamed.
 fn half_done(before: &Lookup, after: &Lookup, old: &str, to: Option<&str>) -> Option<String> {
     let half = after.index().half_renamed(before.index(), old, to?);
     half.first()
@@ -122,7 +122,8 @@ fn still_used(before: &Lookup, after: &Lookup, name: &str) -> Option<String> {
     (!places.is_empty()).then(|| format!("`{name}` is still used at {places}"))
 }
 
-/// Describes the stub in which a name is left that its module lost in the same function.
+/// Describes the stub file that still has a parameter or attribute which was renamed or deleted in
+/// the same function of its module.
 fn left_in_stub(word: &Word, before: &Lookup, after: &Lookup) -> Option<String> {
     let in_symbol = |lookup: &Lookup, symbol: &SymbolPath| {
         lookup.symbol(symbol).map_or(0, |found| {
