@@ -82,8 +82,8 @@ impl RunContext {
                 });
             }
         }
-        // The model rejected tools. The event is recorded, so that a replay of this run uses the
-        // text protocol from the start.
+        // The model rejected tools, and the call is repeated with the text protocol. This exchange
+        // is not recorded, because a replay uses the text protocol from the start.
         if let Err(ModelError::NoTools { .. }) = &result {
             return Ok(result?);
         }

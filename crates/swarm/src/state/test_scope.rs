@@ -20,7 +20,7 @@ pub(crate) enum Extent {
     Nearest,
 }
 
-/// The number of tests that run for each change, and the time limit.
+/// Which tests run for each change, and which run at the end of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TestScope {
     pub checks: Extent,

@@ -34,12 +34,13 @@ fn is_shown(facts: &RunFacts<'_>) -> bool {
     cases.any(is_fixed)
         || are_all_fixed(facts, report)
         || facts.new_tests.show_the_change()
-        // If the report lists single tests, their results count and not those of the whole command.
+        // If a test reporter lists single tests, their results count instead of the result of the
+        // whole command.
         || (report.cases.is_empty() || !report.source.is_reporter()) && did_fail(facts, report)
 }
 
-/// Returns whether all tests pass and some of them failed before the run. Tests that reach only
-/// code which the task does not name are ignored.
+/// Returns whether all tests pass and some of them failed before the run. Flaky tests, and tests
+/// that reach only code which the task does not name, do not count as failed before.
 pub(super) fn are_all_fixed(facts: &RunFacts<'_>, report: &TestReport) -> bool {
     let mut failed = facts.failed_before.iter();
     report.outcome == TestOutcome::Passed
