@@ -27,7 +27,8 @@ const NOT_FINISHED: &str = "Not finished: something that you asked for in this t
 /// The outcome of the calls of a turn.
 #[derive(Default)]
 struct Turn {
-    /// Set if an action was refused. The agent must be told before it ends.
+    /// Set if an action was refused. The agent's work must not end before the agent has received
+    /// the refusal.
     is_refused: bool,
     /// Set if a kept part of a change (a proposal that passes its checks only together with later
     /// parts) still fails after the later parts of this turn.

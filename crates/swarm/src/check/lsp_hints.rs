@@ -126,7 +126,7 @@ pub(crate) async fn definition(checker: &Checker, from: Option<&SymbolPath>, nam
     }
 }
 
-/// Returns the first place at which a name occurs in a symbol, otherwise in its file.
+/// Returns the first occurrence of a name in a symbol, otherwise in the symbol's file.
 fn mention(
     checker: &Checker,
     lookup: &Lookup,

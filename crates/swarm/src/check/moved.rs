@@ -227,8 +227,8 @@ fn tail_of(id: &str, moved: &Moved) -> String {
     tail(id, moved).unwrap_or_default()
 }
 
-/// Describes the definitions that a run copied although the task asks to move them, as in `` `f`
-/// stands twice: a.py and b.py``.
+/// Describes the definitions that a run copied although the task asks to move them. The text has
+/// the form `` `f` stands twice: a.py and b.py``.
 pub(crate) fn standing_twice(
     task: &str,
     (without, with): (&Snapshot, &Snapshot),

@@ -34,7 +34,7 @@ pub(crate) struct OwnTests {
     runs_examples: bool,
 }
 
-/// A file whose tests have their original text.
+/// A changed code file in which the tests were given back their original text.
 pub(crate) struct Restored {
     pub text: Arc<str>,
     /// Whether the text contains all original tests and examples.
@@ -78,12 +78,12 @@ impl OwnTests {
         !self.rests(file).is_empty() || documents.any(|pattern| fits(file.name(), pattern))
     }
 
-    /// Returns whether a file of code contains tests.
+    /// Returns whether a code file also contains tests.
     pub fn are_beside(&self, file: &FilePath) -> bool {
         file.name().ends_with(".py") && (self.runs_examples || !self.rests(file).is_empty())
     }
 
-    /// Returns the parts of test ids that follow the part for the file.
+    /// Returns, for each test of a file, the part of its id after the part that names the file.
     fn rests(&self, file: &FilePath) -> Vec<Rest<'_>> {
         let module = file.as_str().trim_end_matches(".py").replace('/', ".");
         let modules = [module.as_str(), module.trim_start_matches("src.")];
@@ -125,7 +125,8 @@ impl OwnTests {
         let rests = self.rests(file);
         let before = SymbolTree::parse(file.clone(), Arc::clone(original));
         let after = SymbolTree::parse(file.clone(), Arc::clone(text));
-        // A project may define fixtures for other projects, which are part of its code.
+        // Without tests in the file, fixtures count as code: a project such as a pytest plugin may
+        // define fixtures for other projects.
         let has_tests = rests.iter().any(|rest| !rest.is_example(file));
         let is_test = |symbol: &Symbol| {
             let name = symbol.path.base_name();
@@ -146,7 +147,7 @@ impl OwnTests {
             let was = &original[symbol.span.start..symbol.span.end];
             match after.find(&symbol.path.name) {
                 Some(now) => edits.push((now.span, was)),
-                // Removed tests are reported elsewhere, and a fixture may have moved.
+                // A removed test is reported by another check, and a fixture may have been moved.
                 None => is_whole = false,
             }
         }

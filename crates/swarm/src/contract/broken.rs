@@ -60,9 +60,9 @@ impl Scope {
     }
 }
 
-/// Returns the places outside tests and outside the symbol itself that a draft breaks by changing
-/// the contract of `changed`. `lookup` is the workspace before the draft, or after the draft if the
-/// mentions of removed symbols are given.
+/// Returns the locations outside tests and outside the symbol itself that a draft breaks by
+/// changing the contract of `changed`. `lookup` is the workspace before the draft, or after the
+/// draft if the mentions of removed symbols are given.
 pub(crate) fn broken(
     lookup: &Lookup,
     draft: &Draft,
@@ -163,8 +163,8 @@ fn uses_of_others(lookup: &Lookup, gone: &SymbolPath) -> Vec<(FilePath, u32)> {
     usages.map(|usage| (usage.file, usage.line)).collect()
 }
 
-/// Returns whether all mentions of a name at a place mean another symbol, such as a moved function
-/// that the place imports from its new module.
+/// Returns whether all mentions of a name at a location refer to another symbol, such as a moved
+/// function that is imported there from its new module.
 fn means_another(lookup: &Lookup, site: &Site, name: &str, others: &[(FilePath, u32)]) -> bool {
     let place = (site.symbol.file.clone(), site.line);
     let uses = others.iter().filter(|one| **one == place).count();
@@ -292,7 +292,8 @@ fn override_in(heir: &Found, method: &str, new: &Contract) -> Option<Site> {
     misfit(&heir.tree, heir.tree.find(&name)?, new)
 }
 
-/// Returns the place of an overriding method that is not compatible with the new contract.
+/// Returns the location of an overriding method if it is not compatible with the new contract;
+/// `None` if it is compatible.
 fn misfit(tree: &SymbolTree, own: &Symbol, new: &Contract) -> Option<Site> {
     (!own.contract.stands_in_for(new)).then(|| Site {
         symbol: own.path.clone(),

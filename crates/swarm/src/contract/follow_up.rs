@@ -127,8 +127,8 @@ pub(crate) fn before(run: &RunContext, draft: &Draft) -> Mentions {
     }
 }
 
-/// Groups broken places by owner. Methods of a class belong to the owner of the class if that owner
-/// is at work. Symbols that the draft changes are not included.
+/// Groups broken locations by owner. Methods of a class belong to the owner of the class if that
+/// owner is at work. Symbols that the draft changes are not included.
 fn by_owner(run: &RunContext, draft: &Draft, sites: Vec<Site>) -> BTreeMap<SymbolPath, Concern> {
     let mut owners: BTreeMap<SymbolPath, Concern> = BTreeMap::new();
     for site in sites {

@@ -58,7 +58,8 @@ pub enum Cause {
         changes: Vec<String>,
         lines: Vec<u32>,
         text: String,
-        /// Follow-ups of a change are wave 1; follow-ups of the changes made in wave 1 are wave 2.
+        /// Number of the round of follow-ups, counted from 1. Round 1 follows a change of the task
+        /// itself, and round 2 follows the changes that were made in round 1.
         #[serde(default)]
         wave: u32,
     },

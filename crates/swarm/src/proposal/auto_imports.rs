@@ -141,7 +141,7 @@ pub(crate) fn drop_redundant_imports(run: &RunContext, draft: Draft) -> Draft {
     }
 }
 
-/// Rebases the draft onto the current text if others added imports in the same place.
+/// Rebases the draft onto the current text if other changes added imports at the same position.
 pub(crate) fn beside_other_imports(run: &RunContext, draft: Draft) -> Draft {
     let Ok(now) = run.world().snapshot.read(&draft.file) else {
         return draft;

@@ -175,8 +175,8 @@ fn worse(run: &RunContext, draft: &Draft, evidence: &Evidence) -> Option<Objecti
     })
 }
 
-/// Describes new problems for the user, as in `it brings a new problem: a.py:3: nothing defines
-/// `f``.
+/// Describes new problems for the user, in the form ``it brings a new problem: a.py:3: nothing
+/// defines `f` ``.
 fn new_problems(diagnostics: &DiagnosticEvidence) -> String {
     let mut problems = diagnostics.stopping();
     let Some(first) = problems.next() else {

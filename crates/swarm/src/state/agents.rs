@@ -154,7 +154,8 @@ impl Agents {
             .unwrap_or_default()
     }
 
-    /// Adds a message to the inbox of a working agent. Returns whether the message was added.
+    /// Adds a message to the inbox of an agent if the agent is working. Returns whether the message
+    /// was added.
     pub fn tell_if_working(&mut self, actor: &ActorId, cause: Cause) -> bool {
         match self.slots.get_mut(actor) {
             Some(slot) if slot.working && slot.inbox.len() < INBOX => {

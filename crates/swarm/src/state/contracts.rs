@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::state::draft::Draft;
 use starling_syntax::{FilePath, SymbolPath};
 
-/// The places that mentioned removed symbols. They are recorded before the removal, because
-/// afterwards the uses can only be found by name.
+/// The locations that mentioned removed symbols, each as a file and the text of the line. They are
+/// recorded before the removal, because afterwards the uses can only be found by name.
 pub(crate) type Mentions = BTreeMap<SymbolPath, BTreeSet<(FilePath, String)>>;
 
 /// The changed contracts, and the owners that were notified of them.

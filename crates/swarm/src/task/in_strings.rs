@@ -6,7 +6,7 @@ use starling_index::InString;
 /// Maximum number of code locations that a refusal lists.
 pub(crate) const NAMED: usize = 4;
 
-/// Describes the strings that contain a name, as in `` `EchoHandler` stands in a string:
+/// Describes the strings that contain a name, for example `` `EchoHandler` stands in a string:
 /// settings.py:7``.
 pub(crate) fn stands_in(name: &str, verb: &str, strings: &[InString]) -> String {
     let places = strings

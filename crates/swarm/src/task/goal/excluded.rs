@@ -94,12 +94,12 @@ const WANTS: &[&str] = &[
     "must|should pass|succeed|work",
 ];
 
-/// The tests that a task says to leave.
+/// The clauses of a task about tests that it says to leave as they are.
 #[derive(Debug, Default)]
 pub(crate) struct Excluded<'t> {
     task: &'t str,
-    /// Byte ranges of the clauses about tests to leave: clauses that name the tests, and clauses
-    /// that refer to them.
+    /// Byte ranges of the clauses about tests that must be left as they are: clauses that name the
+    /// tests, and clauses that refer to them.
     left: Vec<Range<usize>>,
     /// Byte ranges of the clauses that ask to make the named tests pass.
     wanted: Vec<Range<usize>>,
@@ -136,7 +136,7 @@ impl<'t> Excluded<'t> {
         }
     }
 
-    /// Returns the task without the clauses about tests to leave.
+    /// Returns the task without the clauses about tests that must be left as they are.
     pub fn rest(&self) -> String {
         let mut rest = self.task.to_owned();
         for range in self.left.iter().rev() {

@@ -155,7 +155,7 @@ fn left_in_stub(word: &Word, before: &Lookup, after: &Lookup) -> Option<String> 
 }
 
 /// Describes why the change of a word is not done. It is done if the old name is gone from its
-/// places, or if the changed text contains the new name.
+/// files and symbols, or if the changed text contains the new name.
 fn unmet_word(word: &Word, to: Option<&str>, before: &Lookup, after: &Lookup) -> Option<String> {
     let stood = count(before, word) > 0;
     if stood && count(after, word) == 0 {
@@ -177,7 +177,8 @@ fn unmet_word(word: &Word, to: Option<&str>, before: &Lookup, after: &Lookup) ->
     }
 }
 
-/// Counts the occurrences of a name in its places, in code and strings but not in comments.
+/// Counts the occurrences of a name in the files and symbols of the request, in code and strings
+/// but not in comments.
 pub(super) fn count(lookup: &Lookup, word: &Word) -> usize {
     if word.within.is_empty() {
         let files = lookup.files().iter();
