@@ -26,7 +26,7 @@ const NOT_FINISHED: &str = "Not finished: something that you asked for in this t
 
 /// The outcome of the calls of a turn.
 #[derive(Default)]
-struct Turn {
+struct TurnOutcome {
     /// Set if an action was refused. The agent's work must not end before the agent has received
     /// the refusal.
     is_refused: bool,
@@ -50,7 +50,7 @@ pub(crate) async fn act(
     asked: Vec<Asked>,
 ) -> (Vec<(Asked, String)>, Option<Ending>) {
     parts::forget_replaced(run, agent);
-    let mut turn = Turn::default();
+    let mut turn = TurnOutcome::default();
     let mut results: Vec<Option<String>> = vec![None; asked.len()];
     let warnings = count_repeats(run, agent, &asked, &mut results, &mut turn);
     // The texts are recorded before the first `await`, so that the results show these texts or
@@ -136,7 +136,7 @@ pub(crate) async fn act(
     (pairs, turn.ending())
 }
 
-impl Turn {
+impl TurnOutcome {
     fn ending(self) -> Option<Ending> {
         let finished = self.finished.map(|(_, ending)| ending);
         match (self.gave_up, self.is_refused || self.is_kept) {
@@ -155,7 +155,7 @@ fn count_repeats(
     agent: &mut AgentState,
     asked: &[Asked],
     results: &mut [Option<String>],
-    turn: &mut Turn,
+    turn: &mut TurnOutcome,
 ) -> Vec<(usize, String)> {
     let epoch = run.world().epoch;
     let mut warnings = Vec::new();
@@ -205,7 +205,7 @@ async fn propose_in(
     run: &Arc<RunContext>,
     agent: &mut AgentState,
     change: &Propose,
-    turn: &mut Turn,
+    turn: &mut TurnOutcome,
 ) -> String {
     let outcome = match repeated(run, agent, change) {
         Some(outcome) => outcome,

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use crate::agent::act::act;
 use crate::agent::new_conversation::conversation_of;
 use crate::agent::outcome::{Ending, gave_up};
-use crate::agent::small::Way;
+use crate::agent::small::PromptStep;
 use crate::agent::toolbox::toolbox;
 use crate::agent::{fill, small};
 use crate::budget::CallFailed;
@@ -56,11 +56,13 @@ impl<'a> AgentTurns<'a> {
             return ControlFlow::Break(gave_up(BY_RULE));
         }
         match small::next_way(run, agent) {
-            Some(Way::Answer) => ControlFlow::Continue(true),
-            Some(Way::Fill { temperature }) => match fill::fill(run, agent, temperature).await {
-                Some(ending) => ControlFlow::Break(ending),
-                None => ControlFlow::Continue(false),
-            },
+            Some(PromptStep::Answer) => ControlFlow::Continue(true),
+            Some(PromptStep::Fill { temperature }) => {
+                match fill::fill(run, agent, temperature).await {
+                    Some(ending) => ControlFlow::Break(ending),
+                    None => ControlFlow::Continue(false),
+                }
+            }
             None => ControlFlow::Break(small::gave_up(run, agent)),
         }
     }

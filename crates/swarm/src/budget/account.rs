@@ -18,11 +18,11 @@ use starling_core::{Dollars, Limits, Tokens, WorstCase};
 #[derive(Debug, Clone)]
 pub struct Budget {
     pub(super) limits: Limits,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<SharedBudget>,
 }
 
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct SharedBudget {
     pub(super) account: Mutex<Account>,
     /// Notified when budget may have been freed or the queue has changed.
     pub(super) freed: Notify,
@@ -48,7 +48,7 @@ pub(super) struct Account {
 }
 
 /// Result of checking a request against the budget.
-pub(super) enum Room {
+pub(super) enum BudgetFit {
     /// The request fits with a reply of this length.
     Fits(Tokens),
     /// The request may fit after other requests have ended.
@@ -60,7 +60,7 @@ impl Budget {
     pub fn new(limits: Limits) -> Self {
         Budget {
             limits,
-            shared: Arc::new(Shared {
+            shared: Arc::new(SharedBudget {
                 account: Mutex::default(),
                 freed: Notify::new(),
                 clock: Mutex::new(Clock::new(Instant::now())),
@@ -90,14 +90,14 @@ impl Budget {
                 let mut account = self.account();
                 let held = account.with_excess(&worst);
                 match account.room(&self.limits, &held, ticket.number) {
-                    Room::Fits(output) => {
+                    BudgetFit::Fits(output) => {
                         account.queue.pop_front();
                         let held = WorstCase { output, ..held };
                         account.reserved += Amount::of_worst(&held);
                         return Ok(Reservation::new(self.clone(), worst, held));
                     }
-                    Room::Never(exhausted) => return Err(exhausted),
-                    Room::Later => {}
+                    BudgetFit::Never(exhausted) => return Err(exhausted),
+                    BudgetFit::Later => {}
                 }
             }
             freed.await;
@@ -173,9 +173,9 @@ impl Account {
         }
     }
 
-    pub(super) fn room(&self, limits: &Limits, worst: &WorstCase, ticket: u64) -> Room {
+    pub(super) fn room(&self, limits: &Limits, worst: &WorstCase, ticket: u64) -> BudgetFit {
         if let (Some(limit), None) = (limits.dollars, worst.price) {
-            return Room::Never(unpriced(&worst.model, limit));
+            return BudgetFit::Never(unpriced(&worst.model, limit));
         }
         let with = |used: Amount, output: Tokens| {
             let next = WorstCase {
@@ -191,19 +191,19 @@ impl Account {
                 output: shortest,
                 ..worst.clone()
             };
-            return Room::Never(limit.exhausted(spent, &least, limits));
+            return BudgetFit::Never(limit.exhausted(spent, &least, limits));
         }
         let is_next = self.queue.front() == Some(&ticket);
         if !is_next {
-            return Room::Later;
+            return BudgetFit::Later;
         }
         if with(spent + self.reserved, worst.output).is_none() {
-            return Room::Fits(worst.output);
+            return BudgetFit::Fits(worst.output);
         }
         if !self.reserved.is_nothing() {
-            return Room::Later;
+            return BudgetFit::Later;
         }
-        Room::Fits(longest(shortest, worst.output, |output| {
+        BudgetFit::Fits(longest(shortest, worst.output, |output| {
             with(spent, output).is_none()
         }))
     }

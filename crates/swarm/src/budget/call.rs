@@ -44,11 +44,11 @@ impl ModelFailure for CallFailed {
 #[derive(Debug)]
 pub struct CallBudget {
     budget: Budget,
-    state: Mutex<State>,
+    state: Mutex<CallState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct CallState {
     open: Option<Reservation>,
     /// Whether part of the open request's reply has arrived.
     answer_began: bool,
@@ -64,7 +64,7 @@ impl CallBudget {
         let reservation = budget.reserve(first).await?;
         Ok(CallBudget {
             budget: budget.clone(),
-            state: Mutex::new(State {
+            state: Mutex::new(CallState {
                 open: Some(reservation),
                 answer_began: false,
                 cost: Cost::default(),
@@ -112,7 +112,7 @@ impl CallBudget {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CallState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

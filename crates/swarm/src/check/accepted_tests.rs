@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::check::expected::{self, Worlds};
+use crate::check::expected::{self, WorldPair};
 use crate::check::selection::Selection;
 use crate::check::{steady, test_run};
 use crate::event::events::{Event, TestPhase};
@@ -75,7 +75,7 @@ async fn by_all(checker: &Checker, world: &Snapshot) -> TestReport {
         let state = checker.state();
         (state.without_the_run(), state.tests.let_go.clone())
     };
-    let worlds = Worlds {
+    let worlds = WorldPair {
         without: &without,
         with: world,
     };
@@ -133,7 +133,7 @@ pub(crate) async fn with_missing(
             let state = checker.state();
             (state.without_the_run(), state.tests.let_go.clone())
         };
-        let worlds = Worlds {
+        let worlds = WorldPair {
             without: &without,
             with: world,
         };

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::check::expected::{self, Worlds};
+use crate::check::expected::{self, WorldPair};
 use crate::check::moved::Moves;
 use crate::check::selection::Selection;
 use crate::check::test_run::{
@@ -61,7 +61,7 @@ async fn by_all(
     let mut report = failed_if_none_ran(checker, run_tests(checker, after, Vec::new()).await);
     let missing = expected::mark_missing(
         checker,
-        Worlds {
+        WorldPair {
             without: before,
             with: after,
         },
@@ -153,7 +153,7 @@ async fn by_nearest(
             }
             let never = expected::unseen(&selection.entries(), &without);
             checker.tests().selection.never_run.extend(never);
-            let worlds = Worlds {
+            let worlds = WorldPair {
                 without: before,
                 with: after,
             };

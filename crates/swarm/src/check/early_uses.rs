@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use crate::task::stated::{Named, Stated, Statements};
+use crate::task::stated::{ExplicitEdit, ExplicitEdits, Named};
 use starling_index::Index;
 use starling_syntax::FilePath;
 use starling_workspace::Snapshot;
@@ -21,7 +21,7 @@ pub(crate) struct EarlyUse {
 /// Returns the lines of `files` that are in `after` but not in `before`, and that use the new name
 /// of a symbol that the task renames, if `after` does not define this name.
 pub(crate) fn early_uses(
-    statements: &Statements,
+    statements: &ExplicitEdits,
     before: &Snapshot,
     after: &Snapshot,
     index: &Index,
@@ -39,7 +39,7 @@ pub(crate) fn early_uses(
         symbols.any(|symbol| symbol.base_name() == name && !is_stub(&symbol.file))
     };
     let names = statements.all.iter().filter_map(|stated| match stated {
-        Stated::Renamed { from, to } => {
+        ExplicitEdit::Renamed { from, to } => {
             let is_defined = match from {
                 Named::Symbol(_) => is_symbol(to),
                 Named::Variable(_) => is_symbol(to) || !index.variables(to).is_empty(),
@@ -49,7 +49,7 @@ pub(crate) fn early_uses(
             };
             (!is_defined).then_some(to)
         }
-        Stated::Deleted { .. } => None,
+        ExplicitEdit::Deleted { .. } => None,
     });
     let names: Vec<&String> = names.collect();
     if names.is_empty() {

@@ -32,7 +32,7 @@ pub(crate) fn ran(report: &TestReport) -> BTreeSet<String> {
 
 /// The two states of the workspace that are compared: without a change and with it.
 #[derive(Clone, Copy)]
-pub(crate) struct Worlds<'a> {
+pub(crate) struct WorldPair<'a> {
     pub without: &'a Snapshot,
     pub with: &'a Snapshot,
 }
@@ -41,11 +41,11 @@ pub(crate) struct Worlds<'a> {
 /// returns them. Only tests that run without the change and are not in `let_go` count.
 pub(crate) async fn mark_missing(
     checker: &Checker,
-    worlds: Worlds<'_>,
+    worlds: WorldPair<'_>,
     let_go: &BTreeSet<String>,
     report: &mut TestReport,
 ) -> BTreeSet<String> {
-    let Worlds { without, with } = worlds;
+    let WorldPair { without, with } = worlds;
     let (expected, fails_as_whole) = {
         let state = checker.tests();
         let known = state.failing.contains(WHOLE_RUN) || state.failing_before.contains(WHOLE_RUN);
@@ -69,7 +69,7 @@ pub(crate) async fn mark_missing(
 /// Adds the selected tests that ran without the change and did not run with it as failures.
 pub(crate) fn mark_missing_of_selection(
     checker: &Checker,
-    worlds: Worlds<'_>,
+    worlds: WorldPair<'_>,
     let_go: &BTreeSet<String>,
     before: &TestReport,
     report: &mut TestReport,

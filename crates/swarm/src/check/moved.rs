@@ -14,7 +14,7 @@ use starling_workspace::Snapshot;
 
 /// A definition that moved.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Moved {
+struct MovedDefinition {
     name: String,
     from: FilePath,
     to: FilePath,
@@ -22,7 +22,7 @@ struct Moved {
 
 /// The definitions that moved between two states of the workspace.
 #[derive(Debug, Default)]
-pub(crate) struct Moves(Vec<Moved>);
+pub(crate) struct Moves(Vec<MovedDefinition>);
 
 /// The top-level definitions of a file, with their texts.
 type Definitions = BTreeMap<String, String>;
@@ -75,7 +75,7 @@ impl Moves {
                     after[*to].get(name) == Some(text) && !before[*to].contains_key(name)
                 };
                 let places = (0..files.len()).filter(stands);
-                all.extend(places.map(|to| Moved {
+                all.extend(places.map(|to| MovedDefinition {
                     name: name.clone(),
                     from: files[from].clone(),
                     to: files[to].clone(),
@@ -106,7 +106,7 @@ impl Moves {
 
     /// Adds the new files of moved tests to selected tests.
     pub fn with_new_places(&self, mut entries: Vec<String>) -> Vec<String> {
-        let is_selected = |one: &Moved| {
+        let is_selected = |one: &MovedDefinition| {
             let mut files = entries.iter().map(|entry| entry.split("::").next());
             files.any(|file| file == Some(one.from.as_str()))
         };
@@ -183,7 +183,7 @@ impl Moves {
     }
 }
 
-impl Moved {
+impl MovedDefinition {
     /// Returns the new module for an import from the old one; `None` if `module` is not the module
     /// from which the definition moved.
     fn new_module(&self, module: &str) -> Option<String> {
@@ -210,7 +210,7 @@ fn dotted(file: &FilePath) -> String {
 
 /// Returns the part of a test id that begins with the name of a moved definition; `None` if the
 /// test does not belong to that definition.
-fn tail(id: &str, moved: &Moved) -> Option<String> {
+fn tail(id: &str, moved: &MovedDefinition) -> Option<String> {
     let (plain, case) = match id.find('[') {
         Some(at) => id.split_at(at),
         None => (id, ""),
@@ -223,7 +223,7 @@ fn tail(id: &str, moved: &Moved) -> Option<String> {
     Some(format!("{}{case}", parts[at..].join(".")))
 }
 
-fn tail_of(id: &str, moved: &Moved) -> String {
+fn tail_of(id: &str, moved: &MovedDefinition) -> String {
     tail(id, moved).unwrap_or_default()
 }
 

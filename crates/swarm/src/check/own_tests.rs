@@ -35,7 +35,7 @@ pub(crate) struct OwnTests {
 }
 
 /// A changed code file in which the tests were given back their original text.
-pub(crate) struct Restored {
+pub(crate) struct RestoredFile {
     pub text: Arc<str>,
     /// Whether the text contains all original tests and examples.
     pub is_whole: bool,
@@ -84,7 +84,7 @@ impl OwnTests {
     }
 
     /// Returns, for each test of a file, the part of its id after the part that names the file.
-    fn rests(&self, file: &FilePath) -> Vec<Rest<'_>> {
+    fn rests(&self, file: &FilePath) -> Vec<TestIdRest<'_>> {
         let module = file.as_str().trim_end_matches(".py").replace('/', ".");
         let modules = [module.as_str(), module.trim_start_matches("src.")];
         let of = |id: &'_ String| -> Option<(usize, bool)> {
@@ -102,7 +102,7 @@ impl OwnTests {
         };
         let rests = self.ids.iter().filter_map(|id| {
             let (at, is_path) = of(id)?;
-            Some(Rest {
+            Some(TestIdRest {
                 text: &id[at..],
                 is_path,
             })
@@ -118,7 +118,7 @@ impl OwnTests {
         file: &FilePath,
         original: &Arc<str>,
         text: &Arc<str>,
-    ) -> Option<Restored> {
+    ) -> Option<RestoredFile> {
         if asked::to_change_all_tests(task, file) {
             return None;
         }
@@ -195,7 +195,7 @@ impl OwnTests {
             was.is_subset(&is)
         };
         let examples_are_held = !runs_examples || asked::to_change_examples(task) || has_examples();
-        let restored = Restored {
+        let restored = RestoredFile {
             is_whole: is_whole && examples_are_held,
             text: whole.into(),
         };
@@ -204,13 +204,13 @@ impl OwnTests {
 }
 
 /// The part of a test id after the file.
-struct Rest<'i> {
+struct TestIdRest<'i> {
     text: &'i str,
     /// Whether the id names the file as a path. Otherwise it names a dotted module.
     is_path: bool,
 }
 
-impl Rest<'_> {
+impl TestIdRest<'_> {
     /// Returns whether the test is this top-level symbol or lies in it.
     fn is_of(&self, name: &str, kind: SymbolKind) -> bool {
         let plain = self.text.split('[').next().unwrap_or(self.text);

@@ -219,7 +219,7 @@ pub(crate) fn to_mend(tests: &TestState) -> BTreeSet<String> {
 
 /// The failing tests of a report that are part of a task.
 #[derive(Debug, Default)]
-struct Belonging {
+struct TaskTests {
     required: BTreeSet<String>,
     near: BTreeSet<String>,
 }
@@ -233,7 +233,7 @@ fn belonging(
     report: &TestReport,
     targets: &[SymbolPath],
     files: &[SymbolPath],
-) -> Belonging {
+) -> TaskTests {
     let excluded = Excluded::of(task);
     let task = &excluded.rest();
     let mut failing = failing_cases(report);
@@ -281,7 +281,7 @@ fn belonging(
         | Goal::Question => named,
     };
     near.retain(|id| !required.contains(id));
-    Belonging { required, near }
+    TaskTests { required, near }
 }
 
 /// Returns the failing tests of a report. A command that fails as a whole counts as one test.

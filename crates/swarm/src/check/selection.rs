@@ -30,14 +30,14 @@ pub(crate) fn are_few(lookup: &Lookup) -> bool {
 /// Tests to run, nearest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Selection {
-    chosen: Vec<Chosen>,
+    chosen: Vec<SelectedEntry>,
     /// Whether at least one test was selected because it is near the change. The other tests are
     /// named in the task or failed before.
     has_near: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Chosen {
+struct SelectedEntry {
     /// The entry in the runner's format.
     entry: String,
     /// The file in the workspace, if it is known.
@@ -151,7 +151,7 @@ impl Selection {
     }
 
     fn add(&mut self, lookup: &Lookup, test: &SymbolPath) {
-        let in_file = |one: &Chosen| one.file.as_ref() == Some(&test.file);
+        let in_file = |one: &SelectedEntry| one.file.as_ref() == Some(&test.file);
         let entry = match test.is_module() {
             true => test.file.to_string(),
             false => test.to_string(),
@@ -165,7 +165,7 @@ impl Selection {
         }
         let tests = tests_of(lookup, test);
         let file = Some(test.file.clone());
-        self.chosen.push(Chosen { entry, file, tests });
+        self.chosen.push(SelectedEntry { entry, file, tests });
     }
 
     /// Adds a path in the workspace, or an id in the runner's format.
@@ -173,7 +173,7 @@ impl Selection {
         let file = FilePath::new(entry.split("::").next().unwrap_or(entry));
         let known = lookup.files().binary_search(&file).is_ok();
         if !self.chosen.iter().any(|one| one.entry == entry) {
-            self.chosen.push(Chosen {
+            self.chosen.push(SelectedEntry {
                 entry: entry.to_owned(),
                 tests: match known && entry == file.as_str() {
                     true => lookup.index().tests_in(&file),

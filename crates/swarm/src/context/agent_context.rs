@@ -1,7 +1,7 @@
 //! Gathers the source code that the first prompts of a run show, without calling a model.
 
 use crate::context::prompt_parts::{self, Caps};
-use crate::context::scout_context::{Candidate, Standing, candidates};
+use crate::context::scout_context::{Candidate, CandidateOrigin, candidates};
 use crate::excerpt::excerpt;
 use crate::lookup::Lookup;
 use crate::state::run_context::RunContext;
@@ -62,7 +62,7 @@ pub(crate) fn material(run: &RunContext, role: Role) -> AgentContext {
             .iter()
             .any(|one| is_around(one) || is_whole(one));
         let is_test = is_test_file(&symbol.file);
-        let is_best = best > 0 && !is_test && standing == Standing::Itself;
+        let is_best = best > 0 && !is_test && standing == CandidateOrigin::Itself;
         if is_known || left < LEAST || is_test && tests == 0 {
             continue;
         }

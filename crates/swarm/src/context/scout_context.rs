@@ -39,7 +39,7 @@ const ASIDE: [&str; 8] = [
 
 /// How a candidate was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum CandidateOrigin {
     /// The task or the output of a failing test refers to the symbol.
     Itself,
     /// The symbol is called by, or is the base class or the constructor of, a symbol to which the
@@ -52,7 +52,7 @@ pub(crate) enum Standing {
 pub(crate) struct Candidate {
     pub symbol: SymbolPath,
     pub why: String,
-    pub standing: Standing,
+    pub standing: CandidateOrigin,
 }
 
 /// An ordered list of candidates in which each symbol occurs once.
@@ -60,7 +60,7 @@ pub(crate) struct Candidate {
 struct Order(Vec<Candidate>);
 
 impl Order {
-    fn note(&mut self, symbol: SymbolPath, why: impl Into<String>, standing: Standing) {
+    fn note(&mut self, symbol: SymbolPath, why: impl Into<String>, standing: CandidateOrigin) {
         self.note_at(self.0.len(), symbol, why, standing);
     }
 
@@ -69,7 +69,7 @@ impl Order {
         at: usize,
         symbol: SymbolPath,
         why: impl Into<String>,
-        standing: Standing,
+        standing: CandidateOrigin,
     ) {
         if !self.0.iter().any(|known| known.symbol == symbol) {
             let why = why.into();
@@ -94,7 +94,7 @@ pub(crate) fn candidates(checker: &Checker, lookup: &Lookup) -> Vec<Candidate> {
             order.note(
                 symbol,
                 "where a traceback ends in the project",
-                Standing::Itself,
+                CandidateOrigin::Itself,
             );
         }
     }
@@ -105,7 +105,7 @@ pub(crate) fn candidates(checker: &Checker, lookup: &Lookup) -> Vec<Candidate> {
         .any(|name| best().any(|best| name.encloses(best)))
     {
         for symbol in imported.into_iter().take(IMPORTED) {
-            order.note(symbol, "imported in the task", Standing::Itself);
+            order.note(symbol, "imported in the task", CandidateOrigin::Itself);
         }
     }
     let (aside, located): (Vec<_>, Vec<_>) = located
@@ -115,7 +115,7 @@ pub(crate) fn candidates(checker: &Checker, lookup: &Lookup) -> Vec<Candidate> {
     for one in located.into_iter().chain(aside) {
         let reasons = one.why.iter().filter(|why| !why.ends_with(' '));
         let why: Vec<String> = reasons.take(REASONS).cloned().collect();
-        order.note(one.symbol.clone(), why.join(", "), Standing::Itself);
+        order.note(one.symbol.clone(), why.join(", "), CandidateOrigin::Itself);
         let is_followed = !one.symbol.is_module() && !is_test_file(&one.symbol.file);
         if followed < CALLERS_FOLLOWED && is_followed {
             followed += 1;
@@ -123,7 +123,7 @@ pub(crate) fn candidates(checker: &Checker, lookup: &Lookup) -> Vec<Candidate> {
                 order.note(
                     callee,
                     format!("called by {}", one.symbol.name),
-                    Standing::Near,
+                    CandidateOrigin::Near,
                 );
             }
         }
@@ -132,17 +132,22 @@ pub(crate) fn candidates(checker: &Checker, lookup: &Lookup) -> Vec<Candidate> {
     if let Some(base) = first.as_ref().and_then(|first| base_of(lookup, first)) {
         let at = 1 + order.0[1..]
             .iter()
-            .take_while(|one| one.standing == Standing::Near)
+            .take_while(|one| one.standing == CandidateOrigin::Near)
             .count();
-        order.note_at(at, base, "base of the class above", Standing::Near);
+        order.note_at(at, base, "base of the class above", CandidateOrigin::Near);
     }
     let constructor = (first.as_ref()).and_then(|first| constructor_of(lookup, first));
     if let Some(constructor) = constructor {
         let at = 1 + order.0[1..]
             .iter()
-            .take_while(|one| one.standing == Standing::Near)
+            .take_while(|one| one.standing == CandidateOrigin::Near)
             .count();
-        order.note_at(at, constructor, "sets what the first uses", Standing::Near);
+        order.note_at(
+            at,
+            constructor,
+            "sets what the first uses",
+            CandidateOrigin::Near,
+        );
     }
     order.0
 }

@@ -23,7 +23,7 @@ const FOLDER: &str = "tests";
 
 /// A function to test, and the file for its tests.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct NewTestTarget {
     pub target: SymbolPath,
     pub file: FilePath,
 }
@@ -36,7 +36,7 @@ pub(crate) fn is_asked_of(checker: &Checker, symbol: &SymbolPath) -> bool {
 /// Picks the test file in which the test belongs. Returns `None` if the function to test is
 /// unknown.
 pub(crate) fn pick(checker: &Checker) -> Option<Pick> {
-    let Place { target, file } = place(checker)?;
+    let NewTestTarget { target, file } = place(checker)?;
     Some(Pick {
         symbol: SymbolPath::module(file).to_string(),
         why: format!("a test for {target} belongs there"),
@@ -46,7 +46,7 @@ pub(crate) fn pick(checker: &Checker) -> Option<Pick> {
 
 /// Returns the function to test and the file for the test. The function is the one that the task
 /// names, otherwise the first located one.
-pub(crate) fn place(checker: &Checker) -> Option<Place> {
+pub(crate) fn place(checker: &Checker) -> Option<NewTestTarget> {
     let lookup = checker.lookup();
     let located = checker.world().located.clone();
     let is_code = |symbol: &SymbolPath| {
@@ -60,7 +60,7 @@ pub(crate) fn place(checker: &Checker) -> Option<Place> {
     let is_named = |symbol: &&SymbolPath| words.contains(&symbol.base_name());
     let target = symbols.iter().find(is_named).or(symbols.first())?.clone();
     let file = file_for(&lookup, &checker.task.text, &target);
-    Some(Place { target, file })
+    Some(NewTestTarget { target, file })
 }
 
 fn is_of_name(c: char) -> bool {
@@ -262,8 +262,8 @@ fn class_name(target: &SymbolPath) -> String {
 }
 
 /// Returns the prompt for the owner of a test file. The reply stops after the first test.
-pub(crate) fn words(checker: &Checker, file: &FilePath) -> Option<Words> {
-    let Place { target, .. } = place(checker)?;
+pub(crate) fn words(checker: &Checker, file: &FilePath) -> Option<SmallPrompt> {
+    let NewTestTarget { target, .. } = place(checker)?;
     let lookup = checker.lookup();
     let found = lookup.symbol(&target).ok()?;
     let kind = match found.symbol.kind {
@@ -306,7 +306,7 @@ pub(crate) fn words(checker: &Checker, file: &FilePath) -> Option<Words> {
         },
         base: style.base.unwrap_or_default(),
     };
-    Some(Words {
+    Some(SmallPrompt {
         system: TestSystemSmall {}.render(),
         text: prompt.render(),
         beginning: format!("```python\n{import}{head}def test_"),
@@ -419,7 +419,7 @@ fn beside_known_classes(tree: &SymbolTree, answer: &SymbolTree) -> Vec<String> {
 
 /// Returns the reply as the text of a new test file, in the style of the other tests.
 pub(crate) fn as_file(checker: &Checker, file: &FilePath, change: &Propose) -> Option<Propose> {
-    let Place { target, .. } = place(checker)?;
+    let NewTestTarget { target, .. } = place(checker)?;
     let source = change.source.as_deref()?;
     Some(Propose {
         source: Some(Style::of(checker, file).fitted(&target, file, source)),
@@ -471,7 +471,7 @@ pub(crate) fn as_added(checker: &Checker, tree: &SymbolTree, change: &Propose) -
 }
 
 /// The parts of a prompt for a small model.
-pub(crate) struct Words {
+pub(crate) struct SmallPrompt {
     pub system: String,
     pub text: String,
     /// Prefix of the reply.

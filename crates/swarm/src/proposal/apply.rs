@@ -11,7 +11,7 @@ use crate::proposal::auto_imports;
 use crate::proposal::send::{Intent, Purpose, Sent, send};
 use crate::state::draft::Draft;
 use crate::state::proposal::{Applied, Proposal};
-use crate::state::run_context::{RunContext, State};
+use crate::state::run_context::{RunContext, StateGuard};
 use starling_core::{Effect, TestReport};
 use starling_syntax::FilePath;
 use starling_text::{ChangeSet, new_file_diff, unified_diff};
@@ -152,7 +152,7 @@ pub(crate) async fn send_edit(
 }
 
 /// Updates the run's state after the edit of a proposal was applied to the user's text.
-pub(crate) fn record(state: &mut State<'_>, proposal: &Proposal, applied: Applied) {
+pub(crate) fn record(state: &mut StateGuard<'_>, proposal: &Proposal, applied: Applied) {
     let draft = &proposal.draft;
     state.world.change(&draft.file, Some(&applied.after));
     state.world.epoch.changes += 1;

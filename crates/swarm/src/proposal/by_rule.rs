@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::evidence::return_reason::ReturnReason;
 use crate::proposal::ended::{ended, lost, taken_out};
-use crate::proposal::joint_check::{self, JointCheck, Place};
+use crate::proposal::joint_check::{self, JointCheck, WaitingEntry};
 use crate::proposal::made::{announce, tell_checked, unchecked};
 use crate::proposal::objection::{self, Judgement};
 use crate::proposal::outcome::{Outcome, refuse};
@@ -29,7 +29,7 @@ pub(crate) async fn propose(
     run: &Arc<RunContext>,
     agent: &mut AgentState,
     mut proposal: Proposal,
-    mut place: Place,
+    mut place: WaitingEntry,
 ) -> Outcome {
     let all_there = run.waited.wait_for(|| run.agents().drafts.is_empty());
     all_there.await;

@@ -9,7 +9,7 @@ use crate::evidence::ids::{ProposalId, ids};
 use crate::evidence::joint::JointEvidence;
 use crate::evidence::proposal::Evidence;
 use crate::evidence::return_reason::ReturnReason;
-use crate::proposal::joint_check::{self, Place};
+use crate::proposal::joint_check::{self, WaitingEntry};
 use crate::proposal::outcome::Outcome;
 use crate::proposal::{draft, ended, made, outcome, set};
 use crate::state::agent_state::AgentState;
@@ -69,7 +69,7 @@ async fn propose_again(
     run: &Arc<RunContext>,
     agent: &AgentState,
     kept: Vec<Proposal>,
-) -> (Vec<Place>, Vec<Proposal>) {
+) -> (Vec<WaitingEntry>, Vec<Proposal>) {
     let mut drafts = Vec::new();
     for kept in kept {
         // A part that can no longer be drafted was sent back already.
@@ -80,7 +80,7 @@ async fn propose_again(
     let again = drafts.into_iter().map(|(kept, draft)| {
         let mut proposal = made::make(run, agent, kept.change, draft);
         proposal.revises = Some(kept.id);
-        (Place::take(run, proposal.id), proposal)
+        (WaitingEntry::take(run, proposal.id), proposal)
     });
     again.unzip()
 }

@@ -18,7 +18,7 @@ use crate::proposal::by_rule;
 use crate::proposal::candidates;
 use crate::proposal::draft::{self, Refusal};
 use crate::proposal::ended::{ended, lost, taken_out};
-use crate::proposal::joint_check::{self, JointCheck, Place};
+use crate::proposal::joint_check::{self, JointCheck, WaitingEntry};
 use crate::proposal::made::{self, before_text, check, own_diff, tell_checked};
 use crate::proposal::objection::{self, Judgement};
 use crate::proposal::outcome::{Outcome, are_kept, refuse, sent_back};
@@ -50,7 +50,7 @@ pub(crate) async fn propose(
     let (change, draft) = candidates::choose(run, agent, change, draft).await;
     let mut proposal = made::make(run, agent, change, draft);
     let id = proposal.id;
-    let mut place = Place::take(run, id);
+    let mut place = WaitingEntry::take(run, id);
     run.draft_arrived(&agent.actor);
     if by_rule::is_part(run) {
         return by_rule::propose(run, agent, proposal, place).await;

@@ -43,7 +43,7 @@ pub(crate) async fn take_back(
     run: &Arc<RunContext>,
     which: Option<ProposalId>,
 ) -> Result<Vec<ProposalId>, UndoError> {
-    let chosen: Vec<Chosen> = {
+    let chosen: Vec<ChosenProposal> = {
         let book = run.proposals();
         let applied = book.applied().into_iter().rev();
         let chosen = applied.filter(|(one, _)| which.is_none_or(|id| id == one.id));
@@ -56,7 +56,7 @@ pub(crate) async fn take_back(
     }
     let chosen = still_there(run, chosen).await?;
     let is_one = chosen.len() == 1;
-    let mut taking = TakingBack::of(run, chosen);
+    let mut taking = UndoOperation::of(run, chosen);
     if !is_one {
         taking.leave_conflicts().await;
     }
@@ -85,8 +85,8 @@ pub(crate) async fn take_back(
 /// changes when they were applied.
 async fn still_there(
     run: &Arc<RunContext>,
-    mut chosen: Vec<Chosen>,
-) -> Result<Vec<Chosen>, UndoError> {
+    mut chosen: Vec<ChosenProposal>,
+) -> Result<Vec<ChosenProposal>, UndoError> {
     let mut texts: BTreeMap<FilePath, Arc<str>> = BTreeMap::new();
     let mut gone = BTreeSet::new();
     for (one, applied) in &chosen {
@@ -123,32 +123,32 @@ async fn still_there(
 }
 
 /// An applied proposal that was chosen to be undone, in its state at that time.
-type Chosen = (Proposal, Applied);
+type ChosenProposal = (Proposal, Applied);
 
 /// The applied proposals that an undo operation reverts.
-struct TakingBack<'h> {
+struct UndoOperation<'h> {
     run: &'h Arc<RunContext>,
     /// The proposals to undo, the most recently applied first.
-    chosen: Vec<Chosen>,
+    chosen: Vec<ChosenProposal>,
     dependencies: DependencyGraph,
     /// The ids of the chosen proposals that are not left applied.
     open: BTreeSet<ProposalId>,
     stay: Vec<(ProposalId, UndoError)>,
-    undone: Vec<Undone>,
+    undone: Vec<UndoneProposal>,
 }
 
 /// An undone proposal, with the data that is needed to apply it again.
-struct Undone {
+struct UndoneProposal {
     proposal: Proposal,
     applied: Applied,
     sent: Sent,
 }
 
-impl<'h> TakingBack<'h> {
-    fn of(run: &'h Arc<RunContext>, chosen: Vec<Chosen>) -> Self {
+impl<'h> UndoOperation<'h> {
+    fn of(run: &'h Arc<RunContext>, chosen: Vec<ChosenProposal>) -> Self {
         let dependencies = chosen.iter();
         let dependencies = dependencies.map(|(one, _)| (one.id, one.dependencies.clone()));
-        TakingBack {
+        UndoOperation {
             run,
             dependencies: DependencyGraph::of(dependencies),
             open: chosen.iter().map(|(one, _)| one.id).collect(),
@@ -264,7 +264,7 @@ async fn take_one_back(
     run: &Arc<RunContext>,
     proposal: Proposal,
     applied: Applied,
-) -> Result<Undone, UndoError> {
+) -> Result<UndoneProposal, UndoError> {
     let file = &proposal.draft.file;
     let inverse = ChangeSet::between(&applied.after, &applied.before);
     let label = format!("undo {}", proposal.id);
@@ -287,7 +287,7 @@ async fn take_one_back(
     }
     run.world().change(file, text);
     note_undone(run, proposal.id);
-    Ok(Undone {
+    Ok(UndoneProposal {
         proposal,
         applied,
         sent,
@@ -331,8 +331,8 @@ pub(crate) fn note_gone(run: &RunContext, gone: &[ProposalId]) {
 }
 
 /// Applies a proposal again that was just undone.
-async fn apply_again(run: &Arc<RunContext>, undone: &Undone) -> Result<(), Failure> {
-    let Undone {
+async fn apply_again(run: &Arc<RunContext>, undone: &UndoneProposal) -> Result<(), Failure> {
+    let UndoneProposal {
         proposal,
         applied,
         sent: gone,

@@ -174,21 +174,21 @@ pub(crate) fn read(reply: &ChatReply) -> Result<Verdict, Unclear> {
 
 /// A decision with the texts that the reply gives for it.
 #[derive(Debug)]
-struct Said {
+struct DecisionText {
     decision: Decision,
     conditions: String,
     objections: String,
     reason: String,
 }
 
-fn in_call(call: &ToolCall, text: &str) -> Result<Said, Unclear> {
+fn in_call(call: &ToolCall, text: &str) -> Result<DecisionText, Unclear> {
     let decide = (call.name == TOOL)
         .then(|| serde_json::from_str::<Decide>(&call.arguments).ok())
         .flatten()
         .ok_or(Unclear::Missing)?;
     let mut said = text.lines().filter_map(decision_of);
     match said.all(|(decision, _)| decision == decide.verdict) {
-        true => Ok(Said {
+        true => Ok(DecisionText {
             decision: decide.verdict,
             conditions: decide.conditions,
             objections: decide.objections,
@@ -198,7 +198,7 @@ fn in_call(call: &ToolCall, text: &str) -> Result<Said, Unclear> {
     }
 }
 
-fn in_text(text: &str) -> Result<Said, Unclear> {
+fn in_text(text: &str) -> Result<DecisionText, Unclear> {
     let mut lines = text.trim().lines();
     let first = lines.next().unwrap_or_default();
     let (decision, reason) = decision_of(first).ok_or(Unclear::Missing)?;
@@ -210,7 +210,7 @@ fn in_text(text: &str) -> Result<Said, Unclear> {
     if decision == Decision::Accept && !reason.trim().is_empty() {
         return Err(Unclear::Conditional);
     }
-    Ok(Said {
+    Ok(DecisionText {
         decision,
         conditions: String::new(),
         objections: String::new(),

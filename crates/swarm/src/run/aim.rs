@@ -59,7 +59,7 @@ pub(crate) fn of(checker: &Checker, changed: &[SymbolPath], changing: &[&SymbolP
         return Aim::default();
     }
     let task = &checker.task.text;
-    let around = Around::of(checker, &names);
+    let around = NamedCode::of(checker, &names);
     let near: Vec<SymbolPath> = judged
         .iter()
         .filter(|symbol| around.holds(checker.goal, task, symbol))
@@ -143,7 +143,7 @@ fn in_words<'s>(symbols: impl Iterator<Item = &'s SymbolPath>) -> String {
 }
 
 /// The code that the task names, with all its direct and indirect users.
-struct Around {
+struct NamedCode {
     before: Lookup,
     after: Lookup,
     named: Vec<SymbolPath>,
@@ -152,8 +152,8 @@ struct Around {
     users: Users,
 }
 
-impl Around {
-    fn of(checker: &Checker, names: &Names) -> Around {
+impl NamedCode {
+    fn of(checker: &Checker, names: &Names) -> NamedCode {
         let index = &checker.services.index;
         let before = Lookup::new(index.snapshot().clone(), Arc::clone(index));
         let after = checker.lookup();
@@ -164,7 +164,7 @@ impl Around {
             .filter(|one| !one.is_module())
             .cloned()
             .collect();
-        Around {
+        NamedCode {
             users: Users::of(&after, &symbols),
             files: files.cloned().collect(),
             before,

@@ -10,7 +10,7 @@ mod variable;
 use crate::lookup::Lookup;
 use crate::protocol::Pick;
 use crate::state::run_context::RunContext;
-use crate::task::stated::{Named, Stated, stub_of};
+use crate::task::stated::{ExplicitEdit, Named, stub_of};
 use edits::Edits;
 use starling_index::{Heritage, Usage, binds, says_plainly};
 use starling_syntax::{Symbol, SymbolKind, SymbolPath};
@@ -31,27 +31,27 @@ pub(crate) fn picks(run: &RunContext) -> Option<Result<Vec<Pick>, String>> {
     Some(picks.map_err(|why| format!("{why}; a larger model can judge that (`--model`)")))
 }
 
-fn of_all(lookup: &Lookup, all: &[Stated]) -> Result<Vec<Pick>, String> {
+fn of_all(lookup: &Lookup, all: &[ExplicitEdit]) -> Result<Vec<Pick>, String> {
     let mut edits = Edits::default();
     let mut picks = Vec::new();
     // A deleted symbol may use other deleted symbols.
     let gone: Vec<SymbolPath> = all.iter().filter_map(deleted_symbol).collect();
     for stated in all {
         match stated {
-            Stated::Renamed { from, to } => rename(lookup, from, to, &mut edits)?,
-            Stated::Deleted { what } => picks.extend(delete(lookup, what, &gone)?),
+            ExplicitEdit::Renamed { from, to } => rename(lookup, from, to, &mut edits)?,
+            ExplicitEdit::Deleted { what } => picks.extend(delete(lookup, what, &gone)?),
         }
     }
     picks.extend(edits.picks(lookup, &in_words(all))?);
     one_for_each_symbol(picks)
 }
 
-fn deleted_symbol(stated: &Stated) -> Option<SymbolPath> {
+fn deleted_symbol(stated: &ExplicitEdit) -> Option<SymbolPath> {
     match stated {
-        Stated::Deleted {
+        ExplicitEdit::Deleted {
             what: Named::Symbol(path),
         } => Some(path.clone()),
-        Stated::Deleted { .. } | Stated::Renamed { .. } => None,
+        ExplicitEdit::Deleted { .. } | ExplicitEdit::Renamed { .. } => None,
     }
 }
 
@@ -74,12 +74,12 @@ fn one_for_each_symbol(picks: Vec<Pick>) -> Result<Vec<Pick>, String> {
     Ok(all)
 }
 
-fn in_words(all: &[Stated]) -> String {
-    let one = |stated: &Stated| {
+fn in_words(all: &[ExplicitEdit]) -> String {
+    let one = |stated: &ExplicitEdit| {
         let name = name_of(stated.named());
         match stated {
-            Stated::Renamed { to, .. } => format!("rename `{name}` to `{to}`"),
-            Stated::Deleted { .. } => format!("delete `{name}`"),
+            ExplicitEdit::Renamed { to, .. } => format!("rename `{name}` to `{to}`"),
+            ExplicitEdit::Deleted { .. } => format!("delete `{name}`"),
         }
     };
     let all: Vec<String> = all.iter().map(one).collect();

@@ -31,7 +31,7 @@ use crate::protocol::Pick;
 use crate::run::aim::Aim;
 use crate::run::ending::{self, LastCheck, RunFacts, TakenBack, Unchanged, unchanged};
 use crate::run::scout::NoPick;
-use crate::run::settle::Left;
+use crate::run::settle::RemainingFailures;
 use crate::run::{aim, scout, settle, unsettled};
 use crate::state::run_context::RunContext;
 use crate::state::services::RunServices;
@@ -492,7 +492,7 @@ fn failed(error: &dyn std::error::Error) -> StopReason {
 }
 
 /// Returns the stop reason when no agent is at work.
-fn stop_reason(run: &RunContext, left: Left) -> StopReason {
+fn stop_reason(run: &RunContext, left: RemainingFailures) -> StopReason {
     let state = run.state();
     if let Some(what) = state.agents.exhausted.clone() {
         return StopReason::LedgerEmpty { what };

@@ -177,7 +177,7 @@ async fn pick_once(run: &Arc<RunContext>) -> Result<Vec<Pick>, NoPick> {
         conversation,
         tools: toolbox(run, ToolSet::Scout, &[ActorId::Scout]),
         refused: None,
-        words: Words::default(),
+        words: RepliesWithoutPick::default(),
     };
     if let Some(picked) = converse(&mut scouting, TURNS).await {
         return picked;
@@ -196,7 +196,7 @@ struct ScoutTurns<'a> {
     tools: RunToolbox,
     /// Message for the user if none of the picked symbols exists.
     refused: Option<String>,
-    words: Words,
+    words: RepliesWithoutPick,
 }
 
 impl ScoutTurns<'_> {
@@ -302,12 +302,12 @@ fn names_nothing(asked: &[Asked]) -> bool {
 
 /// The text of replies that pick no symbol, for example that a name does not exist, or a question.
 #[derive(Default)]
-struct Words {
+struct RepliesWithoutPick {
     last: String,
     times: u32,
 }
 
-impl Words {
+impl RepliesWithoutPick {
     fn hear(&mut self, reply: &ChatReply) {
         let said: Vec<&str> = reply.text.split_whitespace().collect();
         match reply.finish {

@@ -29,9 +29,9 @@ const OUTPUT_MOST: usize = 4_000;
 /// Waits until no agent is at work, runs the tests and diagnostics, and wakes the owners of
 /// failures while that may help. No owner is woken twice for the same text. If the user sends a
 /// message to an agent in the meantime, its work is waited for too.
-pub(crate) async fn settle(run: &Arc<RunContext>) -> Left {
+pub(crate) async fn settle(run: &Arc<RunContext>) -> RemainingFailures {
     let mut round = 0;
-    let mut asked = Asked::default();
+    let mut asked = WokenOwners::default();
     loop {
         run.quiet().await;
         refresh::refresh(run).await;
@@ -41,7 +41,7 @@ pub(crate) async fn settle(run: &Arc<RunContext>) -> Left {
             None => known_failures(run),
         };
         run.tests().at_end.problems = final_check::all(&problems);
-        let left = Left {
+        let left = RemainingFailures {
             failing,
             problems: final_check::news(run, &problems),
         };
@@ -80,7 +80,7 @@ fn known_failures(run: &RunContext) -> Vec<String> {
 }
 
 /// The failures that remain when no agent has work.
-pub(crate) struct Left {
+pub(crate) struct RemainingFailures {
     /// Failing tests: those that the changes broke, and those that failed before.
     pub failing: Vec<String>,
     /// Problems that the changes introduced and nobody accepted.
@@ -89,12 +89,12 @@ pub(crate) struct Left {
 
 /// The owners that were woken for failing tests since the last change.
 #[derive(Default)]
-struct Asked {
+struct WokenOwners {
     epoch: Epoch,
     owners: BTreeSet<SymbolPath>,
 }
 
-impl Asked {
+impl WokenOwners {
     /// Clears the list if the workspace changed since the last call.
     fn about(&mut self, epoch: Epoch) {
         if self.epoch != epoch {
@@ -128,7 +128,7 @@ async fn latest_report(run: &Arc<RunContext>) -> Option<TestReport> {
 
 /// Wakes the owners of the failing tests, or the owners of changed symbols if the former were woken
 /// already or cannot be woken. Returns whether an owner was woken.
-fn wake_owners(run: &Arc<RunContext>, report: &TestReport, asked: &mut Asked) -> bool {
+fn wake_owners(run: &Arc<RunContext>, report: &TestReport, asked: &mut WokenOwners) -> bool {
     if run.task.driver == Driver::Single && !asked.owners.is_empty() {
         return false;
     }
@@ -183,7 +183,7 @@ fn wake_owners(run: &Arc<RunContext>, report: &TestReport, asked: &mut Asked) ->
 fn wake_each(
     run: &Arc<RunContext>,
     messages: BTreeMap<SymbolPath, String>,
-    asked: &mut Asked,
+    asked: &mut WokenOwners,
 ) -> (bool, String) {
     let (mut woken, mut unheard) = (false, String::new());
     asked.owners.extend(messages.keys().cloned());

@@ -16,7 +16,7 @@ use crate::state::proposals::ProposalBook;
 use crate::state::test_state::TestState;
 use crate::state::world::World;
 use crate::task::goal::{self, Goal};
-use crate::task::stated::{self, Statements};
+use crate::task::stated::{self, ExplicitEdits};
 use starling_core::{Approval, Editor, LanguageService, TestRunner};
 use starling_index::Index;
 use starling_syntax::{FilePath, SymbolPath};
@@ -34,7 +34,7 @@ pub struct Checker {
     pub(crate) testing: Semaphore,
     /// Held while one task determines the tests that fail in the current workspace.
     pub(crate) learning: Mutex<()>,
-    stated: OnceLock<Statements>,
+    stated: OnceLock<ExplicitEdits>,
     /// Data files that only tests and the test command read; unset until they are first needed.
     pub(crate) read_data: OnceLock<BTreeSet<FilePath>>,
     world: Locked<World>,
@@ -135,7 +135,7 @@ impl Checker {
 
     /// Returns the changes that the task states for symbols, resolved in the workspace before the
     /// run.
-    pub(crate) fn stated(&self) -> &Statements {
+    pub(crate) fn stated(&self) -> &ExplicitEdits {
         self.stated.get_or_init(|| {
             let index = Arc::clone(&self.services.index);
             let lookup = Lookup::new(index.snapshot().clone(), index);

@@ -60,7 +60,7 @@ impl Deref for RunContext {
 
 /// Lock guards for all parts of a run's mutable state. Each part has its own lock; the locks are
 /// taken in the order of their ranks.
-pub(crate) struct State<'r> {
+pub(crate) struct StateGuard<'r> {
     pub world: Guard<'r, World>,
     pub tests: Guard<'r, TestState>,
     pub proposals: Guard<'r, ProposalBook>,
@@ -68,7 +68,7 @@ pub(crate) struct State<'r> {
     pub contracts: Guard<'r, Contracts>,
 }
 
-impl State<'_> {
+impl StateGuard<'_> {
     /// Returns the workspace in which the files that the run changed have their text from before
     /// the run.
     pub fn without_the_run(&self) -> Snapshot {
@@ -131,8 +131,8 @@ impl RunContext {
 
     /// Locks all parts of the state. Used by operations that read or change several parts
     /// atomically.
-    pub fn state(&self) -> State<'_> {
-        State {
+    pub fn state(&self) -> StateGuard<'_> {
+        StateGuard {
             world: self.world(),
             tests: self.tests(),
             proposals: self.proposals(),

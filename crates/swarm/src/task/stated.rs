@@ -10,12 +10,12 @@ mod unmet;
 use crate::lookup::Lookup;
 use crate::task::asked::{Token, sentences};
 pub(crate) use named::{Named, stub_of};
-use sentence::Wish;
+use sentence::SentenceRequest;
 use starling_syntax::SymbolPath;
 
 /// A rename or a deletion that a task states.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Stated {
+pub(crate) enum ExplicitEdit {
     Renamed { from: Named, to: String },
     Deleted { what: Named },
 }
@@ -23,8 +23,8 @@ pub(crate) enum Stated {
 /// The renames and deletions that a task states exactly, so that they may be carried out without a
 /// model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Statements {
-    pub all: Vec<Stated>,
+pub(crate) struct ExplicitEdits {
+    pub all: Vec<ExplicitEdit>,
     /// Whether the task asks for nothing else.
     pub are_whole_task: bool,
 }
@@ -44,7 +44,7 @@ const KEEPS: [&str; 9] = [
 
 /// Returns the renames and deletions that a task states. Each name must refer to exactly one
 /// entity.
-pub(crate) fn of(lookup: &Lookup, task: &str) -> Statements {
+pub(crate) fn of(lookup: &Lookup, task: &str) -> ExplicitEdits {
     let says_more = |word: &str| KEEPS.contains(&word.to_lowercase().as_str());
     let sentences = sentences(&task.replace("->", " to ").replace('→', " to "));
     if sentences
@@ -52,9 +52,9 @@ pub(crate) fn of(lookup: &Lookup, task: &str) -> Statements {
         .flatten()
         .any(|token| says_more(&token.word))
     {
-        return Statements::default();
+        return ExplicitEdits::default();
     }
-    let mut found = Statements {
+    let mut found = ExplicitEdits {
         all: Vec::new(),
         are_whole_task: true,
     };
@@ -78,15 +78,15 @@ pub(crate) fn of(lookup: &Lookup, task: &str) -> Statements {
 
 /// Returns the rename or deletion in a sentence about one name, and whether the sentence asks for
 /// nothing else.
-fn of_one(lookup: &Lookup, sentence: &[Token]) -> Option<(Stated, bool)> {
+fn of_one(lookup: &Lookup, sentence: &[Token]) -> Option<(ExplicitEdit, bool)> {
     let wish = sentence::wish(lookup, sentence)?;
     Some((stated(lookup, &wish)?, wish.is_whole))
 }
 
-fn stated(lookup: &Lookup, wish: &Wish<'_>) -> Option<Stated> {
+fn stated(lookup: &Lookup, wish: &SentenceRequest<'_>) -> Option<ExplicitEdit> {
     let named = named::find(lookup, wish)?;
     let Some(to) = wish.to else {
-        return Some(Stated::Deleted { what: named });
+        return Some(ExplicitEdit::Deleted { what: named });
     };
     let to = match &named {
         Named::File(_) => to.word.as_str(),
@@ -103,12 +103,12 @@ fn stated(lookup: &Lookup, wish: &Wish<'_>) -> Option<Stated> {
     };
     let is_other = fits && to != named.base_name();
     let to = to.to_owned();
-    is_other.then_some(Stated::Renamed { from: named, to })
+    is_other.then_some(ExplicitEdit::Renamed { from: named, to })
 }
 
 /// Describes the stated renames and deletions that the run did not carry out. `before` is the
 /// workspace before the run, in which the names of the task are resolved.
-pub(crate) fn unmet(statements: &Statements, before: &Lookup, after: &Lookup) -> Vec<String> {
+pub(crate) fn unmet(statements: &ExplicitEdits, before: &Lookup, after: &Lookup) -> Vec<String> {
     let stated = statements.all.iter();
     stated
         .filter_map(|one| unmet::unmet(one, before, after))
@@ -117,18 +117,20 @@ pub(crate) fn unmet(statements: &Statements, before: &Lookup, after: &Lookup) ->
 
 /// Returns the old and new names of the renamed symbols and variables. Renames of other names,
 /// which the index does not define, are left out.
-pub(crate) fn renamed_names(statements: &Statements) -> impl Iterator<Item = (&str, &str)> {
+pub(crate) fn renamed_names(statements: &ExplicitEdits) -> impl Iterator<Item = (&str, &str)> {
     statements.all.iter().filter_map(|stated| match stated {
-        Stated::Renamed { from, to } => from.is_defined().then_some((from.base_name(), &**to)),
-        Stated::Deleted { .. } => None,
+        ExplicitEdit::Renamed { from, to } => {
+            from.is_defined().then_some((from.base_name(), &**to))
+        }
+        ExplicitEdit::Deleted { .. } => None,
     })
 }
 
-impl Statements {
+impl ExplicitEdits {
     /// Returns whether the task asks for nothing else and all of its renames and deletions can be
     /// derived from the index, without a model.
     pub fn are_by_rule(&self) -> bool {
-        let is_known = |stated: &Stated| match stated.named() {
+        let is_known = |stated: &ExplicitEdit| match stated.named() {
             Named::Symbol(_) | Named::Variable(_) => true,
             Named::Word(_) | Named::File(_) => false,
         };
@@ -136,10 +138,10 @@ impl Statements {
     }
 }
 
-impl Statements {
+impl ExplicitEdits {
     /// Describes the renames and deletions of those symbols that the task names.
     pub fn in_words(&self, symbols: &[SymbolPath]) -> Vec<String> {
-        let one = |stated: &Stated| {
+        let one = |stated: &ExplicitEdit| {
             let Named::Symbol(path) = stated.named() else {
                 return None;
             };
@@ -148,20 +150,20 @@ impl Statements {
             let is_it = |symbol: &&SymbolPath| symbol.name == path.name;
             symbols.iter().find(is_it)?;
             Some(match stated {
-                Stated::Renamed { to, .. } => format!("{}: renamed to `{to}`", path.name),
-                Stated::Deleted { .. } => format!("{}: removed", path.name),
+                ExplicitEdit::Renamed { to, .. } => format!("{}: renamed to `{to}`", path.name),
+                ExplicitEdit::Deleted { .. } => format!("{}: removed", path.name),
             })
         };
         self.all.iter().filter_map(one).collect()
     }
 }
 
-impl Stated {
+impl ExplicitEdit {
     /// Returns the entity that is renamed or deleted.
     pub fn named(&self) -> &Named {
         match self {
-            Stated::Renamed { from, .. } => from,
-            Stated::Deleted { what } => what,
+            ExplicitEdit::Renamed { from, .. } => from,
+            ExplicitEdit::Deleted { what } => what,
         }
     }
 }

@@ -20,11 +20,11 @@ const INDENT: &str = "    ";
 pub(super) struct Examples {
     /// Index of that workspace; `None` if no example mentions the name.
     pub index: Option<Index>,
-    files: BTreeMap<FilePath, Laid>,
+    files: BTreeMap<FilePath, ExampleCode>,
 }
 
 /// The examples of one file as code.
-struct Laid {
+struct ExampleCode {
     /// The file that contains the examples.
     file: FilePath,
     text: String,
@@ -159,9 +159,9 @@ impl Line {
 }
 
 /// Creates the code of a module's docstring examples, each as a function after the module's code.
-fn of_module(tree: &SymbolTree) -> Laid {
+fn of_module(tree: &SymbolTree) -> ExampleCode {
     let text = tree.text();
-    let mut laid = Laid {
+    let mut laid = ExampleCode {
         file: tree.file().clone(),
         text: text.to_string(),
         lines: BTreeMap::new(),
@@ -183,8 +183,8 @@ fn of_module(tree: &SymbolTree) -> Laid {
 }
 
 /// Creates the code of a document's examples, as one module.
-fn of_document(tree: &SymbolTree) -> Laid {
-    let mut laid = Laid {
+fn of_document(tree: &SymbolTree) -> ExampleCode {
+    let mut laid = ExampleCode {
         file: tree.file().clone(),
         text: String::new(),
         lines: BTreeMap::new(),
@@ -194,7 +194,7 @@ fn of_document(tree: &SymbolTree) -> Laid {
     laid
 }
 
-impl Laid {
+impl ExampleCode {
     fn add(&mut self, tree: &SymbolTree, lines: &[Line], indent: &str) {
         let mut number = self.text.lines().count() as u32;
         for line in lines {

@@ -1,6 +1,6 @@
 //! Resolves the words of a task to a symbol, variable, name or file of the project.
 
-use super::sentence::{Kind, Wish};
+use super::sentence::{Kind, SentenceRequest};
 use crate::lookup::Lookup;
 use crate::task::asked::{Token, names_file};
 use starling_index::{Variable, is_test_file};
@@ -58,7 +58,7 @@ struct Places {
 
 /// Resolves the name in a request. Returns `None` if the project has no such name, or if the word
 /// may not be a name.
-pub(super) fn find(lookup: &Lookup, wish: &Wish<'_>) -> Option<Named> {
+pub(super) fn find(lookup: &Lookup, wish: &SentenceRequest<'_>) -> Option<Named> {
     let word = wish.token.word.trim_start_matches('#');
     let name = word.trim_end_matches("()");
     let places = Places::of(lookup, &wish.place);

@@ -120,7 +120,7 @@ impl Kind {
 }
 
 /// The request of a sentence.
-pub(super) struct Wish<'s> {
+pub(super) struct SentenceRequest<'s> {
     pub token: &'s Token,
     pub kind: Option<Kind>,
     /// The file or symbol that contains the entity, in the words of the task.
@@ -141,7 +141,7 @@ struct Object<'s> {
     next: usize,
 }
 
-pub(super) fn wish<'s>(lookup: &Lookup, sentence: &'s [Token]) -> Option<Wish<'s>> {
+pub(super) fn wish<'s>(lookup: &Lookup, sentence: &'s [Token]) -> Option<SentenceRequest<'s>> {
     let sentence = Sentence {
         words: sentence.iter().map(|one| one.word.to_lowercase()).collect(),
         tokens: sentence,
@@ -213,7 +213,7 @@ struct Sentence<'s, 'l> {
 
 impl<'s> Sentence<'s, '_> {
     /// Parses `rename the function a to b`.
-    fn renamed(&self) -> Option<Wish<'s>> {
+    fn renamed(&self) -> Option<SentenceRequest<'s>> {
         let verb = self.words.iter().position(|word| word == "rename")?;
         if self.is_negated(verb) {
             return None;
@@ -229,7 +229,7 @@ impl<'s> Sentence<'s, '_> {
     }
 
     /// Parses `a should be called b`.
-    fn called(&self) -> Option<Wish<'s>> {
+    fn called(&self) -> Option<SentenceRequest<'s>> {
         const MUST: [&str; 4] = ["should", "must", "shall", "to"];
         const CALLED: [&str; 3] = ["called", "named", "renamed"];
         let is_must = |word: &String| MUST.contains(&word.as_str());
@@ -263,7 +263,7 @@ impl<'s> Sentence<'s, '_> {
         object: Object<'s>,
         (begin, to): (usize, usize),
         is_called: bool,
-    ) -> Option<Wish<'s>> {
+    ) -> Option<SentenceRequest<'s>> {
         let new = self.tokens.get(to)?;
         let (mut place, mut after) = (object.place, to + 1);
         // For example `rename a to b in c.py`.
@@ -272,7 +272,7 @@ impl<'s> Sentence<'s, '_> {
             after = next;
         }
         let before = self.before(begin, &mut place);
-        Some(Wish {
+        Some(SentenceRequest {
             token: object.token,
             kind: object.kind,
             place,
@@ -283,7 +283,7 @@ impl<'s> Sentence<'s, '_> {
     }
 
     /// Parses `delete the unused function a`.
-    fn deleted(&self) -> Option<Wish<'s>> {
+    fn deleted(&self) -> Option<SentenceRequest<'s>> {
         let is_delete = |word: &String| DELETE.contains(&word.as_str());
         let verb = self.words.iter().position(is_delete)?;
         if self.is_negated(verb) {
@@ -307,7 +307,7 @@ impl<'s> Sentence<'s, '_> {
             }
         }
         let before = self.before(verb, &mut place);
-        Some(Wish {
+        Some(SentenceRequest {
             token,
             kind,
             place,

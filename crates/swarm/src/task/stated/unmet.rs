@@ -1,6 +1,6 @@
 //! Detects renames and deletions that a task states and the run did not carry out.
 
-use super::Stated;
+use super::ExplicitEdit;
 use super::named::{Named, Word, is_part, original_of, stub_of};
 use crate::lookup::Lookup;
 use crate::task::in_strings::{first_of, put_together, stands_in};
@@ -9,10 +9,10 @@ use starling_syntax::{FilePath, Language, Symbol, SymbolKind, SymbolPath};
 use starling_text::ByteRange;
 
 /// Describes why a stated change is not done; `None` if it is done.
-pub(super) fn unmet(stated: &Stated, before: &Lookup, after: &Lookup) -> Option<String> {
+pub(super) fn unmet(stated: &ExplicitEdit, before: &Lookup, after: &Lookup) -> Option<String> {
     let to = match stated {
-        Stated::Renamed { to, .. } => Some(to.as_str()),
-        Stated::Deleted { .. } => None,
+        ExplicitEdit::Renamed { to, .. } => Some(to.as_str()),
+        ExplicitEdit::Deleted { .. } => None,
     };
     match stated.named() {
         Named::Symbol(symbol) => {
