@@ -145,6 +145,7 @@ async fn by_model(
     answer.map_err(|error| error.to_string())
 }
 
+/// Why an owner's model gave no answer.
 #[derive(Debug, thiserror::Error)]
 enum NoAnswer {
     #[error(transparent)]

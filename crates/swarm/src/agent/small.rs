@@ -77,6 +77,8 @@ const WHOLE: [PromptKind; 3] = [
 /// functions.
 const QUICK: usize = 2;
 
+/// One prompt for a small model, with its sampling temperature: a whole reply in one of the
+/// wordings, or hole filling.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum PromptKind {
     For(Wording, f32),

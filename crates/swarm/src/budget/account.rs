@@ -21,6 +21,7 @@ pub struct Budget {
     pub(super) shared: Arc<SharedBudget>,
 }
 
+/// The parts of a budget that all its clones share.
 #[derive(Debug)]
 pub(super) struct SharedBudget {
     pub(super) account: Mutex<Account>,
@@ -31,6 +32,7 @@ pub(super) struct SharedBudget {
     pub(super) clock_changed: Notify,
 }
 
+/// The spent and reserved amounts of a run, and the callers that wait for budget.
 #[derive(Debug, Default)]
 pub(super) struct Account {
     /// Calls, tokens and messages that were spent. The dollars are computed from [`Amount`], and

@@ -47,6 +47,7 @@ pub struct CallBudget {
     state: Mutex<CallState>,
 }
 
+/// The open request of a call and the cost of its earlier requests.
 #[derive(Debug)]
 struct CallState {
     open: Option<Reservation>,

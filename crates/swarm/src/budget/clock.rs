@@ -16,6 +16,7 @@ pub enum ExternalTime {
     Tests,
 }
 
+/// Measures the time of a run, and the times of external activities.
 #[derive(Debug)]
 pub(super) struct Clock {
     began: Instant,

@@ -36,6 +36,7 @@ pub(crate) struct Selection {
     has_near: bool,
 }
 
+/// A selected test or test file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct SelectedEntry {
     /// The entry in the runner's format.

@@ -478,6 +478,7 @@ pub struct EventLog {
     inner: Arc<Inner>,
 }
 
+/// The data of an event log, shared by all its clones and cursors.
 #[derive(Debug)]
 struct Inner {
     began: Instant,
@@ -487,6 +488,7 @@ struct Inner {
     written: watch::Sender<Option<usize>>,
 }
 
+/// The number of records in a log, and whether the log is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Progress {
     count: usize,

@@ -90,6 +90,7 @@ pub fn chosen(found: &Found, focus: &Focus, most: Tokens, layout: Layout) -> BTr
     choice.done()
 }
 
+/// The lines of a symbol that have been chosen so far, and the remaining size.
 struct Choice<'f> {
     found: &'f Found,
     lines: Vec<&'f str>,

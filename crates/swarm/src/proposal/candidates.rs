@@ -22,6 +22,7 @@ use starling_core::prompts::{EditorPrompt, EditorSystem, Prompt};
 use starling_core::{ChatModel, Role, ToolCalling};
 use starling_text::ChangeSet;
 
+/// A draft that one model wrote, with the change from which it was made.
 struct Candidate {
     model: String,
     change: Propose,

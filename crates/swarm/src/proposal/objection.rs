@@ -131,6 +131,7 @@ fn in_company(run: &RunContext, agent: &AgentState) -> bool {
     agent.part_of_joint_change || run.at_work().len() > 1 && calling == ToolCalling::Native
 }
 
+/// A failed check of a proposal: a short text for the user, and the message for the agent.
 struct Objection {
     in_short: String,
     /// Message for the agent.

@@ -57,6 +57,7 @@ fn owner(tools: &RunToolbox, text: &str, paths: &UnusualPaths) -> Vec<Asked> {
     asked
 }
 
+/// The flags of the proposal in a plain-text reply.
 #[derive(Default)]
 struct Flags {
     imports: Vec<String>,

@@ -12,6 +12,7 @@ pub(crate) type RunTool = Tool<'static, ToolSet, Action>;
 /// The tools of one role.
 pub(crate) type RunToolbox = Toolbox<'static, ToolSet, Action>;
 
+/// Executes the calls of one kind of tools.
 type Executor = Arc<dyn Execute<Action>>;
 
 /// The executors of read-only tools. All other calls are carried out by the agent's own loop.

@@ -78,7 +78,7 @@ fn is_worse(run: &RunContext, stop_reason: &StopReason) -> bool {
 /// Writes the patch and returns its path.
 fn keep(path: &Path, diff: &str) -> Result<String, String> {
     let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(format!("{}: no path of a file", path.display()));
+        return Err(format!("{}: not the path of a file", path.display()));
     };
     let name = FilePath::new(name.to_string_lossy().as_ref());
     write_atomically(directory, &name, diff).map_err(|error| error.to_string())?;

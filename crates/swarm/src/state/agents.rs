@@ -20,6 +20,7 @@ pub(crate) struct Suspect {
     pub again: bool,
 }
 
+/// The agents of a run, with their inboxes and their states.
 #[derive(Default)]
 pub(crate) struct Agents {
     slots: BTreeMap<ActorId, Slot>,
@@ -40,6 +41,7 @@ pub(crate) struct Agents {
     is_ending: bool,
 }
 
+/// The data of one agent: its inbox, and its state while it does not work.
 #[derive(Default)]
 pub(super) struct Slot {
     inbox: VecDeque<Cause>,

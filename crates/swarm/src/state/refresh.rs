@@ -19,6 +19,7 @@ const TRIES: u32 = 8;
 /// Maximum number of closed files that are read from disk. All open files are read.
 const CLOSED_MOST: usize = 256;
 
+/// The texts of files; `None` for a file that does not exist.
 type Texts = BTreeMap<FilePath, Option<Arc<str>>>;
 
 /// Returns the run's workspace with the user's current texts.

@@ -69,6 +69,7 @@ pub(crate) struct SelectionPolicy {
     pub(crate) by: Granularity,
 }
 
+/// Whether tests are selected by their ids or by their files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Granularity {
     Test,

@@ -10,6 +10,7 @@ use crate::task::names::Names;
 use starling_core::TestReport;
 use starling_syntax::SymbolPath;
 
+/// The results of earlier test runs, and the facts about tests that follow from them.
 #[derive(Default)]
 pub(crate) struct TestState {
     /// Report of the tests before the first change.

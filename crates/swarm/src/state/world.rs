@@ -11,6 +11,7 @@ use starling_index::Index;
 use starling_syntax::FilePath;
 use starling_workspace::Snapshot;
 
+/// The workspace of a run, with everything that was accepted so far.
 pub(crate) struct World {
     /// The workspace with everything that was accepted so far.
     pub snapshot: Snapshot,

@@ -336,6 +336,7 @@ fn must_change(after: &[Token]) -> bool {
             .is_some_and(|word| CHANGED.contains(&word.as_str()))
 }
 
+/// A word of a task text.
 #[derive(Debug, Clone)]
 pub(crate) struct Token {
     /// The word without surrounding quotes and punctuation.

@@ -204,6 +204,7 @@ fn says_no_name(words: &[Token]) -> bool {
     words.iter().all(is_known)
 }
 
+/// A sentence that is being parsed.
 struct Sentence<'s, 'l> {
     tokens: &'s [Token],
     /// The words in lower case.
