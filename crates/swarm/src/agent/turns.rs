@@ -1,4 +1,5 @@
-//! The work of an agent, which owns one symbol: from its causes to an outcome.
+//! The work of an agent, which owns one symbol: from the causes for which it was woken to an
+//! outcome.
 
 use std::sync::Arc;
 
@@ -80,7 +81,8 @@ fn with_something_to_do(run: &RunContext, actor: &ActorId, causes: Vec<Cause>) -
     causes.into_iter().filter(is_left).collect()
 }
 
-/// Carries out one piece of work, from its causes to an outcome.
+/// Carries out one piece of work and returns its outcome. `causes` are the reasons for which the
+/// agent was woken.
 async fn carry_out(run: &Arc<RunContext>, agent: &mut AgentState, causes: &[Cause]) -> Ending {
     let goes_on = agent.gave_up_at == Some(run.world().epoch);
     if !(goes_on && is_small(run.services.models.agent.profile())) {
@@ -131,8 +133,8 @@ fn wave_of(cause: &Cause) -> u32 {
     }
 }
 
-/// Proposes the scout's draft. Only if the draft is sent back, the agent's own model is called and
-/// the agent counts against the limit.
+/// Proposes the draft that the scout (the agent that picks symbols) wrote for this agent. Only if
+/// the draft is sent back, the agent's own model is called and the agent counts against the limit.
 async fn propose_draft(run: &Arc<RunContext>, agent: &mut AgentState) -> Option<Ending> {
     let draft = agent.draft.take()?;
     // The draft is based on the texts that the scout saw, not on the texts that were shown to the

@@ -148,7 +148,7 @@ impl Budget {
         Ok(())
     }
 
-    /// Returns what the run has spent so far, without requests in progress.
+    /// Returns the amounts that the run has spent so far, without requests in progress.
     pub fn spent(&self) -> Spent {
         let account = self.account();
         let mut spent = account.spent.clone();

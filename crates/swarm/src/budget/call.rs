@@ -118,7 +118,8 @@ impl CallBudget {
     }
 }
 
-/// Tracks the requests of a call while the model replies. Notices are dropped.
+/// Tracks the requests of a call while the model replies. Notices from the model client are
+/// ignored.
 #[async_trait]
 impl ChatWatch for CallBudget {
     fn delta(&self, _text: &str) {

@@ -1,4 +1,4 @@
-//! What a run has spent, and the error at a limit.
+//! The amounts that a run has spent, and the error that is returned at a budget limit.
 
 use serde::{Deserialize, Serialize};
 

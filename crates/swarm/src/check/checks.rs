@@ -36,8 +36,8 @@ impl Checker {
     }
 }
 
-/// Checks a draft over the user's current texts. The evidence tells which of them the user changed
-/// meanwhile.
+/// Checks a draft over the user's current texts. The evidence lists the files that the user changed
+/// during the check.
 pub(crate) async fn check(
     checker: &Checker,
     draft: &Draft,

@@ -197,7 +197,7 @@ struct Originals {
     without_the_run: Snapshot,
     /// Test files to run; empty if the whole command runs.
     select: Vec<String>,
-    /// Whether nothing but test files changed.
+    /// Whether only test files changed.
     are_all_that_changed: bool,
     /// The files that have their original text.
     held: Vec<FilePath>,

@@ -22,7 +22,7 @@ const FAILING_MOST: usize = 20;
 /// Maximum number of tests in the test files that run at the end of the run.
 const AT_END_MOST: usize = 400;
 
-/// Returns whether there are few enough tests to run all of them first.
+/// Returns whether there are few enough tests to run all of them before the first change.
 pub(crate) fn are_few(lookup: &Lookup) -> bool {
     lookup.index().test_count() <= SMALL
 }

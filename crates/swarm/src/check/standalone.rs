@@ -1,4 +1,4 @@
-//! The checks as a service of their own: evidence for a change that no agent made.
+//! Runs the checks outside a run, to get the evidence for a change that no agent made.
 
 use std::sync::Arc;
 use std::time::Duration;

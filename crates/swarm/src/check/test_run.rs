@@ -1,4 +1,4 @@
-//! Runs of the test command.
+//! Runs the test command.
 
 use std::time::Duration;
 

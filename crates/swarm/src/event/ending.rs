@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Proof {
-    /// Tests ran on the workspace as the run leaves it, they pass, and one of them fails without the
+    /// Tests pass on the workspace as the run leaves it, and at least one of them fails without the
     /// run's change.
     Proven,
     /// The same tests pass as before the run, and the task does not ask for different behaviour,

@@ -74,7 +74,7 @@ pub enum Tried {
         tests: usize,
         /// Number of test functions in the workspace.
         of: usize,
-        /// Whether one of them is near the change.
+        /// Whether at least one of the selected tests is near the change.
         #[serde(default = "yes")]
         are_near: bool,
         files: Vec<FilePath>,

@@ -18,7 +18,7 @@ const WINDOWS_OF_CLASS: usize = 4;
 const WIDTHS: [(usize, usize); 3] = [(4, 8), (2, 3), (0, 1)];
 /// Maximum distance in lines between matches that count as one cluster.
 const NEAR: usize = 6;
-/// Cost of a gap mark, in tokens.
+/// Cost in tokens of a line that marks omitted lines.
 const MARK: u64 = 10;
 /// Minimum number of comment lines that are worth omitting.
 const COMMENTS: usize = 3;
@@ -57,7 +57,8 @@ pub fn chosen(found: &Found, focus: &Focus, most: Tokens, layout: Layout) -> BTr
         // symbols are therefore left out.
         Layout::Numbered => choice.own().collect(),
     };
-    // An omitted part would cost another turn.
+    // The limit may be exceeded a little, because the model would need another turn to read an
+    // omitted part.
     let lenient = most.0 + (most.0 / 3).min(200);
     if choice.cost(&all) <= lenient {
         return all;

@@ -1,4 +1,5 @@
-//! Looks things up in the current workspace and returns capped text for a model.
+//! Looks up symbols, files and text in the current workspace, and returns text of limited size for
+//! a model.
 
 mod address;
 pub(crate) mod callees;

@@ -190,7 +190,7 @@ pub(crate) async fn replace(
             diff: one.diff.clone(),
         });
         let mut book = run.proposals();
-        // The task of another member may have ended.
+        // The asynchronous task of another proposal of the set may have ended.
         if book.stage_of(id).is_some() {
             book.revise(one).ok();
         }

@@ -18,12 +18,13 @@ use crate::state::run_context::RunContext;
 use crate::state::sets::Landed;
 use starling_core::Verdict;
 
-/// Drops the replaced parts. Called at the start of a turn, when the agent has been told of them.
+/// Drops the kept parts that a newer proposal replaced. Called at the start of a turn, when the
+/// agent has been informed of them.
 pub(crate) fn forget_replaced(run: &RunContext, agent: &AgentState) {
     run.proposals().forget_kept(&agent.actor, true);
 }
 
-/// Drops all parts. Called at the start of a piece of work.
+/// Drops all kept parts of the agent. Called at the start of a piece of work.
 pub(crate) fn forget(run: &RunContext, agent: &AgentState) {
     let mut book = run.proposals();
     book.forget_kept(&agent.actor, true);
@@ -43,7 +44,8 @@ pub(crate) fn open(run: &RunContext, agent: &AgentState) -> Vec<Proposal> {
     open.map(|(one, _)| one.clone()).collect()
 }
 
-/// Keeps a part that fails alone, and returns the message for the agent.
+/// Keeps a proposal that fails on its own for a later joint check, and returns the message for the
+/// agent.
 pub(crate) fn keep(
     run: &RunContext,
     agent: &AgentState,

@@ -1,4 +1,4 @@
-//! Running a task from the request to the stop reason.
+//! Runs a task from the request to the stop reason.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -421,7 +421,7 @@ async fn wake_first(run: &Arc<RunContext>) -> Result<(), StopReason> {
                 });
             }
             Err(NoPick::Call(CallFailed::Model(error))) => return Err(failed(&error)),
-            // The user may have steered an agent in the meantime.
+            // The user may have sent a message to an agent in the meantime, which then works.
             Err(NoPick::Unknown(why)) => {
                 return match run.end_unless_at_work() {
                     true => Err(StopReason::NothingChanged { why }),

@@ -42,8 +42,8 @@ pub(crate) enum Status {
     /// The proposal fails on its own. It is checked again together with the next parts of the
     /// single agent's change.
     Kept {
-        /// True if a newer proposal changes the same symbol. The part is not proposed again, but the
-        /// agent is told of it before it ends.
+        /// True if a newer proposal changes the same symbol. The part is not proposed again, but
+        /// the agent is informed of it before its work ends.
         is_replaced: bool,
     },
     /// The approver accepted the proposal, and its edit is not in the user's text yet.

@@ -12,7 +12,7 @@ pub(crate) const QUICK: Duration = Duration::from_secs(2);
 /// Maximum number of nearest tests that are considered, and of test cases in them that run.
 pub(crate) const NEAREST: usize = 20;
 
-/// Extent of a test run.
+/// The tests that a test run includes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
     Whole,

@@ -94,7 +94,7 @@ const SUBJECT: &[&str] = &[
 ];
 /// Maximum number of words between a verb and its object.
 const BETWEEN: usize = 6;
-/// Words that stand for all tests.
+/// Words that refer to all tests.
 const ALL_TESTS: [&str; 4] = ["tests", "suite", "testsuite", "fixtures"];
 /// Words between a name and a participle of [`CHANGED`].
 const AUXILIARY: [&str; 16] = [

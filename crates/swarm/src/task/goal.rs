@@ -1,7 +1,7 @@
 //! Classifies a task by the user's words and a table of rules. No model is called.
 //!
-//! The goal decides which failing tests a run must fix ([`crate::check::required`]). A task that matches
-//! no rule counts as a bug, the strictest of all goals that change code.
+//! The goal decides which failing tests a run must fix ([`crate::check::required`]). A task that
+//! matches no rule counts as a bug, the strictest of all goals that change code.
 
 pub(crate) mod excluded;
 mod words;
@@ -178,8 +178,8 @@ pub(crate) fn of(task: &str) -> Goal {
         .map_or(Goal::Bug, |(goal, _)| *goal)
 }
 
-/// Returns the documents and files without code that a task asks to change, as it names them, in lower
-/// case. A document that is used as a source does not count.
+/// Returns the documents and files without code that a task asks to change, as the task names them,
+/// in lower case. A document that is used as a source does not count.
 pub(crate) fn documents_to_change(task: &str) -> Vec<String> {
     let task = &Excluded::of(task).rest();
     let sentences = sentences(task);

@@ -18,8 +18,8 @@ pub(super) fn whole(facts: &RunFacts<'_>, passed: &str) -> (Proof, String) {
     }
 }
 
-/// Returns whether a test, or the whole command, is known to fail without the run's change and to pass
-/// with it.
+/// Returns whether a test, or the whole command, is known to fail without the run's change and to
+/// pass with it.
 fn is_shown(facts: &RunFacts<'_>) -> bool {
     let LastCheck::Known(report) = facts.last_check else {
         return false;
