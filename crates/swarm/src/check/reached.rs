@@ -34,7 +34,7 @@ pub(crate) fn unreached(
     if needs_test.is_empty() {
         return Vec::new();
     }
-    let Some(code) = Code::read(after, report, scripts) else {
+    let Some(code) = SearchedCode::read(after, report, scripts) else {
         return Vec::new();
     };
     let unreached = needs_test
@@ -145,7 +145,7 @@ fn is_configuration(file: &FilePath) -> bool {
 
 /// A search target.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Sought {
+enum SearchTarget {
     /// A use of a name.
     Name(String),
     /// A use or an import of a module, or a mention of another file.
@@ -153,7 +153,7 @@ enum Sought {
 }
 
 /// The searched files, split into the tests that ran and other code.
-struct Code<'w> {
+struct SearchedCode<'w> {
     world: &'w Snapshot,
     tests: Vec<FilePath>,
     others: Vec<FilePath>,
@@ -191,18 +191,18 @@ impl Examples {
 
     /// Returns whether an example may use the search target. Examples in a module's docstrings can
     /// use all names of that module.
-    fn use_it(&self, sought: &Sought) -> bool {
+    fn use_it(&self, sought: &SearchTarget) -> bool {
         let words = match sought {
-            Sought::Name(name) => vec![name.as_str()],
-            Sought::File(file) if *file == self.file => return true,
-            Sought::File(file) => names_of(file),
+            SearchTarget::Name(name) => vec![name.as_str()],
+            SearchTarget::File(file) if *file == self.file => return true,
+            SearchTarget::File(file) => names_of(file),
         };
         let mut texts = self.texts.iter();
         texts.any(|text| words.iter().any(|word| has_word(text, word)))
     }
 }
 
-impl<'w> Code<'w> {
+impl<'w> SearchedCode<'w> {
     /// Reads the files to search. Returns `None` if there are too many files, or if the file of a
     /// passed test is unknown. A passed test in a code file or a document is a doctest example.
     fn read(
@@ -254,7 +254,7 @@ impl<'w> Code<'w> {
         };
         let counts = |file: &&FilePath| ran.contains(*file) || !holds_tests(file);
         let tests = tests.into_iter().filter(counts).cloned().collect();
-        Some(Code {
+        Some(SearchedCode {
             world,
             tests,
             others: others.into_iter().cloned().collect(),
@@ -266,8 +266,8 @@ impl<'w> Code<'w> {
         if is_other_language(&symbol.file) {
             return true;
         }
-        let mut waiting: VecDeque<Sought> = self.sought_for(symbol).into();
-        let mut known: HashSet<Sought> = waiting.iter().cloned().collect();
+        let mut waiting: VecDeque<SearchTarget> = self.sought_for(symbol).into();
+        let mut known: HashSet<SearchTarget> = waiting.iter().cloned().collect();
         while let Some(sought) = waiting.pop_front() {
             if known.len() > NAMES_MOST {
                 return true;
@@ -296,8 +296,8 @@ impl<'w> Code<'w> {
     /// Returns the search targets that lead to a symbol: its own name and those of the enclosing
     /// functions; its class if others may call its methods implicitly; its module if a decorator
     /// or a dynamic lookup may lead to the symbol.
-    fn sought_for(&self, symbol: &SymbolPath) -> Vec<Sought> {
-        let of_file = Sought::File(symbol.file.clone());
+    fn sought_for(&self, symbol: &SymbolPath) -> Vec<SearchTarget> {
+        let of_file = SearchTarget::File(symbol.file.clone());
         let tree = self.world.tree(&symbol.file).ok();
         let found = tree
             .as_ref()
@@ -311,7 +311,7 @@ impl<'w> Code<'w> {
         }
         loop {
             let name = found.path.base_name().split('#').next().unwrap_or_default();
-            all.push(Sought::Name(name.to_owned()));
+            all.push(SearchTarget::Name(name.to_owned()));
             if found
                 .contract
                 .decorators
@@ -342,11 +342,11 @@ impl<'w> Code<'w> {
     }
 
     /// Returns the symbols of a file that use the search target.
-    fn uses(&self, file: &FilePath, sought: &Sought) -> BTreeSet<SymbolPath> {
+    fn uses(&self, file: &FilePath, sought: &SearchTarget) -> BTreeSet<SymbolPath> {
         let (words, imports_count) = match sought {
-            Sought::Name(name) => (vec![name.as_str()], false),
-            Sought::File(sought) if sought == file => return BTreeSet::new(),
-            Sought::File(sought) => (names_of(sought), true),
+            SearchTarget::Name(name) => (vec![name.as_str()], false),
+            SearchTarget::File(sought) if sought == file => return BTreeSet::new(),
+            SearchTarget::File(sought) => (names_of(sought), true),
         };
         let Ok(text) = self.world.read(file) else {
             return BTreeSet::new();

@@ -27,7 +27,7 @@ use crate::lookup::{Lookup, test_symbol};
 use crate::state::checker::Checker;
 use crate::state::test_state::TestState;
 use crate::task::goal::Goal;
-use crate::task::goal::excluded::Excluded;
+use crate::task::goal::excluded::ExcludedTests;
 use crate::task::names::Names;
 use crate::task::whole_word::has_word;
 use starling_core::{TestCase, TestReport, TestStatus};
@@ -72,7 +72,7 @@ pub(crate) fn note_failing(checker: &Checker, report: &TestReport) {
     };
     let task = &checker.task.text;
     let found = belonging(checker.goal, task, &lookup, report, &targets, &files);
-    let excluded = Excluded::of(task);
+    let excluded = ExcludedTests::of(task);
     let mut left = failing_ids(report);
     left.retain(|id| excluded.holds(id));
     let mut state = checker.tests();
@@ -234,7 +234,7 @@ fn belonging(
     targets: &[SymbolPath],
     files: &[SymbolPath],
 ) -> TaskTests {
-    let excluded = Excluded::of(task);
+    let excluded = ExcludedTests::of(task);
     let task = &excluded.rest();
     let mut failing = failing_cases(report);
     failing.retain(|case| !excluded.holds(&case.id));

@@ -57,9 +57,9 @@ pub(crate) struct Candidate {
 
 /// An ordered list of candidates in which each symbol occurs once.
 #[derive(Default)]
-struct Order(Vec<Candidate>);
+struct CandidateList(Vec<Candidate>);
 
-impl Order {
+impl CandidateList {
     fn note(&mut self, symbol: SymbolPath, why: impl Into<String>, standing: CandidateOrigin) {
         self.note_at(self.0.len(), symbol, why, standing);
     }
@@ -88,7 +88,7 @@ pub(crate) fn candidates(checker: &Checker, lookup: &Lookup) -> Vec<Candidate> {
     let located = checker.world().located.clone();
     let failing =
         required::shown(checker).map(|report| prompt_parts::failures(&report, Tokens(4_000)));
-    let mut order = Order::default();
+    let mut order = CandidateList::default();
     for text in failing.iter().chain([&checker.task.text]) {
         for symbol in innermost(lookup, text) {
             order.note(

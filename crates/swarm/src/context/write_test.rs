@@ -115,7 +115,7 @@ fn is_python(file: &FilePath) -> bool {
 
 /// The style of the tests in a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Style {
+struct TestStyle {
     /// A passing test of this or another file; empty if there is none.
     example: String,
     is_from_other_file: bool,
@@ -125,9 +125,9 @@ struct Style {
     imports: Vec<String>,
 }
 
-impl Style {
+impl TestStyle {
     /// Returns the style of the file, otherwise that of the first other file with a test.
-    fn of(checker: &Checker, file: &FilePath) -> Style {
+    fn of(checker: &Checker, file: &FilePath) -> TestStyle {
         let lookup = checker.lookup();
         let failing = checker.tests().failing.clone();
         let is_other = |other: &&FilePath| {
@@ -156,7 +156,7 @@ impl Style {
                 (Some(base), Ok(tree)) => imports_of(&tree, base),
                 (Some(_) | None, _) => Vec::new(),
             };
-            return Style {
+            return TestStyle {
                 example,
                 is_from_other_file,
                 base,
@@ -165,12 +165,12 @@ impl Style {
         }
         let command = checker.services.tests.command().unwrap_or_default();
         match command.contains("unittest") {
-            true => Style {
+            true => TestStyle {
                 base: Some("unittest.TestCase".to_owned()),
                 imports: vec!["import unittest".to_owned()],
-                ..Style::default()
+                ..TestStyle::default()
             },
-            false => Style::default(),
+            false => TestStyle::default(),
         }
     }
 
@@ -275,7 +275,7 @@ pub(crate) fn words(checker: &Checker, file: &FilePath) -> Option<SmallPrompt> {
     let outermost = target.name.split('.').next().unwrap_or_default();
     let importable = lookup.index().importable(outermost, file);
     let import = importable.first().map(|one| one.statement.as_str());
-    let style = Style::of(checker, file);
+    let style = TestStyle::of(checker, file);
     let is_in_class = style.example.starts_with("class ");
     let head = match &style.base {
         Some(base) => format!("class {}({base}):\n    ", class_name(&target)),
@@ -422,7 +422,7 @@ pub(crate) fn as_file(checker: &Checker, file: &FilePath, change: &Propose) -> O
     let NewTestTarget { target, .. } = place(checker)?;
     let source = change.source.as_deref()?;
     Some(Propose {
-        source: Some(Style::of(checker, file).fitted(&target, file, source)),
+        source: Some(TestStyle::of(checker, file).fitted(&target, file, source)),
         ..change.clone()
     })
 }

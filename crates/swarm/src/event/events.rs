@@ -483,14 +483,14 @@ pub struct EventLog {
 struct Inner {
     began: Instant,
     records: Mutex<Vec<Arc<Stamped>>>,
-    count: watch::Sender<Progress>,
+    count: watch::Sender<LogProgress>,
     /// Number of records in the trajectory; `None` if no trajectory is written.
     written: watch::Sender<Option<usize>>,
 }
 
 /// The number of records in a log, and whether the log is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Progress {
+struct LogProgress {
     count: usize,
     closed: bool,
 }
@@ -515,7 +515,7 @@ impl Default for EventLog {
 
 impl EventLog {
     pub fn new() -> Self {
-        let (count, _) = watch::channel(Progress {
+        let (count, _) = watch::channel(LogProgress {
             count: 0,
             closed: false,
         });
@@ -537,7 +537,7 @@ impl EventLog {
         let began = Instant::now().checked_sub(Duration::from_millis(at_ms));
         let inner = Inner {
             began: began.unwrap_or(log.inner.began),
-            count: watch::channel(Progress {
+            count: watch::channel(LogProgress {
                 count: records.len(),
                 closed: false,
             })
@@ -700,7 +700,7 @@ impl Drop for Writing {
 pub struct Cursor {
     inner: Arc<Inner>,
     next: usize,
-    changes: watch::Receiver<Progress>,
+    changes: watch::Receiver<LogProgress>,
 }
 
 impl Cursor {

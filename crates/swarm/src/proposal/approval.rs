@@ -85,8 +85,8 @@ pub(crate) async fn with_needed(
         gone = joint_check::one_is_gone(run, needs) => gone,
         reviewed = decision => match reviewed {
             ReviewAnswer::Verdict(Verdict::Accept) => match joint_check::needed(run, needs).await {
-                joint_check::Needed::Applied => return (ActorId::User, reviewed),
-                joint_check::Needed::Gone(gone) => gone,
+                joint_check::NeededOutcome::Applied => return (ActorId::User, reviewed),
+                joint_check::NeededOutcome::Gone(gone) => gone,
             },
             ReviewAnswer::Verdict(Verdict::Reject { .. } | Verdict::Steer { .. })
             | ReviewAnswer::Edited(_) => return (ActorId::User, reviewed),

@@ -8,7 +8,7 @@ use crate::evidence::return_reason::ReturnReason;
 use crate::proposal::ended::{ended, lost, taken_out};
 use crate::proposal::joint_check::{self, JointCheck, WaitingEntry};
 use crate::proposal::made::{announce, tell_checked, unchecked};
-use crate::proposal::objection::{self, Judgement};
+use crate::proposal::objection::{self, StandaloneVerdict};
 use crate::proposal::outcome::{Outcome, refuse};
 use crate::proposal::propose;
 use crate::proposal::set;
@@ -70,8 +70,10 @@ pub(crate) async fn propose(
             proposal.evidence.diagnostics = together.diagnostics;
             tell_checked(run, id, &proposal.evidence);
             match objection::judge(run, agent, &proposal) {
-                Judgement::SentBack { why } => refuse(run, agent, why),
-                Judgement::Passes | Judgement::PersonDecides { .. } => not_as_a_whole(run, agent),
+                StandaloneVerdict::SentBack { why } => refuse(run, agent, why),
+                StandaloneVerdict::Passes | StandaloneVerdict::PersonDecides { .. } => {
+                    not_as_a_whole(run, agent)
+                }
             }
         }
     }

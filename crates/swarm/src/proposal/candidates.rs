@@ -23,7 +23,7 @@ use starling_core::{ChatModel, Role, ToolCalling};
 use starling_text::ChangeSet;
 
 /// A draft that one model wrote, with the change from which it was made.
-struct Candidate {
+struct DraftCandidate {
     model: String,
     change: Propose,
     draft: Draft,
@@ -51,7 +51,7 @@ pub(crate) async fn choose(
             .map(|model| write(run, agent, &change, &own, model)),
     )
     .await;
-    let mut candidates = vec![Candidate {
+    let mut candidates = vec![DraftCandidate {
         model: run.services.models.agent.profile().name.clone(),
         change: change.clone(),
         draft: own.clone(),
@@ -81,7 +81,7 @@ pub(crate) async fn choose(
         among,
         why,
     });
-    let Candidate { change, draft, .. } = candidates.swap_remove(best);
+    let DraftCandidate { change, draft, .. } = candidates.swap_remove(best);
     (change, draft)
 }
 
@@ -92,7 +92,7 @@ async fn write(
     change: &Propose,
     own: &Draft,
     model: &Arc<dyn ChatModel>,
-) -> Option<Candidate> {
+) -> Option<DraftCandidate> {
     let symbol = match (&change.symbol, &agent.actor) {
         (Some(symbol), _) => run.lookup().address(symbol).ok()?,
         (None, ActorId::Agent(symbol)) => symbol.clone(),
@@ -136,7 +136,7 @@ async fn write(
         ..change.clone()
     };
     match draft::make(run, agent, &written).await {
-        Ok(draft) if draft.text != own.text => Some(Candidate {
+        Ok(draft) if draft.text != own.text => Some(DraftCandidate {
             model: name,
             change: written,
             draft,

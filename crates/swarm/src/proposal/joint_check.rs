@@ -21,7 +21,7 @@ use crate::state::proposal::{Proposal, Stage};
 use crate::state::proposals::ProposalBook;
 use crate::state::refresh;
 use crate::state::run_context::{RunContext, StateGuard};
-use crate::state::sets::{Decision, Judged, Judgement, Progress, Set};
+use crate::state::sets::{Decision, Judgement, Progress, Set, SetResult};
 use crate::state::waiting::{laid_over, text_with};
 use starling_core::{Approval, Driver};
 use starling_syntax::{FilePath, SymbolPath};
@@ -40,7 +40,7 @@ pub(crate) struct WaitingEntry {
     id: ProposalId,
     /// Present while the proposal is decided on its own. Proposals that can pass only together with
     /// it wait on this channel.
-    alone: Option<watch::Sender<Option<Arc<Judged>>>>,
+    alone: Option<watch::Sender<Option<Arc<SetResult>>>>,
 }
 
 impl WaitingEntry {
@@ -191,7 +191,7 @@ where
             continue;
         }
         let with = group.with.iter().map(|one| (one.id, one.owner()));
-        let mut judged = Judged {
+        let mut judged = SetResult {
             with: with.collect(),
             tests,
             diagnostics,
@@ -209,7 +209,7 @@ where
     }
 }
 
-impl Judged {
+impl SetResult {
     fn as_seen_by(&self, id: ProposalId) -> JointCheck {
         let others = self.with.iter().filter(|(other, _)| **other != id);
         let (proposals, with) = others.map(|(id, symbol)| (*id, symbol.clone())).unzip();
@@ -309,7 +309,7 @@ struct FoundedSet {
     with: Vec<Proposal>,
     /// Sets that were not judged when this set was founded.
     pending: Vec<Judgement>,
-    tell: watch::Sender<Option<Arc<Judged>>>,
+    tell: watch::Sender<Option<Arc<SetResult>>>,
 }
 
 impl FoundedSet {
@@ -356,7 +356,7 @@ impl FoundedSet {
         std::mem::take(&mut self.pending)
     }
 
-    fn conclude(self, judged: Judged) {
+    fn conclude(self, judged: SetResult) {
         self.tell.send_replace(Some(Arc::new(judged)));
     }
 }
@@ -500,21 +500,24 @@ pub(crate) fn are_under_review(run: &RunContext, shown: &[ProposalId]) {
 }
 
 /// The outcome of the proposals that another proposal needs.
-pub(crate) enum Needed {
+pub(crate) enum NeededOutcome {
     Applied,
     /// This proposal ended without being applied, or was reverted.
     Gone(ProposalId),
 }
 
 /// Waits until all of these proposals are applied, or one of them is gone.
-pub(crate) async fn needed(run: &RunContext, needs: &[ProposalId]) -> Needed {
+pub(crate) async fn needed(run: &RunContext, needs: &[ProposalId]) -> NeededOutcome {
     loop {
         let fate = {
             let book = run.proposals();
             let is_applied = |id: &ProposalId| book.is_applied(*id);
             match gone(&book, needs) {
-                Some(gone) => Some(Needed::Gone(gone)),
-                None => needs.iter().all(is_applied).then_some(Needed::Applied),
+                Some(gone) => Some(NeededOutcome::Gone(gone)),
+                None => needs
+                    .iter()
+                    .all(is_applied)
+                    .then_some(NeededOutcome::Applied),
             }
         };
         if let Some(fate) = fate {

@@ -21,7 +21,7 @@ use starling_core::{Approval, TestOutcome, ToolCalling};
 use starling_syntax::SymbolPath;
 
 /// The judgement of one proposal.
-pub(crate) enum Judgement {
+pub(crate) enum StandaloneVerdict {
     /// No check failed.
     Passes,
     /// A check failed, and a person decides. The text names the overridden check and the reason.
@@ -31,7 +31,11 @@ pub(crate) enum Judgement {
 }
 
 /// Decides on a proposal that was checked.
-pub(crate) fn judge(run: &RunContext, agent: &AgentState, proposal: &Proposal) -> Judgement {
+pub(crate) fn judge(
+    run: &RunContext,
+    agent: &AgentState,
+    proposal: &Proposal,
+) -> StandaloneVerdict {
     let Proposal {
         change,
         draft,
@@ -51,14 +55,14 @@ pub(crate) fn judge(run: &RunContext, agent: &AgentState, proposal: &Proposal) -
         && passes_with_others
         && let Some(why) = weakened(evidence)
     {
-        return Judgement::SentBack { why };
+        return StandaloneVerdict::SentBack { why };
     }
     if let Some(objection) = worse(run, draft, evidence) {
         return match excuse {
-            Some(reason) => Judgement::PersonDecides {
+            Some(reason) => StandaloneVerdict::PersonDecides {
                 overridden: format!("{} ({reason})", objection.in_short),
             },
-            None => Judgement::SentBack {
+            None => StandaloneVerdict::SentBack {
                 why: ReturnReason::new(objection.text, objection.in_short),
             },
         };
@@ -66,13 +70,13 @@ pub(crate) fn judge(run: &RunContext, agent: &AgentState, proposal: &Proposal) -
     if run.task.approval == Approval::Auto
         && let Some(why) = weakened(evidence)
     {
-        return Judgement::SentBack { why };
+        return StandaloneVerdict::SentBack { why };
     }
     if run.must_prove()
         && !documentation::is_documentation(&draft.file)
         && let Some(why) = shows_nothing(run, evidence.counting().0)
     {
-        return Judgement::SentBack {
+        return StandaloneVerdict::SentBack {
             why: ReturnReason::for_both(format!(
                 "Not applied: tests are required, and none proves this change: {why}"
             )),
@@ -88,7 +92,7 @@ pub(crate) fn judge(run: &RunContext, agent: &AgentState, proposal: &Proposal) -
                     "Mend the cause. What another owner must change as well, ask by `request_change` in the same turn as you propose: both are tested together."
                 }
             };
-            Judgement::SentBack {
+            StandaloneVerdict::SentBack {
                 why: ReturnReason::new(
                     format!(
                         "Not shown to the approver: none of the failing tests passes with this change.\n{details}\n{next}"
@@ -97,7 +101,7 @@ pub(crate) fn judge(run: &RunContext, agent: &AgentState, proposal: &Proposal) -
                 ),
             }
         }
-        Some(_) | None => Judgement::Passes,
+        Some(_) | None => StandaloneVerdict::Passes,
     }
 }
 

@@ -20,7 +20,7 @@ use crate::proposal::draft::{self, Refusal};
 use crate::proposal::ended::{ended, lost, taken_out};
 use crate::proposal::joint_check::{self, JointCheck, WaitingEntry};
 use crate::proposal::made::{self, before_text, check, own_diff, tell_checked};
-use crate::proposal::objection::{self, Judgement};
+use crate::proposal::objection::{self, StandaloneVerdict};
 use crate::proposal::outcome::{Outcome, are_kept, refuse, sent_back};
 use crate::proposal::{apply, edited, parts, set};
 use crate::protocol::Propose;
@@ -128,7 +128,7 @@ async fn with_parts(
         Err(proposal) => *proposal,
     };
     if stage == Stage::NeedsOthers
-        && let Judgement::SentBack { why } = objection::judge(run, agent, &proposal)
+        && let StandaloneVerdict::SentBack { why } = objection::judge(run, agent, &proposal)
     {
         return parts::keep(run, agent, &proposal, &why);
     }
@@ -153,9 +153,11 @@ pub(crate) async fn alone(
     mut report: Option<TestReport>,
 ) -> Outcome {
     match objection::judge(run, agent, &proposal) {
-        Judgement::Passes => {}
-        Judgement::PersonDecides { overridden } => proposal.evidence.overridden = Some(overridden),
-        Judgement::SentBack { why } => {
+        StandaloneVerdict::Passes => {}
+        StandaloneVerdict::PersonDecides { overridden } => {
+            proposal.evidence.overridden = Some(overridden)
+        }
+        StandaloneVerdict::SentBack { why } => {
             remember_broken(agent, &proposal.evidence, report);
             return refuse(run, agent, why);
         }

@@ -64,7 +64,10 @@ fn one_for_each_symbol(picks: Vec<Pick>) -> Result<Vec<Pick>, String> {
             continue;
         };
         if known.source.is_some() || pick.source.is_some() {
-            return Err(format!("`{}` would be changed in two conflicting ways", pick.symbol));
+            return Err(format!(
+                "`{}` would be changed in two conflicting ways",
+                pick.symbol
+            ));
         }
         known.hunks.extend(pick.hunks);
         known.delete.extend(pick.delete);
@@ -243,7 +246,10 @@ fn not_known_by_name(lookup: &Lookup, path: &SymbolPath, symbol: &Symbol) -> Res
     let decorators = symbol.contract.decorators.iter();
     let mut others = decorators.filter(|one| !PLAIN.contains(&one.trim()));
     if let Some(other) = others.next() {
-        return Err(format!("`{}` is decorated with {other}, which may use it by name", path.name));
+        return Err(format!(
+            "`{}` is decorated with {other}, which may use it by name",
+            path.name
+        ));
     }
     if path.base_name().starts_with("__") && path.base_name().ends_with("__") {
         return Err(format!("Python itself uses the name `{}`", path.name));

@@ -23,7 +23,7 @@ use crate::evidence::without_change::WithoutChange;
 use crate::evidence::wording::{counted, some_of};
 use crate::run::aim::Aim;
 use crate::task::goal::Goal;
-use crate::task::goal::excluded::Excluded;
+use crate::task::goal::excluded::ExcludedTests;
 use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
 
 /// Prefix of the stop reason of a run whose last proposal was sent back.
@@ -430,7 +430,7 @@ fn passed_beside_known_failures(facts: &RunFacts<'_>) -> Option<usize> {
     };
     let is_told = match facts.goal {
         Goal::Bug | Goal::RedTests => {
-            let excluded = Excluded::of(facts.task);
+            let excluded = ExcludedTests::of(facts.task);
             let are_left = failing_ids(report).iter().all(|id| excluded.holds(id));
             !facts.required.is_empty() || facts.beside_failures || are_left
         }

@@ -38,7 +38,7 @@ use crate::state::services::RunServices;
 use crate::state::test_scope;
 use crate::state::test_scope::{Extent, TestScope};
 use crate::task::goal::Goal;
-use crate::task::goal::excluded::Excluded;
+use crate::task::goal::excluded::ExcludedTests;
 use crate::task::request::Task;
 use crate::task::stated;
 use starling_core::{CommandOrigin, Driver, Role, TestOutcome, TestReport, Tokens};
@@ -315,7 +315,7 @@ fn no_files(run: &RunContext) -> String {
 /// or if the task is about failing tests and names none. Otherwise the named tests run.
 async fn test_some_before(run: &Arc<RunContext>) -> Result<(), StopReason> {
     let lookup = run.lookup();
-    let named = selection::named_in(&lookup, &Excluded::of(&run.task.text).rest());
+    let named = selection::named_in(&lookup, &ExcludedTests::of(&run.task.text).rest());
     run.tests().selection.named.clone_from(&named);
     let longest = match selection::are_few(&lookup) {
         true => Some(Duration::MAX),

@@ -23,7 +23,7 @@ pub(crate) struct Suspect {
 /// The agents of a run, with their inboxes and their states.
 #[derive(Default)]
 pub(crate) struct Agents {
-    slots: BTreeMap<ActorId, Slot>,
+    slots: BTreeMap<ActorId, AgentSlot>,
     /// Symbols that a small model changes next, the most likely first.
     pub suspects: VecDeque<Suspect>,
     /// Agents that were given a prepared draft which they have not proposed yet.
@@ -43,7 +43,7 @@ pub(crate) struct Agents {
 
 /// The data of one agent: its inbox, and its state while it does not work.
 #[derive(Default)]
-pub(super) struct Slot {
+pub(super) struct AgentSlot {
     inbox: VecDeque<Cause>,
     working: bool,
     /// The agent's state between two pieces of work.
@@ -58,7 +58,7 @@ pub(super) struct Slot {
     pub is_counted: bool,
 }
 
-impl Slot {
+impl AgentSlot {
     /// Adds work with an optional change that was already written. Returns `false` if the inbox is
     /// full.
     pub fn add_work(&mut self, cause: &Cause, draft: Option<Propose>) -> bool {
@@ -77,11 +77,11 @@ impl Slot {
 }
 
 impl Agents {
-    pub(super) fn slot(&mut self, actor: &ActorId) -> &mut Slot {
+    pub(super) fn slot(&mut self, actor: &ActorId) -> &mut AgentSlot {
         self.slots.entry(actor.clone()).or_default()
     }
 
-    pub(super) fn known_slot(&mut self, actor: &ActorId) -> Option<&mut Slot> {
+    pub(super) fn known_slot(&mut self, actor: &ActorId) -> Option<&mut AgentSlot> {
         self.slots.get_mut(actor)
     }
 

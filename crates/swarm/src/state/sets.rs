@@ -77,11 +77,11 @@ pub(crate) enum Progress {
 
 /// The set's result; `None` until the set is judged. The sender is dropped if the set is never
 /// judged.
-pub(crate) type Judgement = watch::Receiver<Option<Arc<Judged>>>;
+pub(crate) type Judgement = watch::Receiver<Option<Arc<SetResult>>>;
 
 /// The result of a set.
 #[derive(Debug)]
-pub(crate) struct Judged {
+pub(crate) struct SetResult {
     /// All proposals that were tested together.
     pub(crate) with: BTreeMap<ProposalId, SymbolPath>,
     pub(crate) tests: TestEvidence,

@@ -6,7 +6,7 @@
 pub(crate) mod excluded;
 mod words;
 
-use excluded::Excluded;
+use excluded::ExcludedTests;
 use words::{Sentence, sentences};
 
 /// The kind of result that the user asks for.
@@ -161,7 +161,7 @@ const FAULTS: &[&str] = &["why ... wrong|fail*|crash*|broken|incorrect*|not|erro
 
 /// Returns the goal of a task.
 pub(crate) fn of(task: &str) -> Goal {
-    let task = &Excluded::of(task).rest();
+    let task = &ExcludedTests::of(task).rest();
     let sentences = sentences(task);
     if is_question(&sentences) {
         return Goal::Question;
@@ -181,7 +181,7 @@ pub(crate) fn of(task: &str) -> Goal {
 /// Returns the documents and files without code that a task asks to change, as the task names them,
 /// in lower case. A document that is used as a source does not count.
 pub(crate) fn documents_to_change(task: &str) -> Vec<String> {
-    let task = &Excluded::of(task).rest();
+    let task = &ExcludedTests::of(task).rest();
     let sentences = sentences(task);
     let clauses = sentences.iter().flat_map(Sentence::clauses);
     let asked = clauses.filter(|clause| fits_any(clause, DOCUMENTATION));

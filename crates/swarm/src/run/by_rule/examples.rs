@@ -29,12 +29,12 @@ struct ExampleCode {
     file: FilePath,
     text: String,
     /// The example lines by their line in `text`, counted from 1.
-    lines: BTreeMap<u32, Line>,
+    lines: BTreeMap<u32, ExampleLine>,
 }
 
 /// A line of an example.
 #[derive(Clone, Copy)]
-struct Line {
+struct ExampleLine {
     /// Line in the original file, counted from 1.
     line: u32,
     /// Byte offset in the original line at which the code begins.
@@ -69,7 +69,7 @@ impl Examples {
                     of_document(&tree),
                 ),
             };
-            let mentions = |line: &Line| has_word(&tree, *line, name);
+            let mentions = |line: &ExampleLine| has_word(&tree, *line, name);
             if laid.lines.values().any(mentions) {
                 files.insert(place, laid);
             }
@@ -142,13 +142,13 @@ fn is_known(uses: &[Usage], usage: &Usage) -> bool {
     uses.iter().any(|one| place(one) == place(usage))
 }
 
-fn has_word(tree: &SymbolTree, line: Line, name: &str) -> bool {
+fn has_word(tree: &SymbolTree, line: ExampleLine, name: &str) -> bool {
     let code = line.code(tree);
     let mut places = code.match_indices(name);
     places.any(|(at, _)| is_word_at(code, at, name))
 }
 
-impl Line {
+impl ExampleLine {
     fn code(self, tree: &SymbolTree) -> &str {
         let start = tree.line_starts().get(self.line as usize - 1);
         let start = start.copied().unwrap_or_default() + self.column;
@@ -195,7 +195,7 @@ fn of_document(tree: &SymbolTree) -> ExampleCode {
 }
 
 impl ExampleCode {
-    fn add(&mut self, tree: &SymbolTree, lines: &[Line], indent: &str) {
+    fn add(&mut self, tree: &SymbolTree, lines: &[ExampleLine], indent: &str) {
         let mut number = self.text.lines().count() as u32;
         for line in lines {
             number += 1;
@@ -203,13 +203,13 @@ impl ExampleCode {
             self.text.push_str(line.code(tree));
             self.text.push('\n');
             let indent = indent.len();
-            self.lines.insert(number, Line { indent, ..*line });
+            self.lines.insert(number, ExampleLine { indent, ..*line });
         }
     }
 }
 
 /// Returns the example lines in a range of a text.
-fn example_lines(tree: &SymbolTree, range: ByteRange) -> Vec<Line> {
+fn example_lines(tree: &SymbolTree, range: ByteRange) -> Vec<ExampleLine> {
     let text = tree.text();
     let starts = tree.line_starts();
     let first = starts.partition_point(|start| *start <= range.start);
@@ -238,7 +238,7 @@ fn example_lines(tree: &SymbolTree, range: ByteRange) -> Vec<Line> {
                 true => code[..(code.len() + 1).saturating_sub(over)].trim_end_matches(['"', '\'']),
                 false => code,
             };
-            lines.push(Line {
+            lines.push(ExampleLine {
                 line: number as u32,
                 column,
                 length: code.len(),

@@ -96,7 +96,7 @@ const WANTS: &[&str] = &[
 
 /// The clauses of a task about tests that it says to leave as they are.
 #[derive(Debug, Default)]
-pub(crate) struct Excluded<'t> {
+pub(crate) struct ExcludedTests<'t> {
     task: &'t str,
     /// Byte ranges of the clauses about tests that must be left as they are: clauses that name the
     /// tests, and clauses that refer to them.
@@ -105,8 +105,8 @@ pub(crate) struct Excluded<'t> {
     wanted: Vec<Range<usize>>,
 }
 
-impl<'t> Excluded<'t> {
-    pub fn of(task: &'t str) -> Excluded<'t> {
+impl<'t> ExcludedTests<'t> {
+    pub fn of(task: &'t str) -> ExcludedTests<'t> {
         let clauses = clauses(task);
         let mut is_left = vec![false; clauses.len()];
         for (at, clause) in clauses.iter().enumerate() {
@@ -129,7 +129,7 @@ impl<'t> Excluded<'t> {
             let fitting = both.filter(|(clause, left)| **left == wanted && fits(clause));
             fitting.map(|(clause, _)| clause.range.clone()).collect()
         };
-        Excluded {
+        ExcludedTests {
             task,
             left: pick(true, &|_| true),
             wanted: pick(false, &|clause| clause.names_test() && clause.fits(WANTS)),
@@ -338,7 +338,7 @@ mod tests {
     use super::*;
 
     fn left(task: &str) -> Vec<&'static str> {
-        let excluded = Excluded::of(task);
+        let excluded = ExcludedTests::of(task);
         let ids = [
             "tests/test_net.py::test_price",
             "tests/test_shop.py::test_list[1]",
@@ -413,7 +413,7 @@ mod tests {
     #[test]
     fn the_rest_of_the_task_stays() {
         let rest = |task: &str| {
-            let rest = Excluded::of(task).rest();
+            let rest = ExcludedTests::of(task).rest();
             rest.split_whitespace().collect::<Vec<_>>().join(" ")
         };
         assert_eq!(
