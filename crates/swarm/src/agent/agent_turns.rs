@@ -1,4 +1,4 @@
-//! The turns of an agent in one piece of work.
+//! Runs the turns (model call and tool calls) of an agent in one piece of work.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

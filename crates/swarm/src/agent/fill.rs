@@ -59,7 +59,7 @@ struct HoleContext {
     behind: String,
 }
 
-/// Effect of a change on the failing tests that have to pass.
+/// How many of the required failing tests pass with a change: none, some or all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TestEffect {
     None,
@@ -67,9 +67,9 @@ enum TestEffect {
     All,
 }
 
-/// Replaces each statement of the agent's function in turn. Proposes the first text with which all
-/// failing tests pass. If there is none, proposes the first text with which at least one of them
-/// passes. Returns `Some` if the piece of work ends.
+/// Replaces each statement of the agent's function in turn. Proposes the first version of the
+/// function with which all failing tests pass. If there is none, proposes the first version with
+/// which at least one of them passes. Returns `Some` if the agent's work ends.
 pub(crate) async fn fill(
     run: &Arc<RunContext>,
     agent: &mut AgentState,
@@ -138,8 +138,8 @@ async fn propose(run: &Arc<RunContext>, agent: &mut AgentState, change: &Propose
     }
 }
 
-/// Returns how many of the failing tests pass with a change. This is a fast pre-check; a helpful
-/// change goes through all checks of a proposal.
+/// Returns how many of the failing tests pass with a change. This is a fast pre-check. A change
+/// that fixes tests later goes through all checks of a proposal.
 async fn help(run: &Arc<RunContext>, agent: &AgentState, change: &Propose) -> TestEffect {
     let Ok(draft) = draft::make(run, agent, change).await else {
         return TestEffect::None;

@@ -213,11 +213,11 @@ fn words(
 }
 
 /// Picks the symbol for a small model if the task asks for a test, a change of a document, or a fix
-/// in a named function. A small model does not pick better on its own. Returns `None` for other
-/// tasks.
+/// in a named function. A choice by a small model itself would not be better. Returns `None` for
+/// other tasks.
 ///
 /// # Errors
-/// Returns the reason, for the user, why the model cannot carry out the task.
+/// Returns a message for the user if the model cannot carry out the task.
 pub(crate) fn pick(run: &RunContext) -> Option<Result<Pick, String>> {
     let lookup = run.lookup();
     match run.goal {

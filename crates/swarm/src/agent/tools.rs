@@ -103,8 +103,8 @@ pub(crate) async fn run_tests(checker: &Checker, actor: &ActorId, wanted: &RunTe
             } else {
                 format!(": {passed} pass, {} fail", broken.len())
             };
-            // Selected tests are written in the command's own format, so a different command in the
-            // report means that they were used.
+            // A selection of tests is added to the command line, so a different command in the
+            // report means that only the selected tests ran.
             let plain = checker.services.tests.command();
             let ignored = !wanted.select.is_empty() && plain.as_ref() == Some(&report.command);
             let note = if ignored {
@@ -161,7 +161,7 @@ fn symbols_of(checker: &Checker, actor: &ActorId) -> Vec<SymbolPath> {
     }
 }
 
-/// Adds the tests that an agent selected to the tests that check its proposals.
+/// Adds the tests that an agent selected to the tests that run for later proposals.
 fn remember_named(checker: &Checker, named: &[String]) {
     let mut state = checker.tests();
     for one in named {

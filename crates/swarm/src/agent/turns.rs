@@ -157,7 +157,7 @@ async fn propose_draft(run: &Arc<RunContext>, agent: &mut AgentState) -> Option<
         Proposed::GaveUp { ending, .. } => return Some(ending),
     };
     if let Err(exhausted) = run.count_agent(&agent.actor) {
-        // The reason was logged when the draft was sent back.
+        // The reason for which the draft was sent back has already been logged.
         let why = format!("its draft came back, and {exhausted}");
         run.not_woken(actor_name(&agent.actor), &ActorId::Scout, why.clone());
         return Some(gave_up(why));

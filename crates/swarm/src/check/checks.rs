@@ -1,4 +1,4 @@
-//! The checks of a change before an approver is asked.
+//! Runs the checks of a change, before the approver (a person or a model) is asked.
 
 use std::sync::Arc;
 

@@ -61,8 +61,8 @@ pub(crate) fn prepare_all(checker: &Checker, files: &BTreeSet<FilePath>) {
     }
 }
 
-/// Returns the problems that a change introduces in these files. A thorough service is also used,
-/// unless the fast service found enough.
+/// Returns the problems that a change introduces in these files. A thorough but slow language
+/// service is used as well, unless the fast service already found a problem that must be fixed.
 pub(crate) async fn diagnostics(
     checker: &Checker,
     before: &Snapshot,
@@ -229,8 +229,8 @@ pub(crate) fn stopping(evidence: &DiagnosticEvidence) -> Vec<String> {
     evidence.stopping().take(10).map(line).collect()
 }
 
-/// Returns why problems send a change back, with the imports that may fix them; `None` if none of
-/// them must be fixed.
+/// Returns the reason for which a change with these problems is sent back to its agent, with the
+/// imports that may fix them; `None` if none of them must be fixed.
 pub(crate) fn objection(evidence: &DiagnosticEvidence, imports: &ImportMends) -> Option<String> {
     let mut lines = stopping(evidence);
     if lines.is_empty() {

@@ -19,7 +19,8 @@ use starling_workspace::Snapshot;
 const DID_NOT_RUN: &str = "ran before, did not run now: it must stay, run and keep its name";
 /// Maximum number of tests or files that are selected. With more of them, the whole command runs.
 const SELECT_MOST: usize = 20;
-/// Returns the tests of a report that ran. An error may represent a file that cannot be loaded.
+/// Returns the tests of a report that ran. Cases with the status "error" are left out, because they
+/// may represent a file that cannot be loaded.
 pub(crate) fn ran(report: &TestReport) -> BTreeSet<String> {
     let did_run = |case: &&TestCase| match case.status {
         TestStatus::Passed | TestStatus::Unsteady => true,
@@ -143,7 +144,8 @@ async fn running_without(
             let runs = ran(&report);
             let (confirmed, others): (BTreeSet<String>, BTreeSet<String>) =
                 missing.into_iter().partition(|id| runs.contains(id));
-            // An id that differs in every run must not be checked every time.
+            // Tests whose ids differ in every run are removed, so that they are not looked for
+            // again.
             checker.tests().expected.retain(|id| !others.contains(id));
             confirmed
         }

@@ -77,7 +77,7 @@ async fn overrides(checker: &Checker, lookup: &Lookup, symbol: &SymbolPath, dead
     }
 }
 
-/// Returns a symbol if a language service can be asked about it.
+/// Returns the definition of a symbol if a language service can be queried about it.
 fn asked_about(checker: &Checker, lookup: &Lookup, symbol: &SymbolPath) -> Option<Found> {
     let is_served = checker.services.language.knows_names(&symbol.file);
     let found = lookup.symbol(symbol).ok()?;

@@ -1,4 +1,5 @@
-//! Runs original tests although the task changes names that they use.
+//! Makes it possible to run the original tests even if the task renames or removes names that they
+//! use.
 //!
 //! A test file that imports a renamed or removed name cannot be loaded with its original text, so
 //! none of its tests would run. This module combines the original text with the file's new imports,

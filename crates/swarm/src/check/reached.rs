@@ -43,7 +43,7 @@ pub(crate) fn unreached(
     unreached.cloned().collect()
 }
 
-/// Returns the symbols of `changed` whose change a test can show.
+/// Returns the symbols of `changed` whose change can affect the result of a test.
 pub(crate) fn changing_behaviour<'c>(
     before: &Snapshot,
     after: &Snapshot,
@@ -66,8 +66,8 @@ pub(crate) fn are_words(before: &Snapshot, after: &Snapshot, changed: &[SymbolPa
     })
 }
 
-/// Returns whether a test can show the change of a symbol. Changes to tests, prose or comments do
-/// not count, and neither do removed symbols.
+/// Returns whether the change of a symbol can affect the result of a test. Changes to tests, prose
+/// or comments do not count, and neither do removed symbols.
 fn has_to_be_tested(before: &Snapshot, after: &Snapshot, symbol: &SymbolPath) -> bool {
     let file = &symbol.file;
     if is_test_file(file) || is_of_tests(before, file) || is_prose(file) || is_configuration(file) {
@@ -109,7 +109,7 @@ fn code_of(tree: &SymbolTree, symbol: &Symbol) -> String {
         .collect()
 }
 
-/// Returns whether a file contains prose, by its name.
+/// Returns whether the name of a file indicates that the file contains prose.
 fn is_prose(file: &FilePath) -> bool {
     const NAMES: [&str; 10] = [
         "README",
@@ -143,7 +143,7 @@ fn is_configuration(file: &FilePath) -> bool {
     NAMES.contains(&file.name())
 }
 
-/// A search target.
+/// A name or file whose uses are searched for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum SearchTarget {
     /// A use of a name.

@@ -118,8 +118,8 @@ pub(crate) fn note_begin(checker: &Checker, symbols: &[SymbolPath]) {
     }
 }
 
-/// Adds the changed symbols as targets, if the task is a bug whose description leads to no failing
-/// test.
+/// Adds the changed symbols to the symbols that the task is about, if the task describes a bug and
+/// its description leads to no failing test.
 pub(crate) fn note_change(checker: &Checker, symbols: &[SymbolPath]) {
     let goal = goal(checker);
     let is_open = {
@@ -389,7 +389,8 @@ pub(crate) fn reached(
     reached.map(|case| case.id.clone()).collect()
 }
 
-/// Symbols with their direct and indirect users.
+/// Symbols, and the code that uses them directly or indirectly, which is searched for failing
+/// tests.
 struct ReachingTests<'a> {
     targets: &'a [SymbolPath],
     users: Vec<SymbolPath>,

@@ -72,7 +72,7 @@ async fn run_again(
                 case.message = format!("{}\n{PASSED_AGAIN}", case.message.trim_end());
             }
         }
-        // The command may also fail for a reason other than its tests.
+        // The command may fail for a reason other than a failing test.
         let none_fails = failing_ids(report).iter().all(|id| id == WHOLE_RUN);
         if none_fails && again.outcome == TestOutcome::Passed {
             report.outcome = TestOutcome::Passed;

@@ -22,7 +22,7 @@ const CUT: &str = " not shown";
 /// added.
 const LEAST: Tokens = Tokens(80);
 
-/// The sources, best first.
+/// The source code that the first prompts show, the most relevant first.
 #[derive(Debug, Default)]
 pub(crate) struct AgentContext {
     pub shown: Vec<Excerpt>,

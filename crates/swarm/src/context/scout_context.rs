@@ -47,7 +47,7 @@ pub(crate) enum CandidateOrigin {
     Near,
 }
 
-/// A symbol that may be shown.
+/// A symbol that may be relevant for the task and may be shown to the scout.
 #[derive(Debug)]
 pub(crate) struct Candidate {
     pub symbol: SymbolPath,
@@ -180,7 +180,7 @@ fn constructor_of(lookup: &Lookup, method: &SymbolPath) -> Option<SymbolPath> {
     constructor.source().lines().any(sets).then_some(path)
 }
 
-/// Returns the names after `self.`.
+/// Returns the attribute names that occur after `self.` in a source text.
 fn own_attributes(source: &str) -> BTreeSet<&str> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let names = source.split("self.").skip(1);

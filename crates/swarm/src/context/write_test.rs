@@ -28,7 +28,7 @@ pub(crate) struct NewTestTarget {
     pub file: FilePath,
 }
 
-/// Returns whether the owner of a symbol must write a new test into its file.
+/// Returns whether the task of the symbol's owner is to write a new test into the symbol's file.
 pub(crate) fn is_asked_of(checker: &Checker, symbol: &SymbolPath) -> bool {
     checker.goal == Goal::NewTest && symbol.is_module() && is_test_file(&symbol.file)
 }
@@ -45,7 +45,7 @@ pub(crate) fn pick(checker: &Checker) -> Option<Pick> {
 }
 
 /// Returns the function to test and the file for the test. The function is the one that the task
-/// names, otherwise the first located one.
+/// names, otherwise the first candidate that was found without a model.
 pub(crate) fn place(checker: &Checker) -> Option<NewTestTarget> {
     let lookup = checker.lookup();
     let located = checker.world().located.clone();

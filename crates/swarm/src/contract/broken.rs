@@ -47,7 +47,7 @@ pub(crate) fn mentions_of_the_gone(lookup: &Lookup, draft: &Draft) -> Mentions {
     gone.map(mentions).collect()
 }
 
-/// The files that are searched for broken code.
+/// Which files are searched for broken code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
     Code,

@@ -27,7 +27,8 @@ pub(crate) const OWNERS_MOST: usize = 24;
 /// another wave.
 pub(crate) const WAVES_MOST: u32 = 3;
 
-/// Added to the notification if a change is applied only together with the changes of its callers.
+/// Text that is added to the notification if a change is applied only together with the changes of
+/// its callers.
 const WAITS: &str = "That change waits for yours: both are tested together, and applied together.";
 
 /// The lines and reasons that one owner is notified of.
@@ -155,8 +156,8 @@ enum Timing {
     Applied,
 }
 
-/// Wakes the owners of the code that a draft will break. If no person reviews, the draft is applied
-/// only together with their changes that make the tests pass.
+/// Wakes the owners of the code that a draft will break, before the draft is applied. If no person
+/// reviews, the draft is applied only together with the owners' changes.
 pub(crate) fn before_it_is_applied(run: &Arc<RunContext>, by: &ActorId, wave: u32, draft: &Draft) {
     if !run.task.approval.is_by_person() {
         let gone = before(run, draft);

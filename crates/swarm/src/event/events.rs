@@ -1,5 +1,4 @@
-//! Events: the closed list of things that happen in a run. All user interfaces are derived from
-//! them.
+//! Defines the events of a run as a closed enum. All user interfaces are derived from them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -41,7 +40,7 @@ pub enum AnswerSource {
     Refused,
 }
 
-/// Why an agent was woken or received more work.
+/// Why an agent was woken, that is, started, or received more work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "cause", rename_all = "snake_case")]
 pub enum Cause {
@@ -103,7 +102,7 @@ impl Cause {
 pub enum AgentOutcome {
     Changed,
     NothingToChange,
-    /// The agent gave up, or reached its limit of turns, repairs or malformed replies.
+    /// The agent gave up, or reached its limit of turns, repair attempts or malformed replies.
     GaveUp {
         why: String,
     },
@@ -177,7 +176,7 @@ pub struct AppliedChange {
     pub dependencies: Dependencies,
 }
 
-/// One thing that happened in a run.
+/// An event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
@@ -426,7 +425,7 @@ pub enum Event {
         summary: String,
         /// Number of chosen candidates for each model.
         tally: Vec<(String, u32)>,
-        /// Absent in older recordings.
+        /// The result of the run. Absent in older recordings.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ending: Option<Ending>,
     },

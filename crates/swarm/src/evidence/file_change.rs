@@ -52,7 +52,8 @@ impl FileChange {
         ))
     }
 
-    /// Describes a conflict with the user's text for the reviewer: the lines and what to do.
+    /// Describes a conflict with the user's text for the reviewer: the lines in conflict, and what
+    /// the reviewer can do.
     pub fn conflict_told(&self, conflict: &Conflict) -> String {
         let (file, proposal) = (&self.file, self.proposal);
         let lines = conflict.in_lines(&self.base);

@@ -10,7 +10,7 @@ use crate::evidence::ids::{ProposalId, few, ids};
 use crate::evidence::test_evidence::{TestEvidence, write_changed};
 use starling_syntax::SymbolPath;
 
-/// Results of the joint check of a proposal with others.
+/// Results of a joint check, in which a proposal is tested together with other proposals.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JointEvidence {
     /// The owners of the other proposals.

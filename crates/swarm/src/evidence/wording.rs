@@ -1,4 +1,4 @@
-//! How counts and lists of names are written.
+//! Formats counts and lists of names.
 
 /// Maximum number of names in one headline.
 pub(crate) const NAMES_MOST: usize = 4;

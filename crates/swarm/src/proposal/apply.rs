@@ -1,4 +1,4 @@
-//! Applying approved drafts to the user's text.
+//! Applies approved drafts to the user's text.
 
 use std::sync::Arc;
 

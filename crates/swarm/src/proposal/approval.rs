@@ -1,4 +1,4 @@
-//! Asks the approver about proposals and intents.
+//! Asks the approver (a person or a model) about proposals and intents (planned changes).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -128,7 +128,8 @@ pub(crate) async fn in_time<T: From<Verdict>>(decision: impl Future<Output = T>)
     decision.unwrap_or_else(|_| late().into())
 }
 
-/// Handles an intent. The approver may veto or steer the intent before code is written.
+/// Handles an intent (a planned change). The approver may reject the intent or correct it before
+/// code is written.
 pub(crate) async fn intent(
     run: &Arc<RunContext>,
     agent: &mut AgentState,

@@ -34,12 +34,12 @@ pub(crate) async fn propose(
     let all_there = run.waited.wait_for(|| run.agents().drafts.is_empty());
     all_there.await;
     if run.proposals().waiting().count() < 2 {
-        // The other parts were refused.
+        // The other parts of the change were refused, so this part no longer belongs to a set.
         place.stand_alone();
         let report = propose::checked(run, agent, &mut proposal).await;
         return propose::alone(run, agent, proposal, report).await;
     }
-    // A part is not checked alone.
+    // A part is announced without a check of its own, because all parts are checked together.
     announce(run, &mut proposal);
     proposal.evidence = unchecked(&proposal.draft);
     place.checked(&proposal, Stage::NeedsOthers);

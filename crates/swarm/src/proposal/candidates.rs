@@ -29,7 +29,7 @@ struct DraftCandidate {
     draft: Draft,
 }
 
-/// Rank of a candidate; less is better.
+/// Rank of a candidate; a smaller rank is better.
 type Rank = (usize, std::cmp::Reverse<usize>, usize);
 
 /// Returns the best draft among the agent's own draft and those of the editor models, with its

@@ -260,7 +260,7 @@ fn may_be_brought(
     needed_person(run, file, run.policy().may_bring(file, before, after))
 }
 
-/// Returns the reason why the rule requires a person.
+/// Returns the reason for which the path policy requires a person's approval.
 ///
 /// # Errors
 /// Returns a [`Refusal`] if the change is forbidden, or if it requires a person and the run asks
@@ -291,7 +291,8 @@ fn needed_person(
     }
 }
 
-/// Returns the options that let agents change a file, one for each file name that needs permission.
+/// Returns the command-line options that allow agents to change a file, one for each file name that
+/// needs permission.
 fn allow_write(run: &RunContext, file: &FilePath) -> String {
     let names = run.policy().names_to_allow(file).into_iter();
     let options = names.map(|name| format!("--allow-write '{}'", name.display()));

@@ -256,8 +256,8 @@ impl SetRelation {
             None => stage != Stage::Checking,
             Some(set) => match set.judged.borrow().as_deref() {
                 None => false,
-                // Decided proposals are either applied to the user's text already, or go back to
-                // their owners.
+                // Proposals that have been decided are left out: they are already applied to the
+                // user's text, or go back to their owners.
                 Some(judged) => judged.verdict.is_none(),
             },
         };
@@ -469,7 +469,8 @@ fn being_checked(book: &ProposalBook, id: ProposalId) -> BTreeSet<ProposalId> {
 fn others_of(run: &RunContext, id: ProposalId) -> OtherAgents {
     let at_work = run.at_work();
     let state = run.proposals();
-    // A member of a judged set continues, although its task may not have been woken yet.
+    // A member of a set that has its result continues to work, although its asynchronous task may
+    // not have been woken yet.
     let is_judged = |id: &ProposalId| {
         let mut sets = state.sets.all.iter();
         sets.any(|set| set.members.contains(id) && set.judged.borrow().is_some())
@@ -545,7 +546,7 @@ pub(crate) async fn one_is_gone(run: &RunContext, needs: &[ProposalId]) -> Propo
     }
 }
 
-/// Returns the first of these proposals that is not applied and will not be.
+/// Returns the first of these proposals that is not applied and can no longer be applied.
 fn gone(book: &ProposalBook, ids: &[ProposalId]) -> Option<ProposalId> {
     ids.iter().copied().find(|id| !book.may_be_applied(*id))
 }
@@ -592,7 +593,8 @@ fn under_review(book: &ProposalBook) -> Vec<Vec<Proposal>> {
     };
     let sets = book.sets.all.iter();
     let sets = sets.filter(|set| set.progress == Progress::UnderReview && !is_over(&set.judged));
-    // The members of a set that is being applied are in the workspace already.
+    // The members of a set that is being applied are left out, because the workspace already
+    // contains them.
     sets.map(of).filter(|set| !set.is_empty()).collect()
 }
 

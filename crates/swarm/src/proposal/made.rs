@@ -31,7 +31,7 @@ pub(crate) fn make(
     proposal
 }
 
-/// Logs a proposal that was made, with its diff against the current text.
+/// Logs a new proposal with its diff against the current text.
 pub(crate) fn announce(run: &RunContext, proposal: &mut Proposal) {
     proposal.diff = own_diff(&proposal.draft, &before_text(run, &proposal.draft));
     run.event(proposal.announcement());

@@ -20,7 +20,7 @@ use crate::state::run_context::RunContext;
 use starling_core::{Approval, TestOutcome, ToolCalling};
 use starling_syntax::SymbolPath;
 
-/// The judgement of one proposal.
+/// The decision about a proposal after it was checked on its own.
 pub(crate) enum StandaloneVerdict {
     /// No check failed.
     Passes,
@@ -142,7 +142,7 @@ struct Objection {
     text: String,
 }
 
-/// Returns the objection if tests or diagnostics are worse with the change.
+/// Returns an objection if the change breaks tests or introduces problems; `None` otherwise.
 fn worse(run: &RunContext, draft: &Draft, evidence: &Evidence) -> Option<Objection> {
     let together = match &evidence.together {
         Some(together) => format!("\n{together}"),
@@ -207,7 +207,8 @@ pub(crate) fn of_edited(run: &RunContext, draft: &Draft, evidence: &Evidence) ->
     Some(format!("{} (you edited it)", objection.in_short))
 }
 
-/// Returns why a change is refused that makes tests pass only with its changes to the tests.
+/// Returns the reason for refusal if tests pass only with the change's own modifications of the
+/// tests; `None` otherwise.
 fn weakened(evidence: &Evidence) -> Option<ReturnReason> {
     let found = evidence.counting().0.only_as_changed()?;
     let ids = named(&found.tests);
@@ -224,8 +225,9 @@ fn weakened(evidence: &Evidence) -> Option<ReturnReason> {
     ))
 }
 
-/// Returns why the tests say nothing about a change. Results parsed from printed output count only
-/// if the command failed before the run, because the tested code can print them too.
+/// Returns why the test results give no information about a change; `None` if they do. Results
+/// parsed from printed output count only if the command failed before the run, because the tested
+/// code can print them too.
 fn shows_nothing(run: &RunContext, tests: &TestEvidence) -> Option<String> {
     let (outcome, passed, source) = match tests {
         TestEvidence::Unknown { reason } => return Some(reason.clone()),

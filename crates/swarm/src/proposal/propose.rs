@@ -95,7 +95,8 @@ pub(crate) async fn propose(
     if awaited::give_up(run, &mut proposal.evidence.diagnostics) {
         tell_checked(run, id, &proposal.evidence);
     }
-    // The workspace may have changed while the proposal waited for others.
+    // The proposal is checked again below if the workspace changed while it waited for other
+    // proposals.
     place.stand_alone();
     if is_stale(run, &proposal.draft) {
         let together = proposal.evidence.together.take();
@@ -206,7 +207,8 @@ fn may_ask_again(run: &RunContext, not_taken: u32) -> bool {
     run.task.approval.is_by_person() && !run.cancel.is_cancelled() && not_taken < ACCEPTED_MOST
 }
 
-/// Carries out the verdict. `known` holds the test results for the workspace with the change.
+/// Carries out the approver's verdict on a proposal. `known` holds the test results for the
+/// workspace with the change.
 pub(crate) async fn concluded(
     run: &Arc<RunContext>,
     agent: &mut AgentState,

@@ -110,7 +110,7 @@ impl Purpose<'_> {
 /// meantime.
 ///
 /// # Errors
-/// [`Failure`]; nothing was changed.
+/// Returns a [`Failure`] if the change was not applied. Nothing was changed then.
 pub async fn send(
     editor: &Arc<dyn Editor>,
     file: &FilePath,

@@ -22,7 +22,7 @@ use starling_workspace::remove_empty_directories;
 /// or not at all. A single requested proposal is undone on its own.
 ///
 /// # Errors
-/// [`UndoError`].
+/// Returns an [`UndoError`] if a proposal could not be undone.
 pub(crate) async fn undo(
     run: &Arc<RunContext>,
     which: Option<ProposalId>,

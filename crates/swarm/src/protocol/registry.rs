@@ -1,4 +1,4 @@
-//! All tools of a run, as values.
+//! Defines all tools of a run.
 
 use std::sync::Arc;
 
@@ -134,7 +134,7 @@ fn acting(by: &Executors) -> Vec<RunTool> {
     ]
 }
 
-/// The tools that end the work of a role.
+/// Returns the tools with which a model ends its work.
 fn ending() -> Vec<RunTool> {
     vec![
         Tool::new(

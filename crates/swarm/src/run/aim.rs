@@ -28,7 +28,7 @@ const USES: usize = 200;
 /// How the changes of a run relate to the code that its task names.
 #[derive(Debug, Default)]
 pub(crate) struct Aim {
-    /// Why the changes miss the named code; `None` if they do not.
+    /// Why the changes do not affect the code that the task names; `None` if they do.
     pub missed: Option<String>,
     /// The named code, if other code was changed as well.
     pub named: String,
@@ -121,7 +121,8 @@ fn failed_before(checker: &Checker) -> Vec<TestCase> {
     failed.cloned().collect()
 }
 
-/// Describes missed code, as in `nothing in `f`, which the task names, was changed`.
+/// Describes the named code that was not changed, in the form ``nothing in `f`, which the task
+/// names, was changed``.
 fn missed(names: &Names) -> String {
     let there = in_words(names.code());
     match names.not_there.first() {
@@ -234,7 +235,7 @@ impl NamedCode {
                 }
                 false => has_word(source, named.base_name()),
             };
-            // Code refers to its data files by name.
+            // A data file is close to the code that mentions its name.
             let reads = || {
                 let text = self.after.tree(&named.file).ok();
                 text.is_some_and(|tree| has_word(tree.text(), &stem(&changed.file)))

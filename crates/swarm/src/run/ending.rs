@@ -1,4 +1,4 @@
-//! The end of a run: one sentence for people, and whether tests prove the run's changes.
+//! Derives the result of a run: a headline for users, and whether tests prove the run's changes.
 
 mod facts;
 mod not_applied;

@@ -120,7 +120,8 @@ impl RunHandle {
     /// Waits for the end of the run.
     pub async fn finished(&self) {
         let mut ended = self.ended.clone();
-        // The sender is dropped only when the run's task is gone, which also ends the run.
+        // An error means that the sender was dropped. This happens only after the run's
+        // asynchronous task ended.
         let _ = ended.wait_for(|ended| *ended).await;
     }
 }
@@ -219,7 +220,8 @@ fn time_limit(run: &RunContext) -> String {
     }
 }
 
-/// Changes a settled stop reason to a failure if the run must prove its changes and no test does.
+/// Replaces the stop reason "settled" by a failure if the run must prove its changes by tests and
+/// no test proves them.
 fn without_proof(run: &RunContext, stop_reason: StopReason) -> StopReason {
     let why = match run.must_prove() && stop_reason.is_settled() {
         true => unproven(run, &stop_reason),
@@ -402,7 +404,7 @@ fn not_run(report: &TestReport) -> String {
     )
 }
 
-/// Wakes the owners of the first symbols.
+/// Picks the symbols where work begins and wakes their owners.
 async fn wake_first(run: &Arc<RunContext>) -> Result<(), StopReason> {
     if run.task.driver == Driver::Single {
         let symbol = SymbolPath::module(FilePath::new(""));

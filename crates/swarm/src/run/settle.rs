@@ -1,4 +1,5 @@
-//! Decides from the tests whether the run is finished, when no agent has work.
+//! Decides, when no agent has work, whether the run is finished: runs the tests and wakes owners of
+//! failures.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

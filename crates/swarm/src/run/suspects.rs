@@ -122,7 +122,7 @@ fn compared_by(lookup: &Lookup, case: &TestCase) -> Option<SymbolPath> {
     }
 }
 
-/// Adds to the score of a symbol, and keeps its first reason.
+/// Increases the score of a symbol. If the symbol has no reason yet, stores this reason.
 fn raise(
     suspects: &mut Vec<(f64, Pick)>,
     symbol: &SymbolPath,

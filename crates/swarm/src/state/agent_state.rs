@@ -21,8 +21,8 @@ pub(crate) struct AgentState {
     pub conversation: Option<Conversation>,
     /// The user's texts that the agent has seen.
     pub views: Views,
-    /// Texts that the results of the current turn show. The proposals of this turn were written
-    /// before the agent saw them.
+    /// Texts that are shown in the tool results of the current turn. The agent has not seen them
+    /// when it writes the proposals of this turn.
     pub told: Views,
     /// The workspace on which the agent's changes are based for files that the agent has not seen.
     pub unread: Option<Snapshot>,
@@ -32,7 +32,7 @@ pub(crate) struct AgentState {
     pub broken: BTreeMap<String, TestCase>,
     /// Reason for the work, as shown to a small model.
     pub cause: String,
-    /// The epoch in which the last piece of work ended without a result.
+    /// The epoch (version of the workspace) in which the last piece of work ended without a result.
     pub gave_up_at: Option<Epoch>,
     /// Set if other agents change code for the same purpose. A change then does not have to fix a
     /// test on its own.

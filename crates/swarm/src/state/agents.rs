@@ -16,7 +16,7 @@ const INBOX: usize = 16;
 #[derive(Debug, Clone)]
 pub(crate) struct Suspect {
     pub pick: Pick,
-    /// True in the second pass, in which the owner continues with the slower ways.
+    /// True in the second pass, in which the owner continues with the slower prompts.
     pub again: bool,
 }
 
@@ -180,7 +180,8 @@ impl Agents {
         working.map(|(actor, _)| actor.clone()).collect()
     }
 
-    /// Prevents further wakes unless an agent is at work. Returns whether the run can end.
+    /// If no agent is working, marks the run as ending, after which no agent can be woken. Returns
+    /// whether the run can end.
     pub fn end_unless_at_work(&mut self) -> bool {
         self.is_ending = !self.slots.values().any(|slot| slot.working);
         self.is_ending

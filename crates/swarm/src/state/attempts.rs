@@ -17,7 +17,7 @@ pub(crate) struct Attempts {
     /// The workspace state in which `refused` is valid.
     epoch: Epoch,
     refused: Vec<RefusedProposal>,
-    /// First line of the latest reason, in the words for the user.
+    /// First line of the latest reason, in its version for the user.
     last_reason: String,
 }
 
@@ -37,7 +37,8 @@ impl Attempts {
         self.count
     }
 
-    /// Returns why this change was refused, if it was refused at least `times` times in this epoch.
+    /// Returns why this change was refused, if it was refused at least `times` times while the
+    /// workspace was in this epoch (version).
     pub fn earlier_refusal(
         &self,
         epoch: Epoch,

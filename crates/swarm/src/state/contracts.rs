@@ -19,7 +19,7 @@ pub(crate) struct Contracts {
     pub followed: BTreeSet<(SymbolPath, String)>,
     /// For each owner, the symbols whose contract changes the owner was asked to follow.
     pub told_of: BTreeMap<SymbolPath, BTreeSet<SymbolPath>>,
-    /// Owners that a follow-up could not reach.
+    /// Owners that could not be notified of a contract change.
     pub missed: BTreeSet<SymbolPath>,
     /// Owners that were notified and left their code unchanged.
     pub unfollowed: BTreeSet<SymbolPath>,

@@ -81,8 +81,8 @@ impl Draft {
     }
 }
 
-/// Rebases a change from `base` to `text` onto `now`, in which others added imports in the same
-/// place. Returns `None` if there are other conflicts.
+/// Rebases a change from `base` to `text` onto `now`, to which others added imports at the same
+/// position. Returns `None` if there are other conflicts.
 pub(crate) fn over_other_imports(
     file: &FilePath,
     (base, text): (&Arc<str>, &Arc<str>),

@@ -48,10 +48,11 @@ pub(crate) enum Status {
     },
     /// The approver accepted the proposal, and its edit is not in the user's text yet.
     Accepted,
-    /// The approver accepted the proposal, and the editor did not take its edit.
+    /// The approver accepted the proposal, but the editor refused its edit.
     NotApplied {
         why: String,
-        /// True if the task of the proposal has ended, so that nobody is asked about it again.
+        /// True if the asynchronous task of the proposal has ended, so that the approver is not
+        /// asked again.
         is_over: bool,
     },
     Applied(Applied),
@@ -62,9 +63,10 @@ pub(crate) enum Status {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     Checking,
-    /// The proposal passes alone.
+    /// The proposal passes its checks on its own.
     Passes,
-    /// Alone, the proposal breaks something or fixes none of the required tests.
+    /// On its own, the proposal breaks something or fixes none of the required tests, so that it
+    /// may pass only together with others.
     NeedsOthers,
 }
 
@@ -80,7 +82,7 @@ pub(crate) struct Applied {
     /// The number of changes to the workspace up to and including this one. A draft whose epoch has
     /// a smaller number was made without this change.
     pub changes: u64,
-    /// Failing tests that it fixed, and others that it broke.
+    /// Failing tests that the proposal fixed.
     pub fixed: Vec<String>,
     pub broken: Vec<String>,
     /// True if it is a part of a set that could neither be completed nor reverted.
@@ -156,7 +158,7 @@ impl Proposal {
         }
     }
 
-    /// Returns what the proposal did to its file; `None` if it is not applied.
+    /// Returns the effect of the proposal on its file; `None` if it is not applied.
     pub fn applied(&self) -> Option<&Applied> {
         match &self.status {
             Status::Applied(applied) => Some(applied),

@@ -72,7 +72,8 @@ impl ProposalBook {
         }
     }
 
-    /// Keeps a waiting proposal that fails alone for the later parts of the change.
+    /// Changes a waiting proposal that fails on its own to the status "kept", so that it is checked
+    /// again together with later parts of the change.
     pub fn keep(&mut self, version: &Proposal) -> Result<(), WrongStatus> {
         self.revise(version)?;
         if let Some(known) = self.all.get_mut(&version.id) {

@@ -70,8 +70,8 @@ pub(crate) async fn text(checker: &Checker, file: &FilePath) -> Result<Arc<str>,
     Err(unreadable(message))
 }
 
-/// Returns the texts of all open files, and of files in the workspace overlay that may have been
-/// closed.
+/// Returns the current texts of all open files, and of files whose unsaved text is stored in the
+/// workspace but which may have been closed since.
 async fn texts(checker: &Checker) -> Result<Texts, EditorError> {
     let Some(editor) = &checker.services.editor else {
         return Ok(Texts::new());

@@ -16,14 +16,14 @@ const DOCUMENTS: [&str; 3] = [".md", ".rst", ".txt"];
 /// Indentation of an example inside its generated function.
 const INDENT: &str = "    ";
 
-/// The examples that mention a name, as code of a separate workspace.
+/// The examples that mention a name, converted to code in a separate workspace.
 pub(super) struct Examples {
     /// Index of that workspace; `None` if no example mentions the name.
     pub index: Option<Index>,
     files: BTreeMap<FilePath, ExampleCode>,
 }
 
-/// The examples of one file as code.
+/// The code that is generated from the examples of one file.
 struct ExampleCode {
     /// The file that contains the examples.
     file: FilePath,

@@ -16,7 +16,7 @@ pub(crate) struct Unchanged {
     pub by_all: bool,
 }
 
-/// Reads from the events of a run why it changed nothing.
+/// Determines from the events of a run why the run changed nothing.
 pub(crate) fn unchanged(events: &[Event]) -> Unchanged {
     let mut last: BTreeMap<&ActorId, (&AgentOutcome, &str)> = BTreeMap::new();
     let mut sent_back = None;
