@@ -31,8 +31,8 @@ const SEARCHED_MOST: usize = 400;
 const MESSAGE_MOST: usize = 1_200;
 const MESSAGES_MOST: usize = 3_600;
 
-/// Adds the tests that pass only with the run's changes to the tests to the evidence for `after`.
-/// `report` is the test run that the evidence is based on.
+/// Adds to the evidence for `after` the tests that pass only because of the run's changes to test
+/// files. `report` is the test run that the evidence is based on.
 pub(crate) async fn judged(
     checker: &Checker,
     after: &Snapshot,
@@ -46,7 +46,8 @@ pub(crate) async fn judged(
 }
 
 /// Determines at the end of a run which tests pass only with the run's changes to the tests. With
-/// [`Approval::Auto`], returns a description of each of them, which keeps the run from settling.
+/// [`Approval::Auto`], returns a description of each of them, which prevents the run from ending as
+/// settled.
 pub(crate) async fn at_end(checker: &Checker) -> Vec<String> {
     let (epoch, world, latest) = {
         let state = checker.state();
@@ -79,7 +80,7 @@ pub(crate) fn known(checker: &Checker) -> Option<OnlyAsChanged> {
     known.map(|(_, found)| found.clone())
 }
 
-/// Stores the result for an epoch of the workspace.
+/// Stores the result for an epoch (version) of the workspace.
 pub(crate) fn remember(checker: &Checker, epoch: Epoch, found: OnlyAsChanged) {
     checker.tests().only_as_changed = Some((epoch, found));
 }

@@ -182,8 +182,9 @@ async fn repeat_mended(checker: &Checker, world: &Snapshot, report: &mut TestRep
     }
 }
 
-/// Checks the last report of a run, once for each epoch: tests that failed before may also be
-/// flaky, and required tests must pass every time. Returns whether the report changed.
+/// Checks the last report of a run for flaky tests, once for each epoch (version of the workspace):
+/// tests that failed before may also be flaky, and required tests must pass every time. Returns
+/// whether the report changed.
 pub(crate) async fn at_end(checker: &Checker, report: &mut TestReport) -> bool {
     let (epoch, world, known) = {
         let mut state = checker.state();

@@ -392,8 +392,8 @@ fn is_over(judged: &Judgement) -> bool {
     judged.borrow().is_some() || judged.has_changed().is_err()
 }
 
-/// The input of a joint check: an epoch of the workspace, and the proposals that have been checked
-/// alone.
+/// The input of a joint check: an epoch (version) of the workspace, and the proposals that have
+/// been checked alone.
 #[derive(Debug, PartialEq, Eq)]
 struct JointCheckInput {
     epoch: Epoch,

@@ -84,6 +84,7 @@ pub(crate) struct Applied {
     pub changes: u64,
     /// Failing tests that the proposal fixed.
     pub fixed: Vec<String>,
+    /// Tests that the proposal broke.
     pub broken: Vec<String>,
     /// True if it is a part of a set that could neither be completed nor reverted.
     pub is_left_alone: bool,

@@ -42,7 +42,7 @@ pub(crate) struct RunContext {
     pub frozen: SetOnce<String>,
     /// Held while an edit is sent to the editor.
     pub applying: tokio::sync::Mutex<()>,
-    /// Raised when a waiting proposal, a draft, a set or an agent's activity changes.
+    /// Notified when a waiting proposal, a draft, a set or an agent's activity changes.
     pub waited: Signal,
     working: watch::Sender<usize>,
     agent_loop: AgentLoop,
@@ -365,7 +365,8 @@ impl Drop for Busy {
     }
 }
 
-/// Counts an agent as working until its task ends, also by a panic or a cancel.
+/// A guard that counts an agent as working until its asynchronous task ends, even by a panic or a
+/// cancellation.
 struct WorkGuard {
     run: Arc<RunContext>,
     actor: ActorId,

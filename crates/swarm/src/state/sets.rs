@@ -55,8 +55,8 @@ pub(crate) struct Sets {
     pub(crate) by_rule: usize,
 }
 
-/// Proposals that are tested together and share a verdict. Tasks wait for the verdict without
-/// holding a lock, because a person may take a day to give it.
+/// Proposals that are tested together and share a verdict. Asynchronous tasks wait for the verdict
+/// without holding a lock, because a person may take a day to give it.
 #[derive(Debug)]
 pub(crate) struct Set {
     pub(crate) members: BTreeSet<ProposalId>,

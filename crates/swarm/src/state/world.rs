@@ -44,7 +44,7 @@ impl World {
         }
     }
 
-    /// Updates the text of a file; `None` means that the file is gone.
+    /// Updates the text of a file; `None` means that the file was deleted.
     pub fn change(&mut self, file: &FilePath, text: Option<&Arc<str>>) {
         self.snapshot = self.snapshot.with(file.clone(), text.cloned());
         self.index = Arc::new(self.index.after(self.snapshot.clone()));

@@ -119,7 +119,7 @@ impl Kind {
     }
 }
 
-/// The request of a sentence.
+/// The rename or deletion that a sentence requests.
 pub(super) struct SentenceRequest<'s> {
     pub token: &'s Token,
     pub kind: Option<Kind>,
