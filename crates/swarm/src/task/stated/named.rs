@@ -68,7 +68,7 @@ pub(super) fn find(lookup: &Lookup, wish: &SentenceRequest<'_>) -> Option<Named>
     // In `it should be called once`, "once" is not a name.
     let is_name = |to: &Token| to.is_quoted || is_code(&to.word);
     let is_clear = !wish.is_called || wish.to.is_some_and(is_name);
-    let may_be_symbol = places.are_clear && wish.kind != Some(Kind::FileChange);
+    let may_be_symbol = places.are_clear && wish.kind != Some(Kind::Parameter);
     if may_be_symbol && wish.kind != Some(Kind::File) {
         let (symbols, variables) = defined(lookup, name, wish.kind, &places);
         match (symbols.as_slice(), variables.as_slice()) {
@@ -88,7 +88,7 @@ pub(super) fn find(lookup: &Lookup, wish: &SentenceRequest<'_>) -> Option<Named>
     };
     let modules = places.files.into_iter().map(SymbolPath::module);
     let within: Vec<SymbolPath> = places.symbols.into_iter().chain(modules).collect();
-    let is_parameter = wish.kind == Some(Kind::FileChange);
+    let is_parameter = wish.kind == Some(Kind::Parameter);
     let may_be_it = |symbol: &SymbolPath| {
         let is_within = within.is_empty() || within.iter().any(|one| one.encloses(symbol));
         symbol.base_name() == name && !is_test_file(&symbol.file) && is_within

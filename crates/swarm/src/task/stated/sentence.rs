@@ -100,7 +100,7 @@ pub(super) enum Kind {
     /// An attribute, which may be a method.
     Member,
     /// A parameter or an option, which is not a name of a module.
-    FileChange,
+    Parameter,
     File,
 }
 
@@ -111,7 +111,7 @@ impl Kind {
             | "helpers" | "symbol" => Kind::Code,
             "constant" | "constants" | "variable" | "variables" | "global" => Kind::Variable,
             "attribute" | "attributes" | "field" | "fields" | "property" => Kind::Member,
-            "parameter" | "argument" | "option" | "flag" | "keyword" => Kind::FileChange,
+            "parameter" | "argument" | "option" | "flag" | "keyword" => Kind::Parameter,
             "file" | "module" => Kind::File,
             _ => return None,
         };
