@@ -195,7 +195,7 @@ pub async fn send(
     }
     Err(Failure::Editor {
         why: format!(
-            "{file}: the text kept changing while the edit was sent, for {} s; it can be made when you pause",
+            "{file}: the text kept changing for {} s while the edit was sent; it can be applied when you pause",
             began.elapsed().as_secs()
         ),
     })
@@ -244,7 +244,7 @@ async fn current_or_new(
 fn unread(file: &FilePath) -> EditorError {
     EditorError::Unreadable {
         file: file.clone(),
-        message: format!("the editor did not give its text within {DEADLINE:?}"),
+        message: format!("the editor did not return its text within {DEADLINE:?}"),
     }
 }
 
@@ -274,7 +274,7 @@ async fn apply_in_time(
     match in_time.map_or_else(|_| answer.try_recv().ok(), Result::ok) {
         Some(applied) => applied,
         None => refused(format!(
-            "it did not answer within {DEADLINE:?}; should the edit come later, it is taken back"
+            "it did not answer within {DEADLINE:?}; if it applies the edit later, the edit is reverted"
         )),
     }
 }
@@ -289,9 +289,9 @@ fn take_back(editor: Arc<dyn Editor>, edit: FileEdit, late: CurrentText) -> BoxF
         let (file, label) = (&edit.file, format!("undo {}", edit.label));
         let inverse = ChangeSet::between(&late.text, &edit.base.text);
         match send(&editor, file, &late.text, &inverse, &label, purpose).await {
-            Ok(_) => tracing::warn!(%file, "an edit came after its deadline and was taken back"),
+            Ok(_) => tracing::warn!(%file, "an edit was applied after its deadline and was reverted"),
             Err(failure) => {
-                tracing::error!(%file, ?failure, "an edit came after its deadline and stays");
+                tracing::error!(%file, ?failure, "an edit was applied after its deadline and was not reverted");
             }
         }
     }

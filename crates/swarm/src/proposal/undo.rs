@@ -33,7 +33,7 @@ pub(crate) async fn undo(
     })
     .await
     .unwrap_or_else(|| {
-        let why = "internal error while taking back; see the log".to_owned();
+        let why = "internal error during the undo; see the log".to_owned();
         Err(UndoError::Editor(why))
     })
 }

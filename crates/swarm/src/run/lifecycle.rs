@@ -251,7 +251,7 @@ async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
     }
     if run.must_prove() && run.services.tests.command().is_none() {
         return Err(StopReason::Failed {
-            error: format!("tests are required, and there are none: {}", no_tests(run)),
+            error: format!("tests are required, but none were found: {}", no_tests(run)),
         });
     }
     for file in run.lookup().not_there(&run.task.text) {
@@ -697,13 +697,13 @@ fn summary(stop_reason: &StopReason, applied: &[SymbolPath], run: &RunContext) -
     };
     let missed = match run.contracts().missed.len() {
         0 => String::new(),
-        1 => "; 1 caller of a changed contract was not told".to_owned(),
-        count => format!("; {count} callers of changed contracts were not told"),
+        1 => "; 1 caller of a changed contract was not notified".to_owned(),
+        count => format!("; {count} callers of changed contracts were not notified"),
     };
     let unfollowed = match run.contracts().unfollowed.len() {
         0 => String::new(),
-        1 => "; 1 caller of a changed contract was told, and left as it was".to_owned(),
-        count => format!("; {count} callers of changed contracts were told, and left as they were"),
+        1 => "; 1 caller of a changed contract was notified, but not updated".to_owned(),
+        count => format!("; {count} callers of changed contracts were notified, but not updated"),
     };
     let not_woken: Vec<String> = run.agents().not_woken.iter().cloned().collect();
     let not_woken = match not_woken.len() {
@@ -712,8 +712,8 @@ fn summary(stop_reason: &StopReason, applied: &[SymbolPath], run: &RunContext) -
         count => format!("; {count} owners were not woken: {}", not_woken.join(", ")),
     };
     let taken_back = match run.proposals().taken_back.clone() {
-        Some(Some(patch)) => format!("; what it had changed was taken back and is kept in {patch}"),
-        Some(None) => "; what it had changed was taken back; the run's log holds it".to_owned(),
+        Some(Some(patch)) => format!("; its changes were reverted and are saved in {patch}"),
+        Some(None) => "; its changes were reverted; the run's log contains them".to_owned(),
         None => String::new(),
     };
     format!("{changed}; {why}{missed}{unfollowed}{not_woken}{taken_back}")

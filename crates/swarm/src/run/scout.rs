@@ -330,7 +330,7 @@ impl RepliesWithoutPick {
         if said.len() < self.last.len() {
             said.push('…');
         }
-        format!("the model named no place to begin, and said: \"{said}\"")
+        format!("the model named no symbol to begin with, and said: \"{said}\"")
     }
 }
 
@@ -341,7 +341,7 @@ fn not_there(picks: &[Pick]) -> String {
         .map(|pick| format!("`{}`", pick.symbol))
         .collect();
     match names.len() {
-        0 => "the model named no place to begin".to_owned(),
+        0 => "the model named no symbol to begin with".to_owned(),
         1 => format!(
             "the model would begin at {}, which is not in the project",
             names[0]

@@ -59,7 +59,7 @@ pub(crate) async fn text(checker: &Checker, file: &FilePath) -> Result<Arc<str>,
         let epoch = checker.world().epoch;
         let current = timeout(DEADLINE, editor.current(file)).await;
         let current = current.unwrap_or_else(|_| {
-            let message = format!("the editor did not give its text within {DEADLINE:?}");
+            let message = format!("the editor did not return its text within {DEADLINE:?}");
             Err(unreadable(message))
         })?;
         if checker.saw(epoch, [(file, Some(&current.text))]) {

@@ -32,7 +32,7 @@ pub(crate) fn put_together(lookup: &Lookup, name: &str) -> Option<String> {
     let places = found.iter().map(|one| format!("{}:{}", one.file, one.line));
     let places = first_of(places.collect());
     (!found.is_empty())
-        .then(|| format!("`{name}` may be looked up by a name that is put together: {places}"))
+        .then(|| format!("`{name}` may be looked up by a name that is built at run time: {places}"))
 }
 
 /// Formats a list of code locations: the first ones, and the number of the others.

@@ -217,7 +217,7 @@ async fn where_tests_are_required_and_there_are_none_no_model_is_asked() {
     let (proof, headline) = ending(&events);
     assert_eq!(proof, Proof::NotDone);
     assert!(
-        headline.starts_with("Not done: tests are required, and there are none: "),
+        headline.starts_with("Not done: tests are required, but none were found: "),
         "{headline}"
     );
     assert_eq!((bed.model.calls(), bed.read("a.py").as_str()), (0, TWO));

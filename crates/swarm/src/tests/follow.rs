@@ -171,7 +171,7 @@ async fn callers_that_the_budget_does_not_reach_are_named() {
             panic!("{events:#?}");
         };
         assert!(
-            summary.ends_with("; 1 caller of a changed contract was not told"),
+            summary.ends_with("; 1 caller of a changed contract was not notified"),
             "{summary}"
         );
     }
@@ -204,7 +204,7 @@ async fn a_contract_that_changes_to_and_fro_is_followed_once_each_way_and_then_t
     let Some(Event::RunFinished { summary, .. }) = events.last() else {
         panic!("{events:#?}");
     };
-    let end = "; 1 caller of a changed contract was told, and left as it was";
+    let end = "; 1 caller of a changed contract was notified, but not updated";
     assert!(summary.ends_with(end), "{summary}");
 }
 

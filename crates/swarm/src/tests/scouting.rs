@@ -142,7 +142,7 @@ async fn the_words_of_one_that_names_nothing_end_the_run() {
             panic!("{events:#?}");
         };
         assert_eq!(ending.proof, Proof::NotDone);
-        let said = "Not done: the model named no place to begin, and said: \"There is no `totals`. Is \
+        let said = "Not done: the model named no symbol to begin with, and said: \"There is no `totals`. Is \
                     `total` meant? xxx";
         assert!(ending.headline.starts_with(said), "{}", ending.headline);
         assert!(ending.headline.ends_with("x…\""), "{}", ending.headline);
