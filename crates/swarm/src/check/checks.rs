@@ -1,4 +1,4 @@
-//! The checks of a change before an approver is asked.
+//! Runs the checks of a change, before the approver (a person or a model) is asked.
 
 use std::sync::Arc;
 
@@ -36,8 +36,8 @@ impl Checker {
     }
 }
 
-/// Checks a draft over the user's current texts. The evidence tells which of them the user changed
-/// meanwhile.
+/// Checks a draft over the user's current texts. The evidence lists the files that the user changed
+/// during the check.
 pub(crate) async fn check(
     checker: &Checker,
     draft: &Draft,

@@ -14,7 +14,7 @@ use starling_core::{Diagnostics, Effort, Problem, Severity, TextRequest};
 use starling_syntax::{FilePath, SymbolTree};
 use starling_workspace::Snapshot;
 
-/// Number of files that are diagnosed again after a change.
+/// Maximum number of files that are diagnosed in advance after the workspace changed.
 const PREPARED: usize = 4;
 /// Maximum time to wait for a language service. A service may use a shorter limit.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -38,8 +38,8 @@ pub(crate) fn request(
     }
 }
 
-/// Lets the services analyse a file that is likely to be changed, while the model is still
-/// generating.
+/// Asks the language services to analyse a file that is likely to be changed, while the model is
+/// still generating.
 pub(crate) fn prepare(checker: &Checker, file: &FilePath) {
     let world = checker.world().snapshot.clone();
     let Ok(text) = world.read(file) else {
@@ -53,8 +53,8 @@ pub(crate) fn prepare(checker: &Checker, file: &FilePath) {
     }
 }
 
-/// Prepares files again after the workspace changed, so that changes of them do not wait for the
-/// problems that existed before.
+/// Diagnoses these files in advance after the workspace changed, so that checks of later changes do
+/// not have to wait for the problems that existed before.
 pub(crate) fn prepare_all(checker: &Checker, files: &BTreeSet<FilePath>) {
     for file in files.iter().take(PREPARED) {
         prepare(checker, file);
@@ -166,7 +166,8 @@ async fn compare(
         checker.services.language.diagnostics(asked).await
     };
     let base = before.read(file).ok();
-    // This order leaves the server with the text that is likely to be requested next.
+    // The old text is requested first, so that the server ends with the new text, which is likely
+    // to be requested next.
     let old = match &base {
         Some(text) => match ask(before, text).await {
             Diagnostics::Known { problems, .. } => problems,
@@ -245,8 +246,8 @@ pub(crate) fn stopping(evidence: &DiagnosticEvidence) -> Vec<String> {
     evidence.stopping().take(10).map(line).collect()
 }
 
-/// Returns why problems send a change back, with the imports that may fix them; `None` if none of
-/// them must be fixed.
+/// Returns the reason for which a change with these problems is sent back to its agent, with the
+/// imports that may fix them; `None` if none of them must be fixed.
 pub(crate) fn objection(evidence: &DiagnosticEvidence, imports: &ImportMends) -> Option<String> {
     let mut lines = stopping(evidence);
     if lines.is_empty() {

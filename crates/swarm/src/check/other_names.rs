@@ -1,4 +1,5 @@
-//! Runs original tests although the task changes names that they use.
+//! Makes it possible to run the original tests even if the task renames or removes names that they
+//! use.
 //!
 //! A test file that imports a renamed or removed name cannot be loaded with its original text, so
 //! none of its tests would run. This module combines the original text with the file's new imports,
@@ -48,8 +49,8 @@ pub(crate) fn loadable(
     }
 }
 
-/// Returns the original text, with imports that may fail and with the new imports before the last
-/// of them.
+/// Returns the original text with its imports guarded so that they may fail, and with the new
+/// imports inserted before the last of them.
 fn beside_imports(original: &SymbolTree, new: &SymbolTree) -> Arc<str> {
     let may_fail =
         |statement: &str| format!("try:\n    {statement}\nexcept ImportError:\n    pass\n");

@@ -34,8 +34,8 @@ pub(crate) struct OwnTests {
     runs_examples: bool,
 }
 
-/// A file whose tests have their original text.
-pub(crate) struct Restored {
+/// A changed code file in which the tests were given back their original text.
+pub(crate) struct RestoredFile {
     pub text: Arc<str>,
     /// Whether the text contains all original tests and examples.
     pub is_whole: bool,
@@ -78,13 +78,13 @@ impl OwnTests {
         !self.rests(file).is_empty() || documents.any(|pattern| fits(file.name(), pattern))
     }
 
-    /// Returns whether a file of code contains tests.
+    /// Returns whether a code file also contains tests.
     pub fn are_beside(&self, file: &FilePath) -> bool {
         file.name().ends_with(".py") && (self.runs_examples || !self.rests(file).is_empty())
     }
 
-    /// Returns the parts of test ids that follow the part for the file.
-    fn rests(&self, file: &FilePath) -> Vec<Rest<'_>> {
+    /// Returns, for each test of a file, the part of its id after the part that names the file.
+    fn rests(&self, file: &FilePath) -> Vec<TestIdRest<'_>> {
         let module = file.as_str().trim_end_matches(".py").replace('/', ".");
         let modules = [module.as_str(), module.trim_start_matches("src.")];
         let of = |id: &'_ String| -> Option<(usize, bool)> {
@@ -102,7 +102,7 @@ impl OwnTests {
         };
         let rests = self.ids.iter().filter_map(|id| {
             let (at, is_path) = of(id)?;
-            Some(Rest {
+            Some(TestIdRest {
                 text: &id[at..],
                 is_path,
             })
@@ -118,14 +118,15 @@ impl OwnTests {
         file: &FilePath,
         original: &Arc<str>,
         text: &Arc<str>,
-    ) -> Option<Restored> {
+    ) -> Option<RestoredFile> {
         if asked::to_change_all_tests(task, file) {
             return None;
         }
         let rests = self.rests(file);
         let before = SymbolTree::parse(file.clone(), Arc::clone(original));
         let after = SymbolTree::parse(file.clone(), Arc::clone(text));
-        // A project may define fixtures for other projects, which are part of its code.
+        // Without tests in the file, fixtures count as code: a project such as a pytest plugin may
+        // define fixtures for other projects.
         let has_tests = rests.iter().any(|rest| !rest.is_example(file));
         let is_test = |symbol: &Symbol| {
             let name = symbol.path.base_name();
@@ -146,7 +147,7 @@ impl OwnTests {
             let was = &original[symbol.span.start..symbol.span.end];
             match after.find(&symbol.path.name) {
                 Some(now) => edits.push((now.span, was)),
-                // Removed tests are reported elsewhere, and a fixture may have moved.
+                // A removed test is reported by another check, and a fixture may have been moved.
                 None => is_whole = false,
             }
         }
@@ -194,7 +195,7 @@ impl OwnTests {
             was.is_subset(&is)
         };
         let examples_are_held = !runs_examples || asked::to_change_examples(task) || has_examples();
-        let restored = Restored {
+        let restored = RestoredFile {
             is_whole: is_whole && examples_are_held,
             text: whole.into(),
         };
@@ -203,13 +204,13 @@ impl OwnTests {
 }
 
 /// The part of a test id after the file.
-struct Rest<'i> {
+struct TestIdRest<'i> {
     text: &'i str,
     /// Whether the id names the file as a path. Otherwise it names a dotted module.
     is_path: bool,
 }
 
-impl Rest<'_> {
+impl TestIdRest<'_> {
     /// Returns whether the test is this top-level symbol or lies in it.
     fn is_of(&self, name: &str, kind: SymbolKind) -> bool {
         let plain = self.text.split('[').next().unwrap_or(self.text);

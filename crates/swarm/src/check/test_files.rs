@@ -1,4 +1,4 @@
-//! Which files belong to the tests.
+//! Determines which files belong to the tests.
 
 use crate::check::documentation::is_documentation;
 use starling_index::is_test_file;

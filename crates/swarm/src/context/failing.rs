@@ -34,7 +34,7 @@ pub(crate) fn in_words(case: &TestCase) -> String {
 }
 
 /// Shortens the message of a failing test to one line: the assertion with its values or the
-/// exception, and the place where it was raised.
+/// exception, and the line where it was raised.
 pub fn failure_in_short(message: &str) -> String {
     let place = frames(message)
         .last()

@@ -71,7 +71,7 @@ impl Lookup {
         found
     }
 
-    /// Returns whether a file has this name.
+    /// Returns whether a file of the project has this name.
     fn is_a_name(&self, path: &str) -> bool {
         self.files().iter().any(|file| file.name() == path)
     }
@@ -185,7 +185,7 @@ impl Lookup {
         })
     }
 
-    /// Parses `path/to/file::Symbol` after a mark.
+    /// Parses `path/to/file::Symbol` after the mark `@` or `#`.
     fn path_mention(&self, mark: char, name: &str) -> Option<Mention> {
         let known = self
             .address(name)

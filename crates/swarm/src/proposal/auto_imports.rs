@@ -14,11 +14,11 @@ use starling_syntax::{
 };
 use starling_text::ChangeSet;
 
-/// Maximum number of missing names that are fixed. A change that lacks more names has other
-/// problems.
+/// Maximum number of missing names that are fixed. A change with more undefined names has problems
+/// that imports do not fix.
 const MOST: usize = 6;
 
-/// Maximum number of statements that are offered for one name.
+/// Maximum number of import statements that are suggested for one name.
 const CHOICES: usize = 4;
 
 /// Returns the draft with its missing imports added. If the right import is ambiguous, the choices
@@ -141,7 +141,7 @@ pub(crate) fn drop_redundant_imports(run: &RunContext, draft: Draft) -> Draft {
     }
 }
 
-/// Rebases the draft onto the current text if others added imports in the same place.
+/// Rebases the draft onto the current text if other changes added imports at the same position.
 pub(crate) fn beside_other_imports(run: &RunContext, draft: Draft) -> Draft {
     let Ok(now) = run.world().snapshot.read(&draft.file) else {
         return draft;
@@ -165,7 +165,8 @@ pub(crate) fn beside_other_imports(run: &RunContext, draft: Draft) -> Draft {
 fn without(file: &FilePath, text: &Arc<str>, statements: &[String]) -> Option<Arc<str>> {
     let mut left = Arc::clone(text);
     for statement in statements {
-        // If others wrote the same statement, the added statement is the last one.
+        // If other changes contain the same statement, the added statement is the last of the
+        // identical ones.
         let mut lines: Vec<&str> = left.split_inclusive('\n').collect();
         let Some(at) = lines.iter().rposition(|line| line.trim_end() == statement) else {
             continue;
@@ -224,7 +225,7 @@ fn is_renamed_by(task: &str, name: &str) -> bool {
     words.iter().any(renames) && (0..words.len()).any(is_old)
 }
 
-/// Returns the names that the draft uses without a definition and that were not undefined before.
+/// Returns the names that are undefined in the draft and were not undefined before.
 fn lacking(draft: &Draft, after: &SymbolTree) -> Vec<String> {
     let before = SymbolTree::parse(draft.file.clone(), Arc::clone(&draft.base));
     let known = undefined_names(&before);

@@ -163,7 +163,7 @@ async fn written(
     let symbols = paths(&file, &done.touched);
     let is_by_rule = run.proposals().sets.by_rule > 0;
     let (contract, breaking) = match is_by_rule {
-        // Its callers are parts of the same change.
+        // The changes of the callers are parts of the same change, so nobody has to be notified.
         true => (run.stated().in_words(&symbols), Vec::new()),
         false => contract_changes(&tree, &after, &symbols),
     };
@@ -278,7 +278,7 @@ fn may_be_brought(
     needed_person(run, file, run.policy().may_bring(file, before, after))
 }
 
-/// Returns the reason why the rule requires a person.
+/// Returns the reason for which the path policy requires a person's approval.
 ///
 /// # Errors
 /// Returns a [`Refusal`] if the change is forbidden, or if it requires a person and the run asks
@@ -309,7 +309,8 @@ fn needed_person(
     }
 }
 
-/// Returns the options that let agents change a file, one for each file name that needs permission.
+/// Returns the command-line options that allow agents to change a file, one for each file name that
+/// needs permission.
 fn allow_write(run: &RunContext, file: &FilePath) -> String {
     let names = run.policy().names_to_allow(file).into_iter();
     let options = names.map(|name| format!("--allow-write '{}'", name.display()));
@@ -400,7 +401,8 @@ fn base_text(
     let is_as_seen = |symbol: &SymbolPath| {
         let seen = agent.seen(symbol).unwrap_or_default();
         let old = parse(&symbol.file, &seen);
-        // Of two definitions the first may be a copy that the user made above the one that was seen.
+        // If a name has two definitions, the first may be a copy that the user inserted above the
+        // definition that the agent saw.
         source_of(&old, &symbol.name) == source_of(current, &symbol.name)
             && definitions(&old, &symbol.name) >= definitions(current, &symbol.name)
     };
@@ -425,7 +427,8 @@ fn changed_symbols(target: &SymbolPath, change: &Propose, tree: &SymbolTree) -> 
     holders.map(path).collect()
 }
 
-/// How many symbols have this name, the second definitions of it and of what is around it counted.
+/// Returns the number of symbols with this name, including repeated definitions of the symbol
+/// itself and of its enclosing symbols.
 fn definitions(tree: &SymbolTree, name: &str) -> usize {
     let plain = |name: &str| -> Vec<String> {
         let parts = name.split('.').map(|part| part.split('#').next());
@@ -464,7 +467,8 @@ fn moved(run: &RunContext, target: &SymbolPath, now: &SymbolTree, place: &str) -
     }
 }
 
-/// Tells an agent who changed the lines of its proposal first.
+/// Describes for an agent who changed the lines of its proposal before it: the user or another
+/// proposal.
 pub(crate) fn in_same_place(by: Option<ProposalId>, place: &str) -> String {
     match by {
         Some(id) => {
@@ -607,7 +611,7 @@ fn nothing_left_out(base: &str, change: &Propose) -> Result<(), Refusal> {
 }
 
 /// Refuses new invisible characters outside string literals. If the agent insists, a person can
-/// accept them; then the reason for asking is returned.
+/// accept them; in that case, returns the reason to ask a person.
 fn hidden(
     run: &RunContext,
     change: &Propose,

@@ -1,4 +1,4 @@
-//! A proposal that was made, and its checks.
+//! Registers new proposals and describes them: event, diff and initial evidence.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::state::run_context::RunContext;
 use starling_core::TestReport;
 use starling_text::{unified_diff, visible};
 
-/// Makes a proposal of an agent, which waits from now on.
+/// Registers a new proposal of an agent with the status "waiting".
 pub(crate) fn make(
     run: &RunContext,
     agent: &AgentState,
@@ -31,7 +31,7 @@ pub(crate) fn make(
     proposal
 }
 
-/// Logs a proposal that was made, with its diff against the current text.
+/// Logs a new proposal with its diff against the current text.
 pub(crate) fn announce(run: &RunContext, proposal: &mut Proposal) {
     proposal.diff = own_diff(&proposal.draft, &before_text(run, &proposal.draft));
     run.event(proposal.announcement());

@@ -38,7 +38,7 @@ fn note_set(run: &RunContext, members: &mut [Proposal], together: &JointEvidence
             needs,
         };
         state.depend(one.id, of_part.clone());
-        // The book does not hold a part any more whose task has ended.
+        // A part whose task has ended is no longer in the book, so its copy is updated here.
         one.dependencies.extend(of_part);
     }
 }

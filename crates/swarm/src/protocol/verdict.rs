@@ -61,7 +61,7 @@ fn words<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D:
         None => Vec::new(),
     };
     let said: Vec<&str> = said.iter().map(|text| text.trim()).collect();
-    // A text of characters that are not shown says something that nobody sees.
+    // A text that contains invisible characters may have a meaning that the user cannot see.
     let is_hidden = |text: &str| invisible(text).next().is_some();
     let said = said
         .into_iter()
@@ -182,23 +182,23 @@ pub(crate) fn read(reply: &ChatReply) -> Result<Verdict, Unclear> {
     }
 }
 
-/// A decision with all its text.
+/// A decision with the texts that the reply gives for it.
 #[derive(Debug)]
-struct Said {
+struct DecisionText {
     decision: Decision,
     conditions: String,
     objections: String,
     reason: String,
 }
 
-fn in_call(call: &ToolCall, text: &str) -> Result<Said, Unclear> {
+fn in_call(call: &ToolCall, text: &str) -> Result<DecisionText, Unclear> {
     let decide = (call.name == TOOL)
         .then(|| serde_json::from_str::<Decide>(&call.arguments).ok())
         .flatten()
         .ok_or(Unclear::Missing)?;
     let mut said = text.lines().filter_map(decision_of);
     match said.all(|(decision, _)| decision == decide.verdict) {
-        true => Ok(Said {
+        true => Ok(DecisionText {
             decision: decide.verdict,
             conditions: decide.conditions,
             objections: decide.objections,
@@ -208,7 +208,7 @@ fn in_call(call: &ToolCall, text: &str) -> Result<Said, Unclear> {
     }
 }
 
-fn in_text(text: &str) -> Result<Said, Unclear> {
+fn in_text(text: &str) -> Result<DecisionText, Unclear> {
     let mut lines = text.trim().lines();
     let first = lines.next().unwrap_or_default();
     let (decision, reason) = decision_of(first).ok_or(Unclear::Missing)?;
@@ -220,7 +220,7 @@ fn in_text(text: &str) -> Result<Said, Unclear> {
     if decision == Decision::Accept && !reason.trim().is_empty() {
         return Err(Unclear::Conditional);
     }
-    Ok(Said {
+    Ok(DecisionText {
         decision,
         conditions: String::new(),
         objections: String::new(),

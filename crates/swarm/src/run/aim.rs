@@ -26,14 +26,15 @@ const USERS: usize = 100;
 /// Maximum number of uses of one symbol that are considered.
 const USES: usize = 200;
 
-/// How the changes of a run relate to the names in its task.
+/// How the changes of a run relate to the code that its task names.
 #[derive(Debug, Default)]
 pub(crate) struct Aim {
-    /// Why the changes miss the named code; `None` if they do not.
+    /// Why the changes do not affect the code that the task names; `None` if they do.
     pub missed: Option<String>,
     /// The named code, if other code was changed as well.
     pub named: String,
-    /// Tests that failed before the run and reach only changes to code that the task does not name.
+    /// Tests that failed before the run and that reach only changes outside the code that the task
+    /// names.
     pub aside: BTreeSet<String>,
 }
 
@@ -60,7 +61,7 @@ pub(crate) fn of(checker: &Checker, changed: &[SymbolPath], changing: &[&SymbolP
         return Aim::default();
     }
     let task = &checker.task.text;
-    let around = Around::of(checker, &names);
+    let around = NamedCode::of(checker, &names);
     let near: Vec<SymbolPath> = judged
         .iter()
         .filter(|symbol| around.holds(checker.goal, task, symbol))
@@ -136,7 +137,8 @@ fn failed_before(checker: &Checker) -> Vec<TestCase> {
     failed.cloned().collect()
 }
 
-/// Describes missed code, as in `nothing in `f`, which the task names, was changed`.
+/// Describes the named code that was not changed, in the form ``nothing in `f`, which the task
+/// names, was changed``.
 fn missed(names: &Names) -> String {
     let there = in_words(names.code());
     match names.not_there.first() {
@@ -157,8 +159,8 @@ fn in_words<'s>(symbols: impl Iterator<Item = &'s SymbolPath>) -> String {
     some_of(&names)
 }
 
-/// The named code with all its users.
-struct Around {
+/// The code that the task names, with all its direct and indirect users.
+struct NamedCode {
     before: Lookup,
     after: Lookup,
     named: Vec<SymbolPath>,
@@ -167,8 +169,8 @@ struct Around {
     users: Users,
 }
 
-impl Around {
-    fn of(checker: &Checker, names: &Names) -> Around {
+impl NamedCode {
+    fn of(checker: &Checker, names: &Names) -> NamedCode {
         let index = &checker.services.index;
         let before = Lookup::new(index.snapshot().clone(), Arc::clone(index));
         let after = checker.lookup();
@@ -179,7 +181,7 @@ impl Around {
             .filter(|one| !one.is_module())
             .cloned()
             .collect();
-        Around {
+        NamedCode {
             users: Users::of(&after, &symbols),
             files: files.cloned().collect(),
             before,
@@ -205,7 +207,8 @@ impl Around {
         if self.named.iter().any(is_it) {
             return true;
         }
-        // Who asks for words about a symbol, does not ask for words about its users.
+        // A task that asks for documentation of a symbol does not ask for documentation of its
+        // users.
         if goal == Goal::Documentation {
             return false;
         }
@@ -221,8 +224,8 @@ impl Around {
         self.named.iter().any(is_used) || self.is_beside(goal, lookup, changed)
     }
 
-    /// Returns whether a changed symbol lies in the same file as named code and the task adds code
-    /// there, or the symbol is new, or whether the symbol mentions named code.
+    /// Returns whether a changed symbol is close to named code: the symbol is in the same file and
+    /// is new or the task asks to add code, or the symbol mentions named code.
     fn is_beside(&self, goal: Goal, lookup: &Lookup, changed: &SymbolPath) -> bool {
         let is_new = self.before.symbol(changed).is_err();
         let may_be_beside = match goal {
@@ -248,7 +251,7 @@ impl Around {
                 }
                 false => has_word(source, named.base_name()),
             };
-            // Code refers to its data files by name.
+            // A data file is close to the code that mentions its name.
             let reads = || {
                 let text = self.after.tree(&named.file).ok();
                 text.is_some_and(|tree| has_word(tree.text(), &stem(&changed.file)))

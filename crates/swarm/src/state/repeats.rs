@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use crate::state::epoch::Epoch;
 
-/// Maximum number of times that a call is answered in one epoch. The last answer contains a
-/// warning.
+/// Maximum number of times that the same call is answered in one epoch (while the workspace is
+/// unchanged). The last answer contains a warning.
 const ANSWERED_MOST: u32 = 3;
 
 /// The calls of one agent in the current epoch.

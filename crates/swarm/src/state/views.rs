@@ -1,5 +1,5 @@
-//! Tracks the text of a file that an agent has seen, which its changes are based on even if the
-//! user has typed since.
+//! Tracks, for each symbol that an agent has seen, the text of its file at that time. The agent's
+//! changes are based on that text, even if the user has edited the file since.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ impl Views {
         shown.filter(move |(symbol, _)| symbol.file == file)
     }
 
-    /// Adds later views.
+    /// Adds the symbols of `later` with the texts that were shown later.
     pub fn extend(&mut self, later: Views) {
         for (symbol, text) in later.shown {
             self.show(symbol, text);

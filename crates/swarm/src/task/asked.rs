@@ -68,7 +68,8 @@ const CHANGE: [&str; 40] = [
     "tighten",
     "reorganize",
 ];
-/// More verbs, for files that contain no tests. For a test, "fix" can mean to fix the code.
+/// Verbs that request a change only for files without tests. For a test, "fix" can mean to fix the
+/// code.
 const MEND: [&str; 7] = [
     "fix", "mend", "repair", "correct", "improve", "extend", "debug",
 ];
@@ -93,7 +94,7 @@ const SUBJECT: &[&str] = &[
 ];
 /// Maximum number of words between a verb and its object.
 const BETWEEN: usize = 6;
-/// Words that stand for all tests.
+/// Words that refer to all tests.
 const ALL_TESTS: [&str; 4] = ["tests", "suite", "testsuite", "fixtures"];
 /// Words between a name and a participle of [`CHANGED`].
 const AUXILIARY: [&str; 16] = [
@@ -335,6 +336,7 @@ fn must_change(after: &[Token]) -> bool {
             .is_some_and(|word| CHANGED.contains(&word.as_str()))
 }
 
+/// A word of a task text.
 #[derive(Debug, Clone)]
 pub(crate) struct Token {
     /// The word without surrounding quotes and punctuation.

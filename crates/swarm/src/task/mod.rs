@@ -1,4 +1,4 @@
-//! What the user's words ask for, read without a model.
+//! Interprets the user's request by rules, without a model.
 
 pub(crate) mod asked;
 pub(crate) mod goal;

@@ -217,7 +217,7 @@ async fn no_model_is_called_if_tests_are_required_and_none_exist() {
     let (proof, headline) = ending(&events);
     assert_eq!(proof, Proof::NotDone);
     assert!(
-        headline.starts_with("Not done: tests are required, and there are none: "),
+        headline.starts_with("Not done: tests are required, but none were found: "),
         "{headline}"
     );
     assert_eq!((bed.model.calls(), bed.read("a.py").as_str()), (0, TWO));

@@ -172,7 +172,7 @@ async fn callers_that_the_budget_excludes_are_reported() {
             panic!("{events:#?}");
         };
         assert!(
-            summary.ends_with("; 1 caller of a changed contract was not told"),
+            summary.ends_with("; 1 caller of a changed contract was not notified"),
             "{summary}"
         );
     }
@@ -205,7 +205,7 @@ async fn callers_are_not_woken_again_when_a_contract_is_changed_back_and_forth()
     let Some(Event::RunFinished { summary, .. }) = events.last() else {
         panic!("{events:#?}");
     };
-    let end = "; 1 caller of a changed contract was told, and left as it was";
+    let end = "; 1 caller of a changed contract was notified, but not updated";
     assert!(summary.ends_with(end), "{summary}");
 }
 

@@ -143,7 +143,7 @@ async fn run_ends_with_the_scouts_reply_if_it_selects_nothing_twice() {
             panic!("{events:#?}");
         };
         assert_eq!(ending.proof, Proof::NotDone);
-        let said = "Not done: the model named no place to begin, and said: \"There is no `totals`. Is \
+        let said = "Not done: the model named no symbol to begin with, and said: \"There is no `totals`. Is \
                     `total` meant? xxx";
         assert!(ending.headline.starts_with(said), "{}", ending.headline);
         assert!(ending.headline.ends_with("x…\""), "{}", ending.headline);

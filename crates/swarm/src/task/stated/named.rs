@@ -1,6 +1,6 @@
 //! Resolves the words of a task to a symbol, variable, name or file of the project.
 
-use super::sentence::{Kind, Wish};
+use super::sentence::{Kind, SentenceRequest};
 use crate::lookup::Lookup;
 use crate::task::asked::{Token, names_file};
 use starling_index::{Variable, is_test_file};
@@ -17,7 +17,8 @@ pub(crate) enum Named {
     File(FilePath),
 }
 
-/// A name and the places that the task gives for it. Without places, all code is meant.
+/// A name and the files or symbols to which the task restricts it. Without a restriction, all code
+/// is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Word {
     pub name: String,
@@ -53,7 +54,8 @@ impl Named {
     }
 }
 
-/// The places that a task gives, and whether all of its words for them were resolved.
+/// The files and symbols to which a request is restricted, and whether all words for them were
+/// resolved.
 struct Places {
     files: Vec<FilePath>,
     symbols: Vec<SymbolPath>,
@@ -62,7 +64,7 @@ struct Places {
 
 /// Resolves the name in a request. Returns `None` if the project has no such name, or if the word
 /// may not be a name.
-pub(super) fn find(lookup: &Lookup, wish: &Wish<'_>) -> Option<Named> {
+pub(super) fn find(lookup: &Lookup, wish: &SentenceRequest<'_>) -> Option<Named> {
     let word = wish.token.word.trim_start_matches('#');
     let name = word.trim_end_matches("()");
     let places = Places::of(lookup, &wish.place);
@@ -98,7 +100,7 @@ pub(super) fn find(lookup: &Lookup, wish: &Wish<'_>) -> Option<Named> {
     let of = classes(lookup, whole, &places);
     let modules = places.files.into_iter().map(SymbolPath::module);
     let within: Vec<SymbolPath> = places.symbols.into_iter().chain(modules).collect();
-    let is_parameter = wish.kind == Some(Kind::FileChange);
+    let is_parameter = wish.kind == Some(Kind::Parameter);
     let may_be_it = |symbol: &SymbolPath| {
         let is_within = within.is_empty() || within.iter().any(|one| one.encloses(symbol));
         symbol.base_name() == name && !is_test_file(&symbol.file) && is_within
@@ -114,7 +116,7 @@ pub(super) fn find(lookup: &Lookup, wish: &Wish<'_>) -> Option<Named> {
     };
     let mut stands = super::count::count(lookup, &word) > 0;
     if !stands && wish.to.is_some() {
-        // The place in the task may only be near the name.
+        // The given file or symbol may only be near the name, so the restriction is removed.
         word.within.clear();
         stands = super::count::count(lookup, &word) > 0;
     }
@@ -216,7 +218,7 @@ impl Places {
         places
     }
 
-    /// Returns whether a symbol lies in the given places.
+    /// Returns whether a symbol lies in one of the given files or symbols.
     fn hold(&self, symbol: &SymbolPath) -> bool {
         let in_file = self.files.is_empty() || self.files.contains(&symbol.file);
         let in_symbol = self.symbols.is_empty()

@@ -40,9 +40,9 @@ fn stated(task: &str) -> String {
             format!("?{}{}", word.name, within.collect::<String>())
         }
     };
-    let one = |stated: &Stated| match stated {
-        Stated::Renamed { from, to } => format!("{}>{to}", name(from)),
-        Stated::Deleted { what } => format!("-{}", name(what)),
+    let one = |stated: &ExplicitEdit| match stated {
+        ExplicitEdit::Renamed { from, to } => format!("{}>{to}", name(from)),
+        ExplicitEdit::Deleted { what } => format!("-{}", name(what)),
     };
     let all: Vec<String> = found.all.iter().map(one).collect();
     let rest = if found.are_whole_task || all.is_empty() {

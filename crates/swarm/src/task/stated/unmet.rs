@@ -9,10 +9,10 @@ use starling_index::newly_undefined;
 use starling_syntax::{FilePath, Symbol, SymbolKind, SymbolPath};
 
 /// Describes why a stated change is not done; `None` if it is done.
-pub(super) fn unmet(stated: &Stated, before: &Lookup, after: &Lookup) -> Option<String> {
+pub(super) fn unmet(stated: &ExplicitEdit, before: &Lookup, after: &Lookup) -> Option<String> {
     let to = match stated {
-        Stated::Renamed { to, .. } => Some(to.as_str()),
-        Stated::Deleted { .. } => None,
+        ExplicitEdit::Renamed { to, .. } => Some(to.as_str()),
+        ExplicitEdit::Deleted { .. } => None,
     };
     match stated.named() {
         Named::Symbol(symbol) => {
@@ -75,7 +75,7 @@ fn missing(after: &Lookup, to: Option<&str>) -> Option<String> {
 fn left_in_strings(lookup: &Lookup, name: &str) -> Option<String> {
     let index = lookup.index();
     let mut strings = index.in_strings(name);
-    // A page or file keeps its name.
+    // Strings that are URLs or file paths are ignored, because such a page or file keeps its name.
     strings.retain(|one| !one.is_address);
     if index.is_defined(name) {
         return None;
@@ -86,7 +86,7 @@ fn left_in_strings(lookup: &Lookup, name: &str) -> Option<String> {
     }
 }
 
-/// Describes where a name is left whose other definitions have the new name.
+/// Describes where the old name is still defined, if other definitions of it were renamed.
 fn half_done(before: &Lookup, after: &Lookup, old: &str, to: Option<&str>) -> Option<String> {
     let half = after.index().half_renamed(before.index(), old, to?);
     half.first()
@@ -123,7 +123,8 @@ fn still_used(before: &Lookup, after: &Lookup, name: &str) -> Option<String> {
     (!places.is_empty()).then(|| format!("`{name}` is still used at {places}"))
 }
 
-/// Describes the stub in which a name is left that its module lost in the same function.
+/// Describes the stub file that still has a parameter or attribute which was renamed or deleted in
+/// the same function of its module.
 fn left_in_stub(word: &Word, before: &Lookup, after: &Lookup) -> Option<String> {
     let in_symbol = |lookup: &Lookup, symbol: &SymbolPath| {
         lookup.symbol(symbol).map_or(0, |found| {
@@ -155,7 +156,7 @@ fn left_in_stub(word: &Word, before: &Lookup, after: &Lookup) -> Option<String> 
 }
 
 /// Describes why the change of a word is not done. It is done if the old name is gone from its
-/// places, or if the changed text contains the new name.
+/// files and symbols, or if the changed text contains the new name.
 fn unmet_word(word: &Word, to: Option<&str>, before: &Lookup, after: &Lookup) -> Option<String> {
     let stood = count(before, word) > 0;
     if stood && count(after, word) == 0 {
