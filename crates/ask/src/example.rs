@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn sentences_of_the_example_are_taken_out() {
+    fn sentences_copied_from_the_example_are_removed() {
         let prompt = "Be short.\n\nExample, of a zoo:\nThe `mane` is combed [zoo/lion.py:3]. `Ape.f` sings a song [zoo/ape.py:7].";
         let example = Example::of(prompt, &Nothing);
         for (text, expected) in [
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_prompt_of_small_models_has_an_example() {
+    fn prompt_for_small_models_contains_an_example() {
         let example = Example::of(&AskSystemSmall {}.render(), &Nothing);
         assert_eq!(example.sentences.len(), 2, "{example:?}");
     }

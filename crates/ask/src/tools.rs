@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_calls_only_where_there_are_no_tools() {
+    fn lines_are_read_as_calls_only_in_the_text_protocol() {
         let text = "@search till\nI think @search x\n@fly away\n@read\n @references pay ";
         let wanted = [("search", "till"), ("references", "pay")];
         let wanted = wanted.map(|(tool, argument)| (tool.to_owned(), argument.to_owned()));
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn an_owner_asks_nobody() {
+    fn only_the_reader_can_question_owners() {
         let line = "@question a.py::f what is it?";
         assert_eq!(asked(ToolCalling::Text, Seat::Owner, line), []);
         let reply = reply("m", line, Finish::Stop);
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_with_a_space_is_one_word() {
+    fn path_with_a_space_is_read_as_one_argument() {
         let file = starling_syntax::FilePath::new("my kit/x.py");
         let paths = UnusualPaths::of(&[file], std::path::Path::new("/w"));
         let text = "@question my kit/x.py::f what is it?\n@read my kit/x.py:1-3 a.py::g";
@@ -226,14 +226,14 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_reply_asks_for_nothing_by_lines() {
+    fn truncated_reply_contains_no_call_in_the_text_protocol() {
         let cut = reply("m", "@search ti", Finish::Length);
         let paths = UnusualPaths::default();
         assert_eq!(calls(ToolCalling::Text, Seat::Reader, &cut, &paths), []);
     }
 
     #[test]
-    fn broken_calls_are_told_to_the_model() {
+    fn invalid_calls_are_reported_to_the_model() {
         let mut broken = reply("m", "", Finish::ToolCalls);
         for (name, arguments) in [("search", "{\"query\": "), ("propose", "{}"), ("read", "")] {
             broken.tool_calls.push(ToolCall {

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn set_is_rebased_over_typed_text() {
+    fn set_of_proposals_is_rebased_over_typed_text() {
         let parts = parts(&[(1, "a.py::f"), (2, "a.py::g")]);
         let parts: Vec<&FileChange> = parts.iter().collect();
         let typed = format!("# 🙂\r\n{BASE}");

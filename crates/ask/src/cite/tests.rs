@@ -84,7 +84,7 @@ fn found(text: &str) -> Vec<(String, Vec<(u32, u32)>)> {
 }
 
 #[test]
-fn citations_are_found_in_any_dress() {
+fn citations_are_found_in_every_notation() {
     let one = |lines| vec![("a/b.py".to_owned(), vec![lines])];
     assert_eq!(found("x [a/b.py:12]."), one((12, 12)));
     assert_eq!(found("x (a/b.py:12-18)."), one((12, 18)));
@@ -103,7 +103,7 @@ fn citations_are_found_in_any_dress() {
 }
 
 #[test]
-fn what_only_looks_like_a_citation_is_none() {
+fn text_that_resembles_a_citation_is_not_a_citation() {
     for text in [
         "at 10:30 there were 3",
         "http://localhost:8000/x",
@@ -124,7 +124,7 @@ fn what_only_looks_like_a_citation_is_none() {
 }
 
 #[test]
-fn a_right_citation_stays_and_knows_its_symbol() {
+fn correct_citation_is_kept_and_reports_its_symbol() {
     let block = check("`pay` adds up by `total()` [lib/shop.py:13].");
     assert_eq!(block.text, "`pay` adds up by `total()` [lib/shop.py:13].");
     let citation = &block.citations[0];
@@ -135,7 +135,7 @@ fn a_right_citation_stays_and_knows_its_symbol() {
 }
 
 #[test]
-fn a_line_a_little_off_is_mended() {
+fn cited_line_that_is_slightly_off_is_corrected() {
     let block = check("`RATE` is two [lib/shop.py:4].");
     assert_eq!(block.text, "`RATE` is two [lib/shop.py:1].");
     let written = ("lib/shop.py:4".to_owned(), "lib/shop.py:1".to_owned());
@@ -148,7 +148,7 @@ fn a_line_a_little_off_is_mended() {
 }
 
 #[test]
-fn a_path_may_have_any_characters() {
+fn cited_path_may_contain_spaces_and_special_characters() {
     for file in ODD {
         for text in [
             format!("`SEATS` is one [{file}:1]."),
@@ -188,7 +188,7 @@ fn a_path_may_have_any_characters() {
 }
 
 #[test]
-fn lines_of_another_symbol_than_the_claim_s_are_noticed() {
+fn citation_of_another_symbol_than_the_claim_names_is_moved() {
     // Line 11 is the head of `pay`.
     assert_eq!(
         places("`Cart.total` multiplies [lib/shop.py:11]."),
@@ -210,7 +210,7 @@ fn lines_of_another_symbol_than_the_claim_s_are_noticed() {
 }
 
 #[test]
-fn a_line_that_bears_a_name_of_the_claim_stays_cited() {
+fn citation_is_kept_if_the_code_near_it_contains_a_name_from_the_claim() {
     // The quoted code, or the definition, is on a neighbouring line.
     for right in [
         "They are kept in `RATE * self` and read by `pay` [lib/shop.py:11].",
@@ -222,7 +222,7 @@ fn a_line_that_bears_a_name_of_the_claim_stays_cited() {
 }
 
 #[test]
-fn a_short_path_is_completed_and_a_range_ends_with_the_file() {
+fn short_path_is_completed_and_line_range_is_clipped_to_the_file() {
     assert_eq!(
         places("`pay` it is [shop.py:11-99]."),
         ["lib/shop.py:11-13"]
@@ -231,7 +231,7 @@ fn a_short_path_is_completed_and_a_range_ends_with_the_file() {
 }
 
 #[test]
-fn what_does_not_exist_is_taken_out() {
+fn citation_of_a_missing_file_or_line_is_removed() {
     for wrong in [
         "`pay` works [lib/gone.py:1].",
         "`pay` works [lib/shop.py:99].",
@@ -251,7 +251,7 @@ fn what_does_not_exist_is_taken_out() {
 }
 
 #[test]
-fn files_without_an_ending_and_dotfiles_are_looked_up() {
+fn citations_of_dotfiles_and_files_without_an_extension_are_checked() {
     for wrong in [
         "Makefile:999",
         "Dockerfile:42",
@@ -281,7 +281,7 @@ fn files_without_an_ending_and_dotfiles_are_looked_up() {
 }
 
 #[test]
-fn one_wrong_citation_among_right_ones() {
+fn only_the_wrong_citation_among_correct_ones_is_removed() {
     let block = check("`pay` and `total` [lib/shop.py:11, lib/gone.py:3].");
     assert_eq!(
         block.text,
@@ -294,7 +294,7 @@ fn one_wrong_citation_among_right_ones() {
 }
 
 #[test]
-fn a_claim_without_names_goes_by_its_words_or_by_nothing() {
+fn citation_of_a_claim_without_symbol_names_is_kept() {
     assert_eq!(places("Otherwise once [lib/shop.py:8]."), ["lib/shop.py:8"]);
     assert_eq!(
         places("While the till is open, one pays [lib/shop.py:12]."),
@@ -306,7 +306,7 @@ fn a_claim_without_names_goes_by_its_words_or_by_nothing() {
 }
 
 #[test]
-fn sentences_end_where_they_end() {
+fn text_is_split_into_sentences_outside_of_code_and_abbreviations() {
     let claim_texts = |text: &str| -> Vec<String> {
         let claims = claims(text, &Nothing);
         claims
@@ -329,7 +329,7 @@ fn sentences_end_where_they_end() {
 }
 
 #[test]
-fn names_of_code_are_told_from_prose() {
+fn code_identifiers_are_distinguished_from_prose() {
     let names = |text: &str| identifiers(text).into_iter().collect::<Vec<_>>();
     assert_eq!(
         names("The `Cart.total` calls pay() and max_size of HttpResponse"),
@@ -340,7 +340,7 @@ fn names_of_code_are_told_from_prose() {
 }
 
 #[test]
-fn denials_need_no_citation_but_claims_do() {
+fn claims_need_a_citation_but_statements_of_absence_do_not() {
     let uncited = |text: &str| check(text).uncited(&Default::default()).len();
     assert_eq!(uncited("`pay` runs twice."), 1);
     assert_eq!(uncited("`pay` is never run."), 0);
@@ -351,7 +351,7 @@ fn denials_need_no_citation_but_claims_do() {
 }
 
 #[test]
-fn each_sentence_behind_a_citation_has_its_own_or_a_mark() {
+fn uncited_claim_after_a_cited_sentence_is_marked() {
     let marked = |text: &str| check(text).marked(&["pay".to_owned()].into());
     for (text, expected) in [
         (
@@ -408,7 +408,7 @@ fn each_sentence_behind_a_citation_has_its_own_or_a_mark() {
 }
 
 #[test]
-fn a_citation_is_moved_to_the_line_that_it_quotes() {
+fn citation_is_moved_to_the_line_that_its_sentence_quotes() {
     for (text, expected) in [
         (
             "It has `return RATE * self.sum` [lib/shop.py:7].",
@@ -458,7 +458,7 @@ fn a_citation_is_moved_to_the_line_that_it_quotes() {
 }
 
 #[test]
-fn blocks_are_paragraphs_items_and_fences() {
+fn text_is_split_into_paragraphs_list_items_and_code_fences() {
     let text = "One\ntwo.\n\n- a\n  b\n- c\n\n```py\n- x\n\ny\n```\nend\n1. z\n";
     let parts = blocks(text);
     assert_eq!(parts.concat(), text);
@@ -478,7 +478,7 @@ fn blocks_are_paragraphs_items_and_fences() {
 }
 
 #[test]
-fn a_claim_is_replaced_where_it_stands() {
+fn replaced_claim_keeps_its_position_in_the_block() {
     let block = check("- `pay` works [lib/gone.py:1].\n");
     let span = block.wrong[0].span.clone();
     assert_eq!(
@@ -506,7 +506,7 @@ fn bit() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn every_citation_shown_exists() {
+fn every_citation_in_a_checked_block_exists() {
     let place = place();
     let config = ProptestConfig::with_cases(10_000);
     proptest!(config, |(bits in proptest::collection::vec(bit(), 0..12))| {

@@ -9,7 +9,7 @@ use crate::step::Step;
 const GOOD: &str = "`pay` adds up by `total` [shop.py:13].\n\nThe `RATE` counts [shop.py:8].";
 
 #[tokio::test]
-async fn an_easy_question_takes_one_call() {
+async fn question_answered_by_the_first_context_takes_one_model_call() {
     let bed = Bed::new(Scripted::new([say(GOOD)]));
     let answer = bed.ask("How does pay work out the total?").await;
     assert_eq!(answer.answer, GOOD);
@@ -26,7 +26,7 @@ async fn an_easy_question_takes_one_call() {
 }
 
 #[tokio::test]
-async fn blocks_are_shown_as_they_come() {
+async fn complete_blocks_are_streamed_before_the_answer_ends() {
     let bed = Bed::new(Scripted::new([Line::Hang(format!("{GOOD}\n\nAnd"))]));
     let asking = bed.ask("How does pay work?");
     let mut asking = Box::pin(asking);
@@ -38,7 +38,7 @@ async fn blocks_are_shown_as_they_come() {
 }
 
 #[tokio::test]
-async fn a_deeper_question_looks_and_asks_owners_side_by_side() {
+async fn reader_searches_code_and_questions_several_owners_in_one_turn() {
     let both = Line::Call(vec![
         ("references".into(), json!({"name": "pay"})),
         (
@@ -84,7 +84,7 @@ async fn a_deeper_question_looks_and_asks_owners_side_by_side() {
 }
 
 #[tokio::test]
-async fn a_wrong_citation_goes_back_once() {
+async fn model_is_asked_once_to_correct_a_wrong_citation() {
     let first =
         "`pay` adds up [shop.py:13].\n\n- `run` pays [gone.py:3].\n- `RATE` counts [shop.py:8].";
     let bed = Bed::new(Scripted::new([
@@ -106,7 +106,7 @@ async fn a_wrong_citation_goes_back_once() {
 }
 
 #[tokio::test]
-async fn what_stays_wrong_is_dropped_and_marked() {
+async fn citation_that_stays_wrong_is_dropped_and_its_claim_is_marked() {
     let first =
         "`run` pays [gone.py:3]. `Cart` is slow. `pay` is last [shop.py:11].\n\n`RATE` doubles.";
     let replies = [
@@ -132,7 +132,7 @@ async fn what_stays_wrong_is_dropped_and_marked() {
 }
 
 #[tokio::test]
-async fn a_claim_may_be_left_out() {
+async fn model_may_drop_a_claim_that_it_cannot_cite() {
     let first = "`pay` adds up [shop.py:13].\n\n- `run` pays [gone.py:3].\n";
     let bed = Bed::new(Scripted::new([say(first), say("1: drop")]));
     let answer = bed.ask("Who pays?").await;
@@ -141,7 +141,7 @@ async fn a_claim_may_be_left_out() {
 }
 
 #[tokio::test]
-async fn an_answer_that_begins_anew_is_shown_once() {
+async fn restarted_answer_is_shown_once() {
     let stumble = Line::Stumble(format!("{GOOD}\n\nAn"), format!("{GOOD} Yes."));
     let bed = Bed::new(Scripted::new([stumble]));
     let answer = bed.ask("How does pay work?").await;
@@ -152,7 +152,7 @@ async fn an_answer_that_begins_anew_is_shown_once() {
 }
 
 #[tokio::test]
-async fn the_text_protocol_asks_by_lines() {
+async fn tools_can_be_called_by_lines_in_the_text_protocol() {
     let model = Scripted::new([
         say("@read shop.py::pay main.py:1-5\n@search till"),
         say(GOOD),
@@ -169,7 +169,7 @@ async fn the_text_protocol_asks_by_lines() {
 }
 
 #[tokio::test]
-async fn a_small_model_gets_one_short_prompt() {
+async fn small_model_gets_one_short_prompt_and_no_tools() {
     let bed = Bed::new(Scripted::new([say("`pay` calls `total` [gone.py:1].")]).text_only(8_000));
     let answer = bed.ask("How does pay work?").await;
     assert_eq!(answer.calls, 1);
@@ -183,7 +183,7 @@ async fn a_small_model_gets_one_short_prompt() {
 }
 
 #[tokio::test]
-async fn what_a_small_model_repeats_of_its_example_is_left_out() {
+async fn sentences_that_a_small_model_copies_from_its_example_are_left_out() {
     let text =
         "`pay` calls `total` [shop.py:13]. The breakfast is peeled in `Gorilla.yawn` [gone.py:1].";
     let bed = Bed::new(Scripted::new([say(text)]).text_only(8_000));
@@ -193,7 +193,7 @@ async fn what_a_small_model_repeats_of_its_example_is_left_out() {
 }
 
 #[tokio::test]
-async fn nothing_can_be_changed() {
+async fn answering_a_question_cannot_change_files() {
     let edits = [
         "propose",
         "intent",
@@ -226,7 +226,7 @@ async fn nothing_can_be_changed() {
 }
 
 #[tokio::test]
-async fn what_is_not_listed_is_out_of_reach() {
+async fn ignored_and_secret_files_cannot_be_read() {
     let targets =
         json!({"symbols": [".env:1-9", "hidden.txt:1-9", "../secret.txt:1", "hidden.txt::"]});
     let model = Scripted::new([
@@ -246,7 +246,7 @@ async fn what_is_not_listed_is_out_of_reach() {
 }
 
 #[tokio::test]
-async fn a_folder_without_python_is_read_as_text() {
+async fn directory_without_python_files_is_searched_as_text() {
     let files = [
         (
             "web/cart.js",

@@ -23,7 +23,7 @@ async fn error_of(bed: &Bed, question: &str) -> AskError {
 }
 
 #[tokio::test]
-async fn bad_questions_cost_nothing() {
+async fn invalid_questions_are_rejected_without_a_model_call() {
     let bed = Bed::new(Scripted::new([say("x")]));
     assert_eq!(error_of(&bed, " \n").await, AskError::EmptyQuestion);
     let long = "why ".repeat(10_000);
@@ -39,13 +39,13 @@ async fn bad_questions_cost_nothing() {
 }
 
 #[tokio::test]
-async fn a_model_that_fails_at_once_is_an_error() {
+async fn failure_of_the_first_model_call_is_an_error() {
     let bed = Bed::new(Scripted::new([Line::Fail(broken())]));
     assert_eq!(error_of(&bed, "why?").await, AskError::Model(broken()));
 }
 
 #[tokio::test]
-async fn a_model_that_fails_later_leaves_the_best_so_far() {
+async fn failure_of_a_later_model_call_returns_the_findings_so_far() {
     let model = Scripted::new([
         question("shop.py::pay", "What does it do?"),
         Line::Fail(broken()),
@@ -57,7 +57,7 @@ async fn a_model_that_fails_later_leaves_the_best_so_far() {
 }
 
 #[tokio::test]
-async fn a_budget_of_calls_ends_with_the_best_so_far() {
+async fn used_up_call_budget_returns_the_findings_so_far() {
     let model = Scripted::new([question("shop.py::pay", "What?"), say("never")]);
     let mut bed = Bed::new(model.owners([say("It adds up by `total` [shop.py:13].")]));
     bed.limits.calls = 1;
@@ -77,7 +77,7 @@ async fn a_budget_of_calls_ends_with_the_best_so_far() {
 }
 
 #[tokio::test]
-async fn the_last_affordable_call_is_the_answer() {
+async fn last_call_within_the_budget_must_answer() {
     let look = || call("search", json!({"query": "till"}));
     let good = "`pay` adds up by `total` [shop.py:13].";
     let mut bed = Bed::new(Scripted::new([look(), say(good)]));
@@ -92,7 +92,7 @@ async fn the_last_affordable_call_is_the_answer() {
 }
 
 #[tokio::test]
-async fn tokens_are_one_budget_over_all_calls() {
+async fn token_limit_covers_all_calls_of_a_question() {
     let model = Scripted::new([
         question("shop.py::pay", "What?"),
         question("main.py::run", "What?"),
@@ -105,7 +105,7 @@ async fn tokens_are_one_budget_over_all_calls() {
 }
 
 #[tokio::test]
-async fn nothing_affordable_makes_no_call() {
+async fn budget_too_small_for_a_prompt_makes_no_model_call() {
     let mut bed = Bed::new(Scripted::new([say("x")]));
     bed.limits.tokens = Tokens(10);
     let answer = bed.ask("How does pay work?").await;
@@ -114,7 +114,7 @@ async fn nothing_affordable_makes_no_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_hangs_is_left_when_the_time_is_up() {
+async fn hanging_model_call_ends_at_the_time_limit() {
     let good = "`pay` adds up by `total` [shop.py:13].";
     let mut bed = Bed::new(Scripted::new([Line::Hang(format!("{good}\n\nAnd so"))]));
     bed.limits.seconds = 100;
@@ -129,7 +129,7 @@ async fn a_model_that_hangs_is_left_when_the_time_is_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_owner_that_hangs_does_not_hold_up_the_answer() {
+async fn hanging_owner_does_not_block_the_answer() {
     let good = "`pay` adds up by `total` [shop.py:13].";
     let model = Scripted::new([question("shop.py::pay", "What?"), say(good)]);
     let mut bed = Bed::new(model.owners([Line::Hang(String::new())]));
@@ -144,7 +144,7 @@ async fn an_owner_that_hangs_does_not_hold_up_the_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn owners_are_asked_side_by_side() {
+async fn owners_are_questioned_concurrently() {
     let ask = |symbol: &str| {
         (
             "question".to_owned(),
@@ -167,7 +167,7 @@ async fn owners_are_asked_side_by_side() {
 }
 
 #[tokio::test]
-async fn models_that_never_answer_are_bounded() {
+async fn model_that_never_answers_is_stopped_after_a_few_calls() {
     let scripts = [
         say(""),
         call("search", json!({"query": "till"})),
@@ -192,7 +192,7 @@ async fn models_that_never_answer_are_bounded() {
 }
 
 #[tokio::test]
-async fn owners_are_asked_a_bounded_number_of_times() {
+async fn number_of_questions_to_owners_is_limited() {
     let ask = |n: usize| {
         let arguments = json!({"symbol": "shop.py::pay", "question": format!("What is {n}?")});
         ("question".to_owned(), arguments)
@@ -211,7 +211,7 @@ async fn owners_are_asked_a_bounded_number_of_times() {
 }
 
 #[tokio::test]
-async fn a_cut_answer_is_checked_as_far_as_it_goes() {
+async fn citations_of_a_truncated_answer_are_checked() {
     let cut = Line::Cut("`pay` adds up by `total` [shop.py:13]. Then the `RA".to_owned());
     let bed = Bed::new(Scripted::new([cut]));
     let answer = bed.ask("How does pay work?").await;
@@ -224,7 +224,7 @@ async fn a_cut_answer_is_checked_as_far_as_it_goes() {
 }
 
 #[tokio::test]
-async fn rubbish_is_an_answer_that_says_so() {
+async fn malformed_answer_has_no_citations_and_takes_at_most_two_calls() {
     for rubbish in [
         "{\"broken\": ",
         "```",
@@ -240,7 +240,7 @@ async fn rubbish_is_an_answer_that_says_so() {
 }
 
 #[tokio::test]
-async fn a_call_too_many_in_a_turn_may_be_made_in_the_next() {
+async fn call_over_the_limit_of_a_turn_may_be_repeated_in_the_next_turn() {
     let search = |word: &str| ("search".to_owned(), json!({ "query": word }));
     let mut many: Vec<_> = (0..8).map(|nth| search(&format!("word{nth}"))).collect();
     many.push(search("total"));
@@ -254,7 +254,7 @@ async fn a_call_too_many_in_a_turn_may_be_made_in_the_next() {
 }
 
 #[tokio::test]
-async fn a_question_that_nears_the_window_is_answered() {
+async fn earlier_results_are_left_out_when_the_context_window_fills_up() {
     let text: String = (0..900)
         .map(|nth| format!("VALUE_{nth} = {nth}\n"))
         .collect();

@@ -25,7 +25,7 @@ fn asks_an_owner() -> Scripted {
 }
 
 #[tokio::test]
-async fn what_was_learnt_is_kept() {
+async fn follow_up_question_reuses_answers_of_owners() {
     let bed = Bed::new(asks_an_owner());
     let (_, session) = first(&bed).await;
     let text = serde_json::to_string(&session).unwrap();
@@ -54,7 +54,7 @@ async fn what_was_learnt_is_kept() {
 }
 
 #[tokio::test]
-async fn what_rests_on_another_text_is_forgotten() {
+async fn findings_about_changed_files_are_discarded() {
     let bed = Bed::new(asks_an_owner());
     let (_, session) = first(&bed).await;
     std::fs::write(
@@ -69,7 +69,7 @@ async fn what_rests_on_another_text_is_forgotten() {
 }
 
 #[tokio::test]
-async fn a_session_is_of_one_folder_and_one_version() {
+async fn session_of_another_directory_or_version_is_rejected() {
     let (bed, other) = (Bed::new(asks_an_owner()), Bed::new(asks_an_owner()));
     let (_, session) = first(&bed).await;
     let error = session.clone().resumed(&other.files()).unwrap_err();
@@ -82,7 +82,7 @@ async fn a_session_is_of_one_folder_and_one_version() {
 }
 
 #[tokio::test]
-async fn a_session_does_not_grow_without_end() {
+async fn session_keeps_only_the_last_six_turns() {
     let bed = Bed::new(Scripted::new([say("`pay` does it [shop.py:11].")]));
     let mut session = Session::new(&bed.files());
     for n in 0..20 {

@@ -48,7 +48,7 @@ fn assert_whole(messages: &[Message]) {
 }
 
 #[test]
-fn nothing_is_left_out_while_there_is_room() {
+fn conversation_that_fits_the_window_is_not_shortened() {
     let mut conversation = long(ToolCalling::Native, 6, 700);
     let before = conversation.messages.clone();
     assert!(!make_room(&mut conversation, 10_000));
@@ -59,7 +59,7 @@ fn nothing_is_left_out_while_there_is_room() {
 }
 
 #[test]
-fn the_oldest_results_go_first_and_the_task_and_the_last_turns_stay() {
+fn oldest_results_are_left_out_first_and_the_task_and_last_turns_are_kept() {
     for calling in [ToolCalling::Native, ToolCalling::Text] {
         let mut conversation = long(calling, 8, 1_500);
         let before = conversation.messages.clone();
@@ -92,7 +92,7 @@ fn the_oldest_results_go_first_and_the_task_and_the_last_turns_stay() {
 }
 
 #[test]
-fn results_that_are_cheap_to_get_again_go_before_others() {
+fn results_that_are_cheap_to_repeat_are_left_out_first() {
     let mut conversation = Conversation::new("c".to_owned(), Role::Agent, "system".to_owned());
     conversation.user("the task");
     let padding = "x".repeat(1_500);
@@ -114,7 +114,7 @@ fn results_that_are_cheap_to_get_again_go_before_others() {
 }
 
 #[test]
-fn turns_become_a_summary_where_their_results_are_not_enough() {
+fn old_turns_are_summarized_if_leaving_out_results_is_not_enough() {
     let mut conversation = long(ToolCalling::Native, 40, 300);
     conversation.messages.insert(
         4,
@@ -142,7 +142,7 @@ fn turns_become_a_summary_where_their_results_are_not_enough() {
 }
 
 #[test]
-fn a_second_summary_goes_on_from_the_first() {
+fn second_summary_replaces_and_extends_the_first() {
     let mut conversation = long(ToolCalling::Native, 40, 300);
     assert!(make_room(&mut conversation, 1_500));
     for nth in 40..100 {
@@ -166,7 +166,7 @@ fn a_second_summary_goes_on_from_the_first() {
 }
 
 #[test]
-fn a_conversation_of_few_turns_keeps_all() {
+fn conversation_of_two_turns_is_never_shortened() {
     let mut conversation = long(ToolCalling::Native, 2, 9_000);
     let before = conversation.messages.clone();
     assert!(!make_room(&mut conversation, 1_000));
@@ -175,7 +175,7 @@ fn a_conversation_of_few_turns_keeps_all() {
 }
 
 #[test]
-fn a_conversation_that_forgets_has_no_results() {
+fn forget_resets_messages_results_and_temperature() {
     let mut conversation = long(ToolCalling::Native, 40, 300);
     assert!(make_room(&mut conversation, 1_500));
     conversation.temperature = 0.7;

@@ -21,7 +21,7 @@ fn native(user: User, calls: &[(&str, &str)]) -> Vec<Call<Action>> {
 }
 
 #[test]
-fn a_user_has_only_its_tools_in_both_protocols() {
+fn each_role_can_call_only_its_own_tools_in_both_protocols() {
     let names = |user| {
         let specs = toolbox(user).specs(ToolCalling::Native);
         specs.into_iter().map(|tool| tool.name).collect::<Vec<_>>()
@@ -41,7 +41,7 @@ fn a_user_has_only_its_tools_in_both_protocols() {
 }
 
 #[test]
-fn broken_arguments_are_told_to_the_model() {
+fn unreadable_arguments_are_reported_to_the_model() {
     let calls = native(User::Writer, &[("look", "{\"names\": "), ("end", " ")]);
     let error = calls[0].action.as_ref().unwrap_err();
     assert!(
@@ -54,7 +54,7 @@ fn broken_arguments_are_told_to_the_model() {
 }
 
 #[test]
-fn lines_are_read_as_each_tool_says() {
+fn each_tool_defines_how_its_line_is_parsed() {
     let paths = UnusualPaths::of(&[FilePath::new("my kit/x.py")], Path::new("/w"));
     let text =
         "@look my kit/x.py::f  b\nI think @look c\n@fly d\n@look\n@ask my kit/x.py::f why (so)?";
@@ -76,7 +76,7 @@ fn lines_are_read_as_each_tool_says() {
 }
 
 #[test]
-fn text_counts_only_in_the_text_protocol_and_only_whole() {
+fn text_lines_are_calls_only_in_complete_replies_of_the_text_protocol() {
     let toolbox = toolbox(User::Reader);
     let calls = |calling, reply: &ChatReply| {
         let lines = |text: &str| toolbox.lines(text, &none());
@@ -93,7 +93,7 @@ fn text_counts_only_in_the_text_protocol_and_only_whole() {
 }
 
 #[tokio::test]
-async fn calls_are_carried_out_by_the_executor_of_their_tool() {
+async fn each_call_is_executed_by_the_executor_of_its_tool() {
     let toolbox = toolbox(User::Writer);
     let calls = native(
         User::Writer,
@@ -114,7 +114,7 @@ async fn calls_are_carried_out_by_the_executor_of_their_tool() {
 }
 
 #[tokio::test]
-async fn a_tool_from_outside_joins_as_a_value() {
+async fn external_tool_can_be_called_in_both_protocols() {
     let spec = ToolSpec {
         name: "tickets".to_owned(),
         description: "Find tickets.".to_owned(),
@@ -140,7 +140,7 @@ async fn a_tool_from_outside_joins_as_a_value() {
 }
 
 #[test]
-fn equal_calls_have_one_fingerprint() {
+fn calls_with_equal_arguments_have_the_same_fingerprint() {
     let calls = native(
         User::Writer,
         &[

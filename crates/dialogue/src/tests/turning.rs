@@ -34,14 +34,14 @@ async fn results_are_appended_until_a_call_ends_the_work() {
 }
 
 #[tokio::test]
-async fn the_turns_are_bounded() {
+async fn conversation_ends_at_its_turn_limit() {
     let mut turns = Scripted::new([Ok(look("a")), Ok(look("b"))]);
     assert_eq!(converse(&mut turns, 2).await, None);
     assert_eq!((turns.asked.len(), turns.turns_over), (2, 2));
 }
 
 #[tokio::test]
-async fn a_reply_without_a_call_is_heard() {
+async fn reply_without_a_call_is_passed_to_the_conversation_s_leader() {
     let mut turns = Scripted::new([Ok(reply("", &[])), Ok(reply("It is so.", &[]))]);
     assert_eq!(converse(&mut turns, 5).await.as_deref(), Some("It is so."));
     let told = texts(&turns.asked[1]);
@@ -54,7 +54,7 @@ async fn a_reply_without_a_call_is_heard() {
 }
 
 #[tokio::test]
-async fn who_leads_it_decides_what_follows_from_a_failure() {
+async fn leader_of_the_conversation_decides_whether_a_model_failure_ends_it() {
     let passing = ModelError::Server {
         model: "m".to_owned(),
         status: 500,
@@ -81,7 +81,7 @@ fn too_long() -> ModelError {
 }
 
 #[tokio::test]
-async fn a_prompt_that_is_too_long_all_the_same_is_shortened_once() {
+async fn prompt_rejected_as_too_long_is_shortened_and_sent_once_more() {
     let looks = ["a", "b", "c"].map(|name| Ok(look(name)));
     let then = [Err(too_long()), Ok(end("done"))];
     let mut turns = Scripted::new(looks.into_iter().chain(then));
@@ -98,7 +98,7 @@ async fn a_prompt_that_is_too_long_all_the_same_is_shortened_once() {
 }
 
 #[tokio::test]
-async fn a_conversation_longer_than_the_window_is_not_ended() {
+async fn conversation_longer_than_the_window_continues_with_a_shortened_prompt() {
     let looks = (0..60).map(|nth| Ok(look(&format!("name{nth}"))));
     let mut turns = Scripted::new(looks.chain([Ok(end("done"))]));
     turns.profile = profile(4_000);

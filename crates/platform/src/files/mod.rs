@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hard_links_have_one_identity_and_are_counted() {
+    fn hard_links_of_a_file_share_one_identity_and_are_counted() {
         let dir = tempfile::tempdir().unwrap();
         let (one, two) = (dir.path().join("one"), dir.path().join("two"));
         fs::write(&one, "text").unwrap();
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_not_followed() {
+    fn open_without_following_rejects_symbolic_links() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path().canonical().unwrap();
         fs::create_dir(dir.join("real")).unwrap();
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_only_file_may_not_be_written() {
+    fn read_only_file_is_not_writable_until_it_is_opened_to_this_user() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("file");
         fs::write(&file, "").unwrap();
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn own_files_belong_to_this_user() {
+    fn directory_created_by_this_user_belongs_to_this_user() {
         let dir = tempfile::tempdir().unwrap();
         let found = dir.path().metadata().unwrap();
         assert!(belongs_to_this_user(&found));

@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_windows_reads_otherwise_are_not_exact() {
+    fn file_names_that_windows_reinterprets_are_not_exact() {
         for name in [
             ".git.",
             "a.py ",

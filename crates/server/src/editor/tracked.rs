@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn edit_at_its_lines_in_another_text_is_misplaced() {
+    fn edit_applied_at_the_same_lines_of_another_text_is_misplaced() {
         for edit in [
             inserting(),
             edit("y * 2", "y * 3"),
@@ -478,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn line_that_was_there_before_is_not_the_edit() {
+    fn line_that_existed_before_the_edit_is_not_taken_for_the_edit() {
         let line = "    z = y * 2\n";
         let edit = edit(line, &line.repeat(2));
         for text in [edit.base.clone(), above(BASE), above(&above(BASE))] {
@@ -489,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn redone_edit_is_not_made_again() {
+    fn redo_is_not_mistaken_for_a_second_application_of_the_edit() {
         let edit = inserting();
         edit.texts.restart(Arc::clone(&edit.after));
         for text in [&edit.base, &edit.after] {

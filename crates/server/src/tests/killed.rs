@@ -94,7 +94,7 @@ async fn proposal_applied_by_killed_server_is_restored_as_applied() {
 }
 
 #[tokio::test]
-async fn rest_of_partly_applied_set_waits_again() {
+async fn unapplied_members_of_a_partly_applied_set_wait_again() {
     let folder = project();
     let set = [(1, "a.py::f"), (2, "a.py::g")];
     // The first member is recorded as applied, the second one only as sent.

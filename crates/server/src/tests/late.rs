@@ -70,7 +70,7 @@ pub(super) fn write(client: &TestClient, text: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn takes_back_late_edit_of_closed_file() {
+async fn edit_of_closed_file_that_arrives_after_the_timeout_is_reverted() {
     for typed in ["", "# typed since\n"] {
         let (mut client, id) = given_up().await;
         write(&client, &format!("{typed}{}", after()));
@@ -94,7 +94,7 @@ async fn takes_back_late_edit_of_closed_file() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn reports_late_edit_that_was_typed_over() {
+async fn late_edit_that_the_user_typed_over_is_reported() {
     let (mut client, _) = given_up().await;
     write(&client, &after().replace("yield 1", "yield 1 + mine"));
     let (_, said) = client.next_of("window/showMessage").await;
@@ -238,7 +238,7 @@ pub(super) fn set(client: &TestClient, version: i32, text: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn takes_back_edit_misplaced_on_disk() {
+async fn edit_misplaced_on_disk_is_reverted() {
     let mut client = client(sending(inserted), project());
     client.initialize(full()).await;
     begin(&client, "x").await;
@@ -259,7 +259,7 @@ async fn takes_back_edit_misplaced_on_disk() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn takes_back_edit_misplaced_in_new_buffer() {
+async fn edit_misplaced_in_a_new_buffer_is_reverted() {
     for change in [inserted as fn(&str) -> String, replaced] {
         let mut client = client(sending(change), project());
         client.initialize(full()).await;
@@ -319,7 +319,7 @@ pub(super) async fn asks_for_no_edit(client: &mut TestClient) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn restores_text_removed_by_misplaced_edit_at_once() {
+async fn text_removed_by_a_misplaced_edit_is_restored_at_once() {
     for change in [removed as fn(&str) -> String, replaced] {
         for is_seen in [true, false] {
             let mut client = client(sending(change), project());
@@ -478,7 +478,7 @@ async fn nothing_is_written_or_sent_after_shutdown() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn edit_of_closed_file_is_applied_beside_typed_text() {
+async fn edit_of_closed_file_is_applied_next_to_typed_text() {
     let mut client = client(sending(replaced), project());
     client.initialize(full()).await;
     begin(&client, "x").await;

@@ -198,7 +198,7 @@ async fn set_can_be_accepted_through_any_member() {
 }
 
 #[tokio::test]
-async fn accept_all_accepts_fitting_proposals() {
+async fn accept_all_accepts_each_waiting_proposal_once() {
     let (client, run) = reviewing(&[(1, "a.py::f")], full()).await;
     let unknown = json!({"run": "no-such"});
     let said = super::refusal(&client, "starling.acceptAll", unknown).await;
@@ -212,7 +212,7 @@ async fn accept_all_accepts_fitting_proposals() {
 }
 
 #[tokio::test]
-async fn accept_all_skips_proposals_that_need_own_acceptance() {
+async fn accept_all_skips_proposals_that_must_be_accepted_individually() {
     let start = scripted(|scene: RunScript| async move {
         for mut event in asked(&[(1, "a.py::f")]) {
             if let Event::ReviewAsked { evidence, .. } = &mut event {
@@ -386,7 +386,7 @@ fn about_proposal((_, title): &(u64, String)) -> bool {
 }
 
 #[tokio::test]
-async fn rejects_answer_to_review_that_does_not_wait() {
+async fn answer_to_a_review_that_is_not_pending_is_rejected() {
     let mut capabilities = full();
     capabilities["window"] = json!({"showMessage": {}});
     let (client, run) = reviewing(&[(1, "a.py::f")], capabilities).await;

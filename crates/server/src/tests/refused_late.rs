@@ -76,7 +76,7 @@ async fn refused_edit_of_a_changed_file_is_applied_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn refused_edit_in_the_wrong_place_is_taken_back() {
+async fn refused_edit_made_at_the_wrong_position_is_reverted() {
     for change in [inserted as Change, replaced, removed] {
         let mut client = client(sending(change), project());
         client.initialize(full()).await;
@@ -144,7 +144,7 @@ async fn edit_that_is_accepted_again_is_not_mistaken_for_the_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn edit_of_a_document_that_was_closed_meanwhile_is_put_right() {
+async fn misplaced_edit_of_a_document_closed_meanwhile_is_corrected() {
     for reply in [applied(), refusal()] {
         let mut client = client(sending(replaced), project());
         client.initialize(full()).await;
@@ -190,7 +190,7 @@ async fn edit_of_a_document_that_was_closed_meanwhile_counts_as_applied() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn edit_of_an_open_document_is_recognized_among_typed_text() {
+async fn edit_of_an_open_document_is_recognized_next_to_typed_text() {
     let mut client = client(sending(replaced), project());
     client.initialize(full()).await;
     open(&client, BASE);
@@ -208,7 +208,7 @@ async fn edit_of_an_open_document_is_recognized_among_typed_text() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn edit_for_an_old_version_that_arrives_beside_the_new_one_is_taken_back() {
+async fn edit_for_an_old_version_that_arrives_next_to_the_new_one_is_reverted() {
     let mut client = client(sending(replaced), project());
     client.initialize(full()).await;
     open(&client, BASE);
@@ -233,7 +233,7 @@ async fn edit_for_an_old_version_that_arrives_beside_the_new_one_is_taken_back()
 }
 
 #[tokio::test(start_paused = true)]
-async fn redo_of_an_edit_that_was_sent_again_stays() {
+async fn redo_of_an_edit_that_was_sent_again_is_kept() {
     let mut client = client(sending(replaced), project());
     client.initialize(full()).await;
     open(&client, BASE);
@@ -272,7 +272,7 @@ async fn edit_that_the_editor_skipped_is_sent_again_soon() {
 }
 
 #[tokio::test]
-async fn refused_undo_of_a_changed_file_is_made_once() {
+async fn refused_undo_of_a_changed_file_is_applied_once() {
     let folder = project();
     trajectory(folder.path(), "r1", folder.path(), asked(&[(1, "a.py::f")]));
     let mut client = restarted(folder).await;

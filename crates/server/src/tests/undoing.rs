@@ -125,7 +125,7 @@ async fn wait_until_undo_is_recorded(client: &TestClient, run: &str) {
 }
 
 #[tokio::test]
-async fn records_undo_after_end_before_client_is_told() {
+async fn undo_after_the_run_is_logged_before_the_client_is_notified() {
     let start = scripted(async |scene: RunScript| {
         scene.log.event(applied());
         // The client does not receive these records, so it is far ahead of the disk.

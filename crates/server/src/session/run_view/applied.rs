@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn detects_undo_and_redo_beside_typed_text() {
+    fn detects_undo_and_redo_next_to_typed_text() {
         let after = BEFORE.replace("return 1", "return 2");
         let mut applied = applied(&after);
         let is_undone = |applied: &BTreeMap<ProposalId, AppliedEdit>, text: &str| {
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn state_follows_text_beside_similar_change() {
+    fn undo_state_is_correct_next_to_a_similar_change() {
         let source: String = (0..4)
             .map(|n| format!("def f{n}(x):\n    y = x + {n}\n    return y\n\n\n"))
             .collect();
