@@ -5,11 +5,14 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::cite::{Checker, Citation, Cited, Claim, Denial, Mark, Verdict, claims, range, words};
+use super::cite::{
+    Citation, CitationChecker, CitationMark, CitationVerdict, CitedPart, Claim, Denial, claims,
+    range, words,
+};
 
 /// A citation that was removed from an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Dropped {
+pub struct DroppedCitation {
     /// The citation as the model wrote it.
     pub citation: String,
     pub claim: String,
@@ -26,7 +29,7 @@ pub struct Flaw {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FlawKind {
-    WrongCitation(Dropped),
+    WrongCitation(DroppedCitation),
     /// A claim about code without a supporting citation.
     Uncited,
 }
@@ -43,14 +46,14 @@ pub struct Block {
     pub moved: Vec<(String, String)>,
     pub wrong: Vec<Flaw>,
     /// Claims without a citation.
-    bare: Vec<Bare>,
+    bare: Vec<UncitedClaim>,
     /// Names in claims that have a citation.
     borne_out: BTreeSet<String>,
 }
 
 /// A claim without a citation.
 #[derive(Debug, Clone)]
-struct Bare {
+struct UncitedClaim {
     span: Range<usize>,
     /// The code names in the claim.
     names: BTreeSet<String>,
@@ -67,7 +70,7 @@ const UNVERIFIED: &str = "unverified";
 const UNCITED: &str = " [uncited]";
 
 impl Block {
-    pub fn check(source: &str, checker: &Checker) -> Block {
+    pub fn check(source: &str, checker: &CitationChecker) -> Block {
         let mut block = Block {
             source: source.to_owned(),
             text: String::new(),
@@ -97,7 +100,7 @@ impl Block {
                 && says_something(&source[claim.span.clone()], claim)
             {
                 let mut earlier = claims[..nth].iter();
-                block.bare.push(Bare {
+                block.bare.push(UncitedClaim {
                     span: claim.span.clone(),
                     names: claim.own_names.clone(),
                     is_new: claim.denial == Denial::Behaviour
@@ -110,20 +113,25 @@ impl Block {
     }
 
     /// Checks each line range of a citation and returns the text that replaces the citation.
-    fn check_cited(&mut self, cited: &Cited, claim: &Claim, checker: &Checker) -> String {
+    fn check_cited(
+        &mut self,
+        cited: &CitedPart,
+        claim: &Claim,
+        checker: &CitationChecker,
+    ) -> String {
         let mark = &cited.mark;
         let mut good: Vec<Citation> = Vec::new();
         for lines in &mark.lines {
             let written = format!("{}:{}", mark.path, range(lines.0, lines.1));
             match checker.check(cited, *lines, claim) {
-                Verdict::Holds(citation) => good.push(citation),
-                Verdict::Moved(citation) => {
+                CitationVerdict::Holds(citation) => good.push(citation),
+                CitationVerdict::Moved(citation) => {
                     self.moved.push((written, citation.place()));
                     good.push(citation);
                 }
-                Verdict::Wrong(why) => {
+                CitationVerdict::Wrong(why) => {
                     let text = self.source[claim.span.clone()].trim().to_owned();
-                    let dropped = Dropped {
+                    let dropped = DroppedCitation {
                         citation: written,
                         claim: text,
                         why,
@@ -154,7 +162,7 @@ impl Block {
     }
 
     /// Returns the marker for a wrong citation, in brackets unless the citation already has them.
-    fn unverified(&self, mark: &Mark) -> String {
+    fn unverified(&self, mark: &CitationMark) -> String {
         let before = &self.source[..mark.span.start];
         match before.rfind(['[', '(']) > before.rfind([']', ')']) {
             true => UNVERIFIED.to_owned(),
@@ -180,8 +188,9 @@ impl Block {
     /// Returns every claim to mark: unsupported claims, uncited claims that follow a cited
     /// sentence or deny a behaviour, and claims that name no code.
     pub fn without_citation(&self, borne_out: &BTreeSet<String>) -> Vec<Range<usize>> {
-        let is_marked =
-            |bare: &&Bare| bare.is_new || bare.names.is_empty() || bare.rests_on_nothing(borne_out);
+        let is_marked = |bare: &&UncitedClaim| {
+            bare.is_new || bare.names.is_empty() || bare.rests_on_nothing(borne_out)
+        };
         let marked = self.bare.iter().filter(is_marked);
         marked.map(|bare| bare.span.clone()).collect()
     }
@@ -226,7 +235,7 @@ impl Block {
     }
 }
 
-impl Bare {
+impl UncitedClaim {
     /// Whether fewer than half of the claim's names appear in cited claims.
     fn rests_on_nothing(&self, borne_out: &BTreeSet<String>) -> bool {
         self.names.intersection(borne_out).count() * 2 < self.names.len()

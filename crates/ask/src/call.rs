@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 
-use super::draft::Draft;
-use super::step::{Step, Steps};
-use super::tools::{self, Executors, Seat};
+use super::draft::AnswerDraft;
+use super::step::{Step, StepLog};
+use super::tools::{self, AskRole, Executors};
 use starling_core::{
     ChatModel, ChatReply, ChatWatch, ModelError, ModelNotice, Role, Tokens, ToolCalling, ToolSpec,
     WorstCase,
@@ -28,7 +28,7 @@ pub fn conversation(name: String, system: String, first: String) -> Conversation
 /// Makes the model calls of one question.
 pub struct Caller<'a> {
     pub ledger: &'a Budget,
-    pub steps: &'a Arc<Steps>,
+    pub steps: &'a Arc<StepLog>,
 }
 
 impl Caller<'_> {
@@ -43,14 +43,14 @@ impl Caller<'_> {
         model: &Arc<dyn ChatModel>,
         conversation: &mut Conversation,
         tools: Vec<ToolSpec>,
-        draft: Option<&Mutex<Draft>>,
+        draft: Option<&Mutex<AnswerDraft>>,
     ) -> Result<ChatReply, CallFailed> {
         let mut request = conversation.request(tools, model.profile());
         let worst = WorstCase::of(&request, model.profile());
         let budget = CallBudget::open(self.ledger, worst).await?;
         request.max_output = budget.max_output();
         conversation.ordinal += 1;
-        let watch = Watch {
+        let watch = CallWatch {
             caller: self,
             who,
             draft,
@@ -80,7 +80,7 @@ impl Caller<'_> {
     /// Whether the budget has room for two more calls like the conversation's next one: a tool call
     /// and the answer.
     pub fn can_go_on(&self, model: &dyn ChatModel, conversation: &Conversation) -> bool {
-        let tools = tools::toolbox(Seat::Reader, Executors::default());
+        let tools = tools::toolbox(AskRole::Reader, Executors::default());
         let next = conversation.request(tools.specs(ToolCalling::Native), model.profile());
         let worst = WorstCase::of(&next, model.profile());
         self.ledger.has_room(2, &worst)
@@ -88,15 +88,15 @@ impl Caller<'_> {
 }
 
 /// Reports the events of a call as steps and streams its text to a draft.
-struct Watch<'a> {
+struct CallWatch<'a> {
     caller: &'a Caller<'a>,
     who: &'a str,
-    draft: Option<&'a Mutex<Draft>>,
+    draft: Option<&'a Mutex<AnswerDraft>>,
     budget: &'a CallBudget,
 }
 
 #[async_trait]
-impl ChatWatch for Watch<'_> {
+impl ChatWatch for CallWatch<'_> {
     fn delta(&self, text: &str) {
         self.budget.delta(text);
         if let Some(draft) = self.draft {

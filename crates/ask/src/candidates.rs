@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::cite::{identifiers, words};
-use super::code::Code;
+use super::code::CodeReader;
 use super::session::Session;
 use starling_index::{Certainty, Definition, Located, is_test_file};
 use starling_syntax::{FilePath, Language, SymbolKind, SymbolPath};
@@ -23,7 +23,7 @@ const SHARED: usize = 4;
 
 /// Returns the definitions of the code names in a question, if unambiguous. `Class.method` selects
 /// the method, not the class.
-pub fn named(code: &Code, question: &str) -> Vec<Definition> {
+pub fn named(code: &CodeReader, question: &str) -> Vec<Definition> {
     let dotted = dotted(question);
     let part = |name: &String| {
         let within = |whole: &String| whole.split('.').any(|part| part == name);
@@ -52,7 +52,7 @@ pub fn named(code: &Code, question: &str) -> Vec<Definition> {
 }
 
 /// Whether a symbol is a signature for type checkers, without a body.
-fn is_overload(code: &Code, symbol: &SymbolPath) -> bool {
+fn is_overload(code: &CodeReader, symbol: &SymbolPath) -> bool {
     let overloads = |decorator: &String| decorator.ends_with("overload");
     code.symbol(symbol)
         .is_ok_and(|found| found.symbol.contract.decorators.iter().any(overloads))
@@ -117,7 +117,7 @@ pub fn used(named: &[Definition], question: &str, most: usize) -> Vec<(String, S
 
 /// Returns the candidate symbols, each with the reason for its selection.
 pub fn candidates(
-    code: &Code,
+    code: &CodeReader,
     question: &str,
     session: &Session,
     named: &[Definition],
@@ -172,7 +172,7 @@ pub fn candidates(
 }
 
 /// Returns the symbols outside tests that certainly or likely use the named definitions.
-fn users(code: &Code, named: &[Definition]) -> Vec<SymbolPath> {
+fn users(code: &CodeReader, named: &[Definition]) -> Vec<SymbolPath> {
     let mut users: Vec<SymbolPath> = Vec::new();
     for definition in named.iter().take(USED) {
         let path = definition.symbol.to_string();
@@ -191,7 +191,7 @@ fn users(code: &Code, named: &[Definition]) -> Vec<SymbolPath> {
 }
 
 /// Whether less than a fifth of the files have a grammar.
-fn mostly_plain(code: &Code) -> bool {
+fn mostly_plain(code: &CodeReader) -> bool {
     let files = code.files().files();
     let read = files
         .iter()
@@ -201,7 +201,7 @@ fn mostly_plain(code: &Code) -> bool {
 
 /// Returns the symbols whose lines contain the most words of the question. For files without a
 /// grammar, returns the files.
-fn by_lines(code: &Code, question: &str) -> Vec<SymbolPath> {
+fn by_lines(code: &CodeReader, question: &str) -> Vec<SymbolPath> {
     let mut held: BTreeMap<SymbolPath, usize> = BTreeMap::new();
     let words: BTreeSet<&str> = question
         .split(|c: char| !c.is_alphanumeric() && c != '_')

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::tools::{self, Executors, Look, Seat, SeatTools, Wanted};
+use super::tools::{self, AskAction, AskRole, AskTools, CodeLookup, Executors};
 use starling_core::Tokens;
 use starling_dialogue::Execute;
 use starling_index::{Certainty, Hit, Index, Usage, is_test_file};
@@ -31,28 +31,28 @@ const TEST_USES: usize = 6;
 /// Read-only access to the code, without the files that the workspace does not list (ignored files
 /// and secrets).
 #[derive(Clone)]
-pub struct Code {
+pub struct CodeReader {
     files: Snapshot,
     lookup: Lookup,
 }
 
 /// Carries out the tools that look at the code.
-struct Looking<'a>(&'a Code);
+struct CodeToolExecutor<'a>(&'a CodeReader);
 
 #[async_trait]
-impl Execute<Wanted> for Looking<'_> {
-    async fn execute(&self, wanted: &Wanted) -> String {
+impl Execute<AskAction> for CodeToolExecutor<'_> {
+    async fn execute(&self, wanted: &AskAction) -> String {
         match wanted {
-            Wanted::Look(look) => self.0.look(look),
-            Wanted::Question(_) => String::new(),
+            AskAction::Look(look) => self.0.look(look),
+            AskAction::Question(_) => String::new(),
         }
     }
 }
 
-impl Code {
+impl CodeReader {
     pub fn new(index: Arc<Index>) -> Self {
         let files = index.snapshot().clone();
-        Code {
+        CodeReader {
             lookup: Lookup::new(files.clone(), index),
             files,
         }
@@ -94,24 +94,24 @@ impl Code {
         }
     }
 
-    /// Returns the tools of a seat, which look at this code. `question` puts questions to owners.
+    /// Returns the tools of a role, which look at this code. `question` puts questions to owners.
     pub fn tools<'a>(
         &'a self,
-        seat: Seat,
-        question: Option<Arc<dyn Execute<Wanted> + 'a>>,
-    ) -> SeatTools<'a> {
-        let look = Some(Arc::new(Looking(self)) as Arc<dyn Execute<Wanted> + 'a>);
-        tools::toolbox(seat, Executors { look, question })
+        role: AskRole,
+        question: Option<Arc<dyn Execute<AskAction> + 'a>>,
+    ) -> AskTools<'a> {
+        let look = Some(Arc::new(CodeToolExecutor(self)) as Arc<dyn Execute<AskAction> + 'a>);
+        tools::toolbox(role, Executors { look, question })
     }
 
     /// Runs a code-reading tool and returns its result.
-    fn look(&self, look: &Look) -> String {
+    fn look(&self, look: &CodeLookup) -> String {
         match look {
-            Look::Read(read) => self.read(&read.symbols),
-            Look::Outline(file) => self.outline(&file.file),
-            Look::Search(search) => self.search(search),
-            Look::Definition(name) => self.definition(&name.name),
-            Look::References(name) => self.references(&name.name, USES),
+            CodeLookup::Read(read) => self.read(&read.symbols),
+            CodeLookup::Outline(file) => self.outline(&file.file),
+            CodeLookup::Search(search) => self.search(search),
+            CodeLookup::Definition(name) => self.definition(&name.name),
+            CodeLookup::References(name) => self.references(&name.name, USES),
         }
     }
 

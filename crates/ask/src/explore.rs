@@ -13,14 +13,14 @@ use serde::{Deserialize, Serialize};
 
 use super::Models;
 use super::call::{Caller, conversation};
-use super::cite::Checker;
-use super::code::Code;
-use super::draft::{Checked, Draft, Problem};
+use super::cite::CitationChecker;
+use super::code::CodeReader;
+use super::draft::{AnswerDraft, CheckedAnswer, ClaimToCorrect};
 use super::material::is_small;
-use super::owner::{Asker, Report, answered, looked};
+use super::owner::{OwnerQuestioner, OwnerReport, answered, looked};
 use super::session::Session;
-use super::step::{Source, Step};
-use super::tools::{Call, Question, Seat, SeatTools, Wanted};
+use super::step::{AnswerSource, Step};
+use super::tools::{AskAction, AskRole, AskTools, Call, Question};
 use starling_core::prompts::{
     AskMendPrompt, AskSystem, AskSystemSmall, AskSystemText, Prompt, RejectedClaim,
 };
@@ -43,7 +43,7 @@ const ANSWER_NOW: &str =
 /// Why an exploration ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "end", rename_all = "snake_case")]
-pub enum Ended {
+pub enum ExplorationEnd {
     /// The reader answered.
     Answered,
     /// The budget ran out; the answer is the best so far.
@@ -57,30 +57,30 @@ pub enum Ended {
 }
 
 /// The state of answering one question.
-pub struct Exploring<'a> {
-    pub code: &'a Code,
-    pub checker: &'a Checker,
+pub struct Exploration<'a> {
+    pub code: &'a CodeReader,
+    pub checker: &'a CitationChecker,
     pub models: &'a Models,
     pub caller: &'a Caller<'a>,
     session: Mutex<Session>,
-    draft: Mutex<Draft>,
-    reports: Mutex<Vec<Report>>,
+    draft: Mutex<AnswerDraft>,
+    reports: Mutex<Vec<OwnerReport>>,
     asked: AtomicU32,
 }
 
-impl<'a> Exploring<'a> {
+impl<'a> Exploration<'a> {
     pub fn new(
-        code: &'a Code,
-        checker: &'a Checker,
+        code: &'a CodeReader,
+        checker: &'a CitationChecker,
         models: &'a Models,
         caller: &'a Caller<'a>,
         session: Session,
     ) -> Self {
-        let mut draft = Draft::new(checker.clone(), Arc::clone(caller.steps));
+        let mut draft = AnswerDraft::new(checker.clone(), Arc::clone(caller.steps));
         if is_small(models.reader.profile()) {
             draft = draft.without_example(&AskSystemSmall {}.render());
         }
-        Exploring {
+        Exploration {
             code,
             checker,
             models,
@@ -96,10 +96,10 @@ impl<'a> Exploring<'a> {
     ///
     /// # Errors
     /// The model failed before any information was found.
-    pub async fn run(&self, prompt: String) -> Result<(Checked, Ended), ModelError> {
+    pub async fn run(&self, prompt: String) -> Result<(CheckedAnswer, ExplorationEnd), ModelError> {
         let left = self.caller.ledger.time_left();
         let turns = async {
-            let refused_tools = |ended: &Result<Ended, CallFailed>| {
+            let refused_tools = |ended: &Result<ExplorationEnd, CallFailed>| {
                 let reader = self.models.reader.profile();
                 matches!(ended, Err(CallFailed::Model(ModelError::NoTools { .. })))
                     && reader.tool_calling == ToolCalling::Text
@@ -111,14 +111,14 @@ impl<'a> Exploring<'a> {
         };
         let ended = match tokio::time::timeout(left, turns).await {
             Ok(Ok(ended)) => ended,
-            Ok(Err(CallFailed::Budget(exhausted))) => Ended::BudgetUsedUp {
+            Ok(Err(CallFailed::Budget(exhausted))) => ExplorationEnd::BudgetUsedUp {
                 what: exhausted.what,
             },
             Ok(Err(CallFailed::Model(error))) if self.knows_nothing() => return Err(error),
-            Ok(Err(CallFailed::Model(error))) => Ended::ModelFailed {
+            Ok(Err(CallFailed::Model(error))) => ExplorationEnd::ModelFailed {
                 error: error.to_string(),
             },
-            Err(_) => Ended::OutOfTime {
+            Err(_) => ExplorationEnd::OutOfTime {
                 seconds: self.caller.ledger.limits().seconds,
             },
         };
@@ -136,7 +136,7 @@ impl<'a> Exploring<'a> {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn turns(&self, prompt: String) -> Result<Ended, CallFailed> {
+    async fn turns(&self, prompt: String) -> Result<ExplorationEnd, CallFailed> {
         let profile = self.models.reader.profile();
         let calling = profile.tool_calling;
         let system = match (calling, is_small(profile)) {
@@ -148,13 +148,13 @@ impl<'a> Exploring<'a> {
         let mut reading = ReaderTurns {
             exploring: self,
             conversation: conversation("ask".to_owned(), system, prompt),
-            tools: self.code.tools(Seat::Reader, Some(questioning)),
+            tools: self.code.tools(AskRole::Reader, Some(questioning)),
             seen: BTreeSet::new(),
             turn: 0,
             is_last: false,
         };
         let ended = converse(&mut reading, TURNS).await;
-        ended.unwrap_or(Ok(Ended::Undecided))
+        ended.unwrap_or(Ok(ExplorationEnd::Undecided))
     }
 
     fn can_go_on(&self, conversation: &Conversation) -> bool {
@@ -187,7 +187,7 @@ impl<'a> Exploring<'a> {
         text
     }
 
-    async fn answer_of_owner(&self, question: &Question) -> (String, Source) {
+    async fn answer_of_owner(&self, question: &Question) -> (String, AnswerSource) {
         let known = question.symbol.parse().ok().and_then(|symbol| {
             let session = self.session();
             session
@@ -195,17 +195,17 @@ impl<'a> Exploring<'a> {
                 .map(str::to_owned)
         });
         if let Some(known) = known {
-            return (known, Source::Memory);
+            return (known, AnswerSource::Memory);
         }
         if self.asked.fetch_add(1, Ordering::Relaxed) >= QUESTIONS {
             let text =
                 format!("{QUESTIONS} questions have been asked; look for yourself or answer.");
-            return (text, Source::Refused);
+            return (text, AnswerSource::Refused);
         }
         if let Err(exhausted) = self.caller.ledger.count_message() {
-            return (exhausted.to_string(), Source::Refused);
+            return (exhausted.to_string(), AnswerSource::Refused);
         }
-        let asker = Asker {
+        let asker = OwnerQuestioner {
             code: self.code,
             checker: self.checker,
             model: &self.models.owner,
@@ -222,9 +222,9 @@ impl<'a> Exploring<'a> {
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)
                     .push(report);
-                (text, Source::Model)
+                (text, AnswerSource::Model)
             }
-            Err(why) => (format!("No answer: {why}"), Source::Refused),
+            Err(why) => (format!("No answer: {why}"), AnswerSource::Refused),
         }
     }
 
@@ -244,7 +244,7 @@ impl<'a> Exploring<'a> {
             claims: problems.iter().map(|p| p.claim.clone()).collect(),
         });
         conversation.said(reply);
-        let claim = |problem: &Problem| MendClaim {
+        let claim = |problem: &ClaimToCorrect| MendClaim {
             claim: problem.claim.clone(),
             what: problem.what.clone(),
         };
@@ -314,29 +314,29 @@ impl<'a> Exploring<'a> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn draft(&self) -> MutexGuard<'_, Draft> {
+    fn draft(&self) -> MutexGuard<'_, AnswerDraft> {
         self.draft.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Puts the reader's questions to owners.
-struct Questioning<'a>(&'a Exploring<'a>);
+struct Questioning<'a>(&'a Exploration<'a>);
 
 #[async_trait]
-impl Execute<Wanted> for Questioning<'_> {
-    async fn execute(&self, wanted: &Wanted) -> String {
+impl Execute<AskAction> for Questioning<'_> {
+    async fn execute(&self, wanted: &AskAction) -> String {
         match wanted {
-            Wanted::Question(question) => self.0.question(question).await,
-            Wanted::Look(_) => String::new(),
+            AskAction::Question(question) => self.0.question(question).await,
+            AskAction::Look(_) => String::new(),
         }
     }
 }
 
 /// The reader at work.
 struct ReaderTurns<'a> {
-    exploring: &'a Exploring<'a>,
+    exploring: &'a Exploration<'a>,
     conversation: Conversation,
-    tools: SeatTools<'a>,
+    tools: AskTools<'a>,
     /// The calls whose results stand in the conversation.
     seen: BTreeSet<String>,
     turn: u32,
@@ -346,8 +346,8 @@ struct ReaderTurns<'a> {
 
 #[async_trait]
 impl Turns for ReaderTurns<'_> {
-    type Action = Wanted;
-    type End = Result<Ended, CallFailed>;
+    type Action = AskAction;
+    type End = Result<ExplorationEnd, CallFailed>;
     type Failed = CallFailed;
 
     fn name(&self) -> String {
@@ -406,9 +406,9 @@ impl Turns for ReaderTurns<'_> {
             exploring
                 .answer(&mut self.conversation, reply, self.turn)
                 .await;
-            end = Some(Ok(Ended::Answered));
+            end = Some(Ok(ExplorationEnd::Answered));
         } else if self.is_last {
-            end = Some(Ok(Ended::Undecided));
+            end = Some(Ok(ExplorationEnd::Undecided));
         } else {
             exploring.draft().restart();
             exploring
@@ -420,7 +420,11 @@ impl Turns for ReaderTurns<'_> {
     }
 
     /// Carries out all calls of a turn side by side.
-    async fn act(&mut self, _reply: &ChatReply, calls: Vec<Call>) -> AfterCalls<Wanted, Self::End> {
+    async fn act(
+        &mut self,
+        _reply: &ChatReply,
+        calls: Vec<Call>,
+    ) -> AfterCalls<AskAction, Self::End> {
         // Text beside tool calls is not part of the answer.
         self.exploring.draft().restart();
         let (caller, tools, seen) = (self.exploring.caller, &self.tools, &mut self.seen);
@@ -441,8 +445,8 @@ impl Turns for ReaderTurns<'_> {
             }
             let text = tools.execute(&call).await.unwrap_or_default();
             match &call.action {
-                Ok(Wanted::Look(_)) => caller.steps.add(looked(READER, &call, &text)),
-                Ok(Wanted::Question(_)) => {}
+                Ok(AskAction::Look(_)) => caller.steps.add(looked(READER, &call, &text)),
+                Ok(AskAction::Question(_)) => {}
                 Err(error) => caller.trouble(READER, error.clone()),
             }
             (call, text)
@@ -459,7 +463,7 @@ impl Turns for ReaderTurns<'_> {
 
 /// Parses corrections: `1: the claim with its citation`, or `1: drop`. Unlisted claims stay
 /// unchanged.
-fn read_mended(text: &str, problems: Vec<Problem>) -> Vec<(Problem, Option<String>)> {
+fn read_mended(text: &str, problems: Vec<ClaimToCorrect>) -> Vec<(ClaimToCorrect, Option<String>)> {
     let mut mended = Vec::new();
     for (nth, problem) in (1_usize..).zip(problems) {
         let line = text.lines().find_map(|line| {

@@ -21,13 +21,13 @@ pub struct Session {
     version: u32,
     /// The directory of the code base.
     root: String,
-    turns: Vec<Turn>,
-    findings: Vec<Finding>,
+    turns: Vec<AnsweredQuestion>,
+    findings: Vec<OwnerFinding>,
 }
 
 /// A question of the user and its answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Turn {
+pub struct AnsweredQuestion {
     pub question: String,
     pub answer: String,
     /// Symbols that the answer cites.
@@ -37,7 +37,7 @@ pub struct Turn {
 
 /// An owner's answer to a question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Finding {
+pub struct OwnerFinding {
     pub symbol: SymbolPath,
     pub question: String,
     pub answer: String,
@@ -91,11 +91,11 @@ impl Session {
     }
 
     /// Returns earlier questions with their answers, oldest first.
-    pub fn turns(&self) -> &[Turn] {
+    pub fn turns(&self) -> &[AnsweredQuestion] {
         &self.turns
     }
 
-    pub fn findings(&self) -> &[Finding] {
+    pub fn findings(&self) -> &[OwnerFinding] {
         &self.findings
     }
 
@@ -118,7 +118,7 @@ impl Session {
     ) {
         let paths = cited.iter().map(|citation| FilePath::new(&citation.path));
         let seen = hashes(paths.chain([symbol.file.clone()]), files);
-        self.findings.push(Finding {
+        self.findings.push(OwnerFinding {
             symbol,
             question: question.to_owned(),
             answer: answer.to_owned(),
@@ -137,7 +137,7 @@ impl Session {
                 symbols.push(symbol);
             }
         }
-        self.turns.push(Turn {
+        self.turns.push(AnsweredQuestion {
             question: question.to_owned(),
             answer: answer.to_owned(),
             symbols,

@@ -9,7 +9,10 @@ use serde::{Deserialize, Serialize};
 #[serde(tag = "step", rename_all = "snake_case")]
 pub enum Step {
     /// Symbols were found without a model.
-    Located { symbols: Vec<Found>, millis: u64 },
+    Located {
+        symbols: Vec<LocatedSymbol>,
+        millis: u64,
+    },
     /// A model read code.
     Looked {
         by: String,
@@ -27,7 +30,7 @@ pub enum Step {
     Answered {
         symbol: String,
         answer: String,
-        source: Source,
+        source: AnswerSource,
     },
     /// The reader has enough information and answers.
     Enough { turns: u32 },
@@ -47,7 +50,7 @@ pub enum Step {
 
 /// A symbol that may be relevant to the question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Found {
+pub struct LocatedSymbol {
     pub symbol: String,
     pub why: String,
 }
@@ -55,7 +58,7 @@ pub struct Found {
 /// The origin of an owner's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
+pub enum AnswerSource {
     Model,
     /// The answer to an earlier, equal question.
     Memory,
@@ -64,17 +67,17 @@ pub enum Source {
 }
 
 /// A callback that receives every step at once. It must not block.
-pub type Watcher = Box<dyn Fn(&Step) + Send + Sync>;
+pub type StepCallback = Box<dyn Fn(&Step) + Send + Sync>;
 
 /// Keeps steps and passes them to the watcher.
-pub struct Steps {
-    watcher: Watcher,
+pub struct StepLog {
+    watcher: StepCallback,
     kept: Mutex<Vec<Step>>,
 }
 
-impl Steps {
-    pub fn new(watcher: Watcher) -> Self {
-        Steps {
+impl StepLog {
+    pub fn new(watcher: StepCallback) -> Self {
+        StepLog {
             watcher,
             kept: Mutex::default(),
         }

@@ -4,7 +4,7 @@
 
 use starling_core::{Message, ModelProfile, Tokens, ToolSpec};
 
-use crate::conversation::{Conversation, Label, Results, Summary, first_line};
+use crate::conversation::{CallLabel, Conversation, ToolResults, TurnsSummary, first_line};
 use crate::tool::ToolCost;
 
 /// Number of turns at the end of a conversation that stay as they are.
@@ -71,8 +71,8 @@ impl Conversation {
     /// Replaces results before `last` until the prompt is short enough. Returns whether it replaced any.
     fn leave_results_out(&mut self, last: usize, most: Tokens) -> bool {
         let mut is_changed = false;
-        let is_kept = |one: &&mut Results| one.at < last && !one.is_left_out;
-        let mut results: Vec<&mut Results> = self.results.iter_mut().filter(is_kept).collect();
+        let is_kept = |one: &&mut ToolResults| one.at < last && !one.is_left_out;
+        let mut results: Vec<&mut ToolResults> = self.results.iter_mut().filter(is_kept).collect();
         results.sort_by_key(|one| (one.cost, one.at));
         for one in results {
             if Tokens::of_prompt(&self.messages, &[], Tokens::estimate) <= most {
@@ -111,7 +111,7 @@ impl Conversation {
         for one in &mut self.results {
             one.at -= last - start - 1;
         }
-        self.summary = Some(Summary { at: start, lines });
+        self.summary = Some(TurnsSummary { at: start, lines });
         true
     }
 
@@ -142,7 +142,7 @@ fn length(message: &Message) -> usize {
 }
 
 /// The line that stands in place of results.
-fn in_place_of(results: &Results, characters: usize) -> String {
+fn in_place_of(results: &ToolResults, characters: usize) -> String {
     let calls: Vec<String> = results.calls.iter().map(|(call, _)| name(call)).collect();
     let calls = calls.join(", ");
     let again = match results.cost {
@@ -154,14 +154,14 @@ fn in_place_of(results: &Results, characters: usize) -> String {
     format!("[Left out to save room: the result of {calls}, {characters} characters.{again}]")
 }
 
-fn name((tool, argument): &Label) -> String {
+fn name((tool, argument): &CallLabel) -> String {
     match argument.is_empty() {
         true => format!("`{tool}`"),
         false => format!("`{tool} {}`", first_line(argument)),
     }
 }
 
-fn called((label, result): &(Label, String)) -> String {
+fn called((label, result): &(CallLabel, String)) -> String {
     format!("- {}: {result}", name(label))
 }
 

@@ -32,28 +32,28 @@ pub struct Conversation {
     /// Number of messages that the record of the conversation holds.
     pub recorded: usize,
     /// The messages that hold results of tools.
-    pub(crate) results: Vec<Results>,
+    pub(crate) results: Vec<ToolResults>,
     /// The message that stands for the turns that were left out.
-    pub(crate) summary: Option<Summary>,
+    pub(crate) summary: Option<TurnsSummary>,
 }
 
 /// A message that holds results of tools.
 #[derive(Debug, Clone)]
-pub(crate) struct Results {
+pub(crate) struct ToolResults {
     /// Index of the message.
     pub at: usize,
     /// The calls, with the first line of each result.
-    pub calls: Vec<(Label, String)>,
+    pub calls: Vec<(CallLabel, String)>,
     pub cost: ToolCost,
     pub is_left_out: bool,
 }
 
 /// Tool and argument of a call.
-pub(crate) type Label = (String, String);
+pub(crate) type CallLabel = (String, String);
 
 /// A message that stands for the turns that were left out.
 #[derive(Debug, Clone)]
-pub(crate) struct Summary {
+pub(crate) struct TurnsSummary {
     pub at: usize,
     pub lines: Vec<String>,
 }
@@ -98,7 +98,7 @@ impl Conversation {
             let shown = (call.label.clone(), first_line(&text));
             match call.call_id {
                 Some(call_id) => {
-                    self.results.push(Results {
+                    self.results.push(ToolResults {
                         at: self.messages.len(),
                         calls: vec![shown],
                         cost: call.cost,
@@ -114,7 +114,7 @@ impl Conversation {
             }
         }
         if !plain.is_empty() {
-            self.results.push(Results {
+            self.results.push(ToolResults {
                 at: self.messages.len(),
                 calls: plain,
                 cost,

@@ -22,13 +22,13 @@ pub enum LineArguments {
 
 /// The line of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ToolLine {
+pub(crate) struct LineSyntax {
     /// What stands after the `@`.
     pub word: String,
     pub arguments: LineArguments,
 }
 
-impl ToolLine {
+impl LineSyntax {
     /// Returns the arguments as JSON text; `None` if the line has none and the tool needs some.
     pub fn read(&self, rest: &str, paths: &UnusualPaths) -> Option<String> {
         let value: Value = match self.arguments {

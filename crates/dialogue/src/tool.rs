@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use starling_core::ToolSpec;
 
-use crate::line::{LineArguments, ToolLine};
+use crate::line::{LineArguments, LineSyntax};
 use crate::schema::schema;
 
 /// What a call of a tool costs. Results that cost least to get again are the first that a
@@ -41,7 +41,7 @@ pub struct Tool<'a, U, A> {
     pub users: Vec<U>,
     pub cost: ToolCost,
     /// How it is called in the text protocol; `None` if it cannot be called there by a line.
-    pub(crate) line: Option<ToolLine>,
+    pub(crate) line: Option<LineSyntax>,
     read: ReadArguments<A>,
     pub(crate) executor: Option<Arc<dyn Execute<A> + 'a>>,
 }
@@ -80,7 +80,7 @@ impl<'a, U: Copy, A: 'static> Tool<'a, U, A> {
         cost: ToolCost,
         action: impl Fn(serde_json::Value) -> A + Send + Sync + 'static,
     ) -> Self {
-        let line = ToolLine {
+        let line = LineSyntax {
             word: spec.name.clone(),
             arguments: LineArguments::Json,
         };
@@ -97,7 +97,7 @@ impl<'a, U: Copy, A: 'static> Tool<'a, U, A> {
 
     /// Sets how the tool is called in the text protocol: `@word` and its arguments.
     pub fn line(mut self, word: &str, arguments: LineArguments) -> Self {
-        self.line = Some(ToolLine {
+        self.line = Some(LineSyntax {
             word: word.to_owned(),
             arguments,
         });

@@ -270,7 +270,7 @@ impl Document {
 }
 
 #[derive(Debug)]
-struct TextWatch {
+struct TextWaiter {
     path: PathBuf,
     after: Arc<str>,
     /// Receives each text for as long as somebody else holds it.
@@ -286,7 +286,7 @@ struct DocumentActor {
     openings: u64,
     /// Documents that changed without having been opened: the `didOpen` message was lost.
     changed_unopened: HashSet<PathBuf>,
-    watches: Vec<TextWatch>,
+    watches: Vec<TextWaiter>,
     /// Sends messages to this actor.
     sender: mpsc::WeakUnboundedSender<DocumentMessage>,
     count: watch::Sender<u64>,
@@ -512,7 +512,7 @@ impl DocumentActor {
         };
         let (tell, arrived) = oneshot::channel();
         self.watches.retain(|watch| watch.texts.is_shared());
-        self.watches.push(TextWatch {
+        self.watches.push(TextWaiter {
             path,
             after,
             texts,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Citation, Cited, Claim, Files, words};
+use super::{Citation, CitedPart, Claim, Files, words};
 use starling_syntax::{FilePath, Symbol, SymbolTree};
 use starling_workspace::{Snapshot, UnusualPaths};
 
@@ -23,7 +23,7 @@ const CODE: usize = 12;
 
 /// The result of checking a citation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CitationVerdict {
     Holds(Citation),
     /// The citation was corrected: another line, or the full path.
     Moved(Citation),
@@ -32,36 +32,36 @@ pub enum Verdict {
 
 /// Checks citations against a snapshot of the files.
 #[derive(Debug, Clone)]
-pub struct Checker {
+pub struct CitationChecker {
     files: Snapshot,
     unusual: Arc<UnusualPaths>,
 }
 
-impl Checker {
+impl CitationChecker {
     pub fn new(files: Snapshot) -> Self {
         let unusual = Arc::new(files.unusual_paths());
-        Checker { files, unusual }
+        CitationChecker { files, unusual }
     }
 
     /// Checks one line range of a claim's citation.
-    pub fn check(&self, cited: &Cited, lines: (u32, u32), claim: &Claim) -> Verdict {
+    pub fn check(&self, cited: &CitedPart, lines: (u32, u32), claim: &Claim) -> CitationVerdict {
         let path = cited.mark.path.as_str();
         let named = self.named(path);
         if named.is_empty() {
-            return Verdict::Wrong(format!("there is no file {path}"));
+            return CitationVerdict::Wrong(format!("there is no file {path}"));
         }
         let mut why = String::new();
         let whole = named.len() == 1 && named[0].as_str() == path;
         for file in named {
             match self.within(&file, lines, cited, claim) {
                 Ok(found) if whole && (found.line, found.last_line) == lines => {
-                    return Verdict::Holds(found);
+                    return CitationVerdict::Holds(found);
                 }
-                Ok(found) => return Verdict::Moved(found),
+                Ok(found) => return CitationVerdict::Moved(found),
                 Err(error) => why = error,
             }
         }
-        Verdict::Wrong(why)
+        CitationVerdict::Wrong(why)
     }
 
     /// Returns the files that a written path can name: the exact file, or all whose paths end with
@@ -90,11 +90,11 @@ impl Checker {
         &self,
         file: &FilePath,
         (first, last): (u32, u32),
-        cited: &Cited,
+        cited: &CitedPart,
         claim: &Claim,
     ) -> Result<Citation, String> {
         let tree = self.files.tree(file).map_err(|error| error.to_string())?;
-        let text = Lines::of(&tree);
+        let text = FileLines::of(&tree);
         let count = text.count();
         if first == 0 || first > count {
             return Err(format!("{file} has {count} lines, no line {first}"));
@@ -103,16 +103,16 @@ impl Checker {
         let moved = |line: u32| text.citation(file, line, (line + (last - first)).min(count));
         if let [_] = cited.mark.lines.as_slice() {
             match text.quoted(first, last, &cited.quotes) {
-                Quoted::Unknown => {}
-                Quoted::There => return Ok(text.citation(file, first, last)),
-                Quoted::At(_) if text.is_spoken_of(first, last, cited, claim) => {
+                QuoteLocation::Unknown => {}
+                QuoteLocation::There => return Ok(text.citation(file, first, last)),
+                QuoteLocation::At(_) if text.is_spoken_of(first, last, cited, claim) => {
                     return Ok(text.citation(file, first, last));
                 }
-                Quoted::At(line) if first == last => return Ok(moved(line)),
-                Quoted::At(line) => {
+                QuoteLocation::At(line) if first == last => return Ok(moved(line)),
+                QuoteLocation::At(line) => {
                     return Ok(text.citation(file, first.min(line), last.max(line)));
                 }
-                Quoted::Nowhere => return Err(text.says_not(first, &cited.quotes)),
+                QuoteLocation::Nowhere => return Err(text.says_not(first, &cited.quotes)),
             }
         }
         if let Some(line) = text.of_another(first, last, cited) {
@@ -138,7 +138,7 @@ impl Checker {
     }
 }
 
-impl Files for Checker {
+impl Files for CitationChecker {
     /// A file at the root counts even if it may not be read.
     fn is_file(&self, path: &str) -> bool {
         let is_at_root = || {
@@ -155,7 +155,7 @@ impl Files for Checker {
 }
 
 /// The location of a text that a sentence quotes from its cited lines.
-enum Quoted {
+enum QuoteLocation {
     /// The sentence quotes nothing longer than a name, or the quote may refer to other lines.
     Unknown,
     There,
@@ -166,15 +166,15 @@ enum Quoted {
 }
 
 /// A file split into lines.
-struct Lines<'t> {
+struct FileLines<'t> {
     tree: &'t SymbolTree,
     lines: Vec<&'t str>,
 }
 
-impl<'t> Lines<'t> {
+impl<'t> FileLines<'t> {
     fn of(tree: &'t SymbolTree) -> Self {
         let lines = tree.text().lines().collect();
-        Lines { tree, lines }
+        FileLines { tree, lines }
     }
 
     fn count(&self) -> u32 {
@@ -188,7 +188,7 @@ impl<'t> Lines<'t> {
     }
 
     /// Locates the quotes in the file. Any white space counts as one space.
-    fn quoted(&self, first: u32, last: u32, quotes: &[String]) -> Quoted {
+    fn quoted(&self, first: u32, last: u32, quotes: &[String]) -> QuoteLocation {
         let wanted: Vec<String> = quotes.iter().map(|quote| squeezed(quote)).collect();
         let holds = |line: u32, quote: &String| squeezed(self.line(line)).contains(quote.as_str());
         let lines = || (first..=last).take(LONGEST_RANGE);
@@ -196,12 +196,12 @@ impl<'t> Lines<'t> {
             .iter()
             .any(|quote| lines().any(|line| holds(line, quote)))
         {
-            return Quoted::There;
+            return QuoteLocation::There;
         }
         for quote in &wanted {
             let mut near = around(first, last, A_LITTLE, self.count());
             if let Some(line) = near.find(|line| holds(*line, quote)) {
-                return Quoted::At(line);
+                return QuoteLocation::At(line);
             }
         }
         let is_code = |quote: &String| {
@@ -211,12 +211,12 @@ impl<'t> Lines<'t> {
         let whole = || squeezed(self.tree.text());
         let mut of_code = wanted.iter().filter(|quote| is_code(quote)).peekable();
         if of_code.peek().is_none() {
-            return Quoted::Unknown;
+            return QuoteLocation::Unknown;
         }
         let whole = whole();
         match of_code.any(|quote| whole.contains(quote.as_str())) {
-            true => Quoted::Unknown,
-            false => Quoted::Nowhere,
+            true => QuoteLocation::Unknown,
+            false => QuoteLocation::Nowhere,
         }
     }
 
@@ -255,7 +255,7 @@ impl<'t> Lines<'t> {
     }
 
     /// Whether a line contains a name that the sentence mentions outside its quotes.
-    fn is_spoken_of(&self, first: u32, last: u32, cited: &Cited, claim: &Claim) -> bool {
+    fn is_spoken_of(&self, first: u32, last: u32, cited: &CitedPart, claim: &Claim) -> bool {
         let of_quotes: BTreeSet<&str> = cited
             .quotes
             .iter()
@@ -268,7 +268,7 @@ impl<'t> Lines<'t> {
     /// Returns the line that defines the claim's symbol if the cited lines belong to another
     /// symbol. That is so if the citation itself names the symbol, or if the lines mention neither
     /// the symbol nor any other word of the claim.
-    fn of_another(&self, first: u32, last: u32, cited: &Cited) -> Option<u32> {
+    fn of_another(&self, first: u32, last: u32, cited: &CitedPart) -> Option<u32> {
         let meant = self.meant(cited);
         let overlaps = |symbol: &&Symbol| {
             symbol.lines.0 <= last.saturating_add(NEAR)
@@ -290,7 +290,7 @@ impl<'t> Lines<'t> {
 
     /// Returns the symbols of this file that a citation is about: the one in the citation, or else
     /// the members that the claim names.
-    fn meant(&self, cited: &Cited) -> Vec<&'t Symbol> {
+    fn meant(&self, cited: &CitedPart) -> Vec<&'t Symbol> {
         let is_it = |symbol: &&Symbol, name: &str| {
             let path = &symbol.path.name;
             let ends = path.strip_suffix(name);

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::mark::{Files, Mark, marks};
+use super::mark::{CitationMark, Files, marks};
 use starling_swarm::reading::stems as words;
 
 /// A citation with the part of the sentence that precedes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cited {
-    pub mark: Mark,
+pub struct CitedPart {
+    pub mark: CitationMark,
     /// Significant words between the previous citation and this one.
     pub words: BTreeSet<String>,
     /// Members (`Class.method`) that the sentence names as code.
@@ -23,7 +23,7 @@ pub struct Cited {
 pub struct Claim {
     /// The sentence's byte range in the block.
     pub span: Range<usize>,
-    pub cited: Vec<Cited>,
+    pub cited: Vec<CitedPart>,
     /// Code names in the sentence and in the uncited sentences directly before it.
     pub names: BTreeSet<String>,
     /// Significant words in the sentence and in the uncited sentences directly before it.
@@ -110,7 +110,7 @@ pub fn claims(block: &str, files: &impl Files) -> Vec<Claim> {
     // Names and words of the sentences before the next citation.
     let (mut names, mut words_so_far) = (BTreeSet::new(), BTreeSet::new());
     for span in sentences(block, &all) {
-        let own: Vec<Mark> = all
+        let own: Vec<CitationMark> = all
             .iter()
             .filter(|mark| span.contains(&mark.span.start))
             .cloned()
@@ -147,9 +147,9 @@ pub fn claims(block: &str, files: &impl Files) -> Vec<Claim> {
 fn cited(
     block: &str,
     span: &Range<usize>,
-    marks: Vec<Mark>,
+    marks: Vec<CitationMark>,
     mut lead: BTreeSet<String>,
-) -> Vec<Cited> {
+) -> Vec<CitedPart> {
     let mut at = span.start;
     let mut found = Vec::new();
     let is_only = marks.len() == 1;
@@ -169,7 +169,7 @@ fn cited(
         at = mark.span.end;
         let words = lead.clone();
         let members = members(&block[span.clone()]);
-        found.push(Cited {
+        found.push(CitedPart {
             mark,
             words,
             members,
@@ -185,7 +185,7 @@ fn bare(prose: &str) -> bool {
     !prose.contains(char::is_alphanumeric)
 }
 
-fn without(block: &str, span: &Range<usize>, marks: &[Mark]) -> String {
+fn without(block: &str, span: &Range<usize>, marks: &[CitationMark]) -> String {
     let mut prose = String::new();
     let mut at = span.start;
     for mark in marks {
@@ -198,7 +198,7 @@ fn without(block: &str, span: &Range<usize>, marks: &[Mark]) -> String {
 
 /// Splits a block into sentences that cover every byte. No sentence ends inside a citation,
 /// brackets or back-quotes.
-fn sentences(block: &str, marks: &[Mark]) -> Vec<Range<usize>> {
+fn sentences(block: &str, marks: &[CitationMark]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let (mut start, mut quoted, mut depth) = (0, false, 0_i32);
     for (at, c) in block.char_indices() {
@@ -225,7 +225,7 @@ fn sentences(block: &str, marks: &[Mark]) -> Vec<Range<usize>> {
 
 /// Returns the end of the citations in brackets that follow a sentence; they belong to the
 /// sentence.
-fn behind_citations(block: &str, end: usize, marks: &[Mark]) -> usize {
+fn behind_citations(block: &str, end: usize, marks: &[CitationMark]) -> usize {
     let mut end = end;
     loop {
         let rest = &block[end..];
@@ -238,7 +238,7 @@ fn behind_citations(block: &str, end: usize, marks: &[Mark]) -> usize {
         let Some(close) = closes.map(|at| open + at + 1) else {
             return end;
         };
-        let inside: Vec<Mark> = marks
+        let inside: Vec<CitationMark> = marks
             .iter()
             .filter(|mark| (open..close).contains(&mark.span.start) && mark.span.end <= close)
             .cloned()

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 /// A citation as written in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mark {
+pub struct CitationMark {
     /// The citation's byte range in the text.
     pub span: Range<usize>,
     /// The path as written.
@@ -69,10 +69,10 @@ pub trait Files {
 }
 
 /// Returns all citations of a text, in order.
-pub fn marks(text: &str, files: &impl Files) -> Vec<Mark> {
+pub fn marks(text: &str, files: &impl Files) -> Vec<CitationMark> {
     let paths = files.paths_in(text);
     let is_file = |path: &str| files.is_file(path);
-    let mut found: Vec<Mark> = Vec::new();
+    let mut found: Vec<CitationMark> = Vec::new();
     let mut at = 0;
     while let Some(digit) = next_number(text, at) {
         if let Some(path) = paths.iter().find(|path| path.contains(&digit)) {
@@ -106,7 +106,7 @@ pub fn marks(text: &str, files: &impl Files) -> Vec<Mark> {
                 let is_quoted =
                     text[..end_of_path].ends_with('`') && text[from..start].ends_with('`');
                 let span = start - usize::from(is_quoted)..end;
-                found.push(Mark {
+                found.push(CitationMark {
                     span,
                     path,
                     symbol,

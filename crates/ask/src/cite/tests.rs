@@ -27,13 +27,13 @@ const ODD: [&str; 4] = [
     "(old)/sofa + bed",
 ];
 
-struct Place {
+struct CitationProject {
     _dir: tempfile::TempDir,
-    checker: Checker,
+    checker: CitationChecker,
     files: Snapshot,
 }
 
-fn place() -> Place {
+fn place() -> CitationProject {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(dir.path().join("lib/deep")).unwrap();
     std::fs::write(dir.path().join("lib/shop.py"), SHOP).unwrap();
@@ -48,9 +48,9 @@ fn place() -> Place {
     std::fs::write(dir.path().join(".flake8"), "[flake8]\n").unwrap();
     let root = dir.path().canonicalize().unwrap();
     let files = Workspace::open(root).unwrap().snapshot(Default::default());
-    Place {
+    CitationProject {
         _dir: dir,
-        checker: Checker::new(files.clone()),
+        checker: CitationChecker::new(files.clone()),
         files,
     }
 }

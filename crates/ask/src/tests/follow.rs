@@ -1,19 +1,20 @@
 //! Follow-up questions.
 
-use super::bed::*;
+use super::fixture::*;
 use crate::Answer;
 use crate::session::{Session, SessionError};
 
 const FIRST: &str = "It adds up by `total` [shop.py:13].";
 
-async fn first(bed: &Bed) -> (Answer, Session) {
-    let new = Session::new(&bed.files());
-    bed.try_ask("How is it paid?", new)
+async fn first(project: &AskTestProject) -> (Answer, Session) {
+    let new = Session::new(&project.files());
+    project
+        .try_ask("How is it paid?", new)
         .await
         .expect("an answer")
 }
 
-fn asks_an_owner() -> Scripted {
+fn asks_an_owner() -> ScriptedModel {
     let ask = || question("shop.py::pay", "What does it do?");
     let script = [
         ask(),
@@ -21,17 +22,17 @@ fn asks_an_owner() -> Scripted {
         ask(),
         say("As `pay` said [shop.py:11]."),
     ];
-    Scripted::new(script).owners([say(FIRST)])
+    ScriptedModel::new(script).owners([say(FIRST)])
 }
 
 #[tokio::test]
 async fn follow_up_question_reuses_answers_of_owners() {
-    let bed = Bed::new(asks_an_owner());
-    let (_, session) = first(&bed).await;
+    let project = AskTestProject::new(asks_an_owner());
+    let (_, session) = first(&project).await;
     let text = serde_json::to_string(&session).unwrap();
     let session: Session = serde_json::from_str(&text).unwrap();
-    let session = session.resumed(&bed.files()).unwrap();
-    let (answer, session) = bed.try_ask("And what then?", session).await.unwrap();
+    let session = session.resumed(&project.files()).unwrap();
+    let (answer, session) = project.try_ask("And what then?", session).await.unwrap();
     // The owner's answer comes from memory, without a model call.
     assert_eq!(answer.calls, 2);
     let remembered = answer
@@ -39,7 +40,7 @@ async fn follow_up_question_reuses_answers_of_owners() {
         .iter()
         .any(|step| format!("{step:?}").contains("Memory"));
     assert!(remembered, "{:?}", answer.steps);
-    let prompt = bed.model.prompt(3);
+    let prompt = project.model.prompt(3);
     assert!(
         prompt.contains("Question: How is it paid?\nAnswer: `pay` does it"),
         "{prompt}"
@@ -55,39 +56,42 @@ async fn follow_up_question_reuses_answers_of_owners() {
 
 #[tokio::test]
 async fn findings_about_changed_files_are_discarded() {
-    let bed = Bed::new(asks_an_owner());
-    let (_, session) = first(&bed).await;
+    let project = AskTestProject::new(asks_an_owner());
+    let (_, session) = first(&project).await;
     std::fs::write(
-        bed.dir.path().join("shop.py"),
+        project.dir.path().join("shop.py"),
         SHOP.replace("RATE = 2", "RATE = 3"),
     )
     .unwrap();
-    let session = session.resumed(&bed.files()).unwrap();
+    let session = session.resumed(&project.files()).unwrap();
     assert!(session.turns().is_empty() && session.findings().is_empty());
-    let (answer, _) = bed.try_ask("And what then?", session).await.unwrap();
+    let (answer, _) = project.try_ask("And what then?", session).await.unwrap();
     assert_eq!(answer.calls, 3);
 }
 
 #[tokio::test]
 async fn session_of_another_directory_or_version_is_rejected() {
-    let (bed, other) = (Bed::new(asks_an_owner()), Bed::new(asks_an_owner()));
-    let (_, session) = first(&bed).await;
+    let (project, other) = (
+        AskTestProject::new(asks_an_owner()),
+        AskTestProject::new(asks_an_owner()),
+    );
+    let (_, session) = first(&project).await;
     let error = session.clone().resumed(&other.files()).unwrap_err();
     assert!(matches!(error, SessionError::OtherFolder { .. }));
     let mut json = serde_json::to_value(&session).unwrap();
     json["version"] = 99.into();
     let old: Session = serde_json::from_value(json).unwrap();
-    let error = old.resumed(&bed.files()).unwrap_err();
+    let error = old.resumed(&project.files()).unwrap_err();
     assert_eq!(error, SessionError::Version { found: 99 });
 }
 
 #[tokio::test]
 async fn session_keeps_only_the_last_six_turns() {
-    let bed = Bed::new(Scripted::new([say("`pay` does it [shop.py:11].")]));
-    let mut session = Session::new(&bed.files());
+    let project = AskTestProject::new(ScriptedModel::new([say("`pay` does it [shop.py:11].")]));
+    let mut session = Session::new(&project.files());
     for n in 0..20 {
         let question = format!("What is {n}?");
-        session = bed.try_ask(&question, session).await.unwrap().1;
+        session = project.try_ask(&question, session).await.unwrap().1;
     }
     assert_eq!(session.turns().len(), 6);
     assert_eq!(session.turns()[5].question, "What is 19?");

@@ -1,12 +1,12 @@
 //! The reader's initial context.
 
-use super::bed::*;
+use super::fixture::*;
 use starling_core::Tokens;
 
 async fn prompt(files: &[(&str, &str)], question: &str) -> String {
-    let bed = Bed::of(files, Scripted::new([say("x")]));
-    bed.ask(question).await;
-    bed.model.prompt(0)
+    let project = AskTestProject::of(files, ScriptedModel::new([say("x")]));
+    project.ask(question).await;
+    project.model.prompt(0)
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use starling_core::*;
 
-use super::bed::*;
+use super::fixture::*;
 use crate::*;
 
 /// A conversation of so many turns, each with one call, and the messages before it was shortened.
@@ -16,8 +16,8 @@ fn long(calling: ToolCalling, turns: usize, padding: usize) -> Conversation {
         if calling == ToolCalling::Text {
             said = reply(&format!("@look name{nth}"), &[]);
         }
-        let lines = |text: &str| toolbox(User::Writer).lines(text, &Default::default());
-        let calls = toolbox(User::Writer).calls(calling, &said, lines);
+        let lines = |text: &str| toolbox(TestRole::Writer).lines(text, &Default::default());
+        let calls = toolbox(TestRole::Writer).calls(calling, &said, lines);
         conversation.said(&said);
         let result = |call| (call, format!("result {nth}\n{}", "x".repeat(padding)));
         conversation.results(calls.into_iter().map(result).collect());
@@ -100,7 +100,7 @@ fn results_that_are_cheap_to_repeat_are_left_out_first() {
         let name = if nth == 0 { "end" } else { "look" };
         let said = reply("", &[(name, "{\"names\": [\"a\"]}")]);
         conversation.said(&said);
-        let calls = toolbox(User::Writer).calls(ToolCalling::Native, &said, |_| Vec::new());
+        let calls = toolbox(TestRole::Writer).calls(ToolCalling::Native, &said, |_| Vec::new());
         conversation.results(
             calls
                 .into_iter()
@@ -147,7 +147,7 @@ fn second_summary_replaces_and_extends_the_first() {
     assert!(make_room(&mut conversation, 1_500));
     for nth in 40..100 {
         let said = look(&format!("name{nth}"));
-        let calls = toolbox(User::Writer).calls(ToolCalling::Native, &said, |_| Vec::new());
+        let calls = toolbox(TestRole::Writer).calls(ToolCalling::Native, &said, |_| Vec::new());
         conversation.said(&said);
         let result = |call| (call, format!("result {nth}"));
         conversation.results(calls.into_iter().map(result).collect());

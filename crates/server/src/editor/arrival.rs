@@ -89,7 +89,7 @@ pub(super) struct PlacedText {
 
 /// What is known about an edit whose text has not arrived.
 #[derive(Default)]
-struct Waiting {
+struct AwaitedEdit {
     /// The client's reply and its time.
     reply: Option<(EditReply, Instant)>,
     /// Since when the text is changed and lacks the edit.
@@ -97,7 +97,7 @@ struct Waiting {
 }
 
 /// Whether an edit is still awaited.
-enum Progress {
+enum EditProgress {
     Ended(EditOutcome),
     /// For so long at most.
     Waits(Duration),
@@ -117,15 +117,15 @@ impl ClientEditor {
             let reply = EditReply::of(reply.await);
             return EditOutcome::Known(self.deletion(sent, reply).await);
         }
-        let mut waiting = Waiting::default();
+        let mut waiting = AwaitedEdit::default();
         let mut changes = self.documents.changes();
         loop {
             let Ok(now) = self.placement(sent.path, &sent.edit).await else {
                 return EditOutcome::Known(Err(ApplyError::Gone));
             };
             let longest = match self.progress(sent, &mut waiting, now) {
-                Progress::Ended(outcome) => return outcome,
-                Progress::Waits(longest) => longest,
+                EditProgress::Ended(outcome) => return outcome,
+                EditProgress::Waits(longest) => longest,
             };
             tokio::select! {
                 biased;
@@ -151,11 +151,16 @@ impl ClientEditor {
     /// Returns whether an edit is still awaited. Only an edit that the client cannot make any more is
     /// sent again: the document is open and has changed, so the client refuses the old version, or
     /// the file that was to be created is there.
-    fn progress(&self, sent: &SentEdit<'_>, waiting: &mut Waiting, now: PlacedText) -> Progress {
+    fn progress(
+        &self,
+        sent: &SentEdit<'_>,
+        waiting: &mut AwaitedEdit,
+        now: PlacedText,
+    ) -> EditProgress {
         let placement = match now.placement {
-            EditPlacement::InPlace => return Progress::Ended(EditOutcome::in_place(sent, now)),
+            EditPlacement::InPlace => return EditProgress::Ended(EditOutcome::in_place(sent, now)),
             EditPlacement::Misplaced(ref pair) => {
-                return Progress::Ended(EditOutcome::misplaced(sent, Some(pair.clone())));
+                return EditProgress::Ended(EditOutcome::misplaced(sent, Some(pair.clone())));
             }
             placement @ (EditPlacement::Absent | EditPlacement::Unclear) => placement,
         };
@@ -163,7 +168,7 @@ impl ClientEditor {
         let changed = is_changed.then(|| waiting.changed.unwrap_or_else(Instant::now));
         waiting.changed = changed;
         let Some((reply, replied)) = &waiting.reply else {
-            return Progress::Waits(REPLY_TIMEOUT);
+            return EditProgress::Waits(REPLY_TIMEOUT);
         };
         let is_outdated =
             is_outdated(sent.version, now.version) || self.is_blocked(sent, is_changed);
@@ -174,14 +179,14 @@ impl ClientEditor {
             left = left.min(patience);
         }
         if !left.is_zero() && (is_claimed || !is_outdated) {
-            return Progress::Waits(left);
+            return EditProgress::Waits(left);
         }
         let is_skipped = is_outdated && placement == EditPlacement::Absent;
         if is_claimed && is_changed && !is_skipped {
             if placement == EditPlacement::Absent {
                 self.watch_given_up_edit(sent, is_outdated);
             }
-            return Progress::Ended(EditOutcome::misplaced(sent, None));
+            return EditProgress::Ended(EditOutcome::misplaced(sent, None));
         }
         self.watch_given_up_edit(sent, is_outdated);
         let file = &sent.edit.file;
@@ -189,7 +194,7 @@ impl ClientEditor {
             true => stale(file),
             false => refused(file, reply.message.clone()),
         };
-        Progress::Ended(EditOutcome::Known(Err(error)))
+        EditProgress::Ended(EditOutcome::Known(Err(error)))
     }
 
     /// Returns whether a file that was to be created exists, and the client then refuses to create it.

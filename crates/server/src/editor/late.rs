@@ -179,9 +179,9 @@ impl ClientEditor {
                 // What arrives while another edit is on its way is taken for that edit.
                 let _turn = turn.lock().await;
                 match self.look_for(late).await {
-                    Ok(Look::Made(pair)) => return Some(pair),
-                    Ok(Look::Impossible) | Err(StoreClosed) => return None,
-                    Ok(Look::Open) => {}
+                    Ok(GivenUpEditState::Made(pair)) => return Some(pair),
+                    Ok(GivenUpEditState::Impossible) | Err(StoreClosed) => return None,
+                    Ok(GivenUpEditState::Open) => {}
                 }
             }
             tokio::select! {
@@ -194,12 +194,12 @@ impl ClientEditor {
         }
     }
 
-    async fn look_for(&self, late: &GivenUpEdit) -> Result<Look, StoreClosed> {
+    async fn look_for(&self, late: &GivenUpEdit) -> Result<GivenUpEditState, StoreClosed> {
         let edit = &late.edit;
         let now = self.placement(&late.path, edit).await?;
         if late.is_superseded.swap(false, Ordering::Relaxed) {
             edit.texts.restart(now.text);
-            return Ok(Look::Open);
+            return Ok(GivenUpEditState::Open);
         }
         edit.texts.push(Arc::clone(&now.text));
         let is_outdated = is_outdated(late.version, now.version);
@@ -216,20 +216,20 @@ impl ClientEditor {
         if let Some(pair) = made {
             // Two edits that were given up may be the same: one of them takes it back.
             self.given_up.supersede(&late.path, &now.text);
-            return Ok(Look::Made(pair));
+            return Ok(GivenUpEditState::Made(pair));
         }
         // A client that respects versions refuses the edit of an open document that has changed.
         let is_over = is_outdated && late.since.elapsed() >= REFUSAL_TIMEOUT;
         Ok(if is_over {
-            Look::Impossible
+            GivenUpEditState::Impossible
         } else {
-            Look::Open
+            GivenUpEditState::Open
         })
     }
 }
 
 /// What a look at the texts says of an edit that was given up.
-enum Look {
+enum GivenUpEditState {
     Made(TextPair),
     /// It can no longer arrive.
     Impossible,

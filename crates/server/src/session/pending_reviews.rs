@@ -90,7 +90,7 @@ impl PendingReviews {
     /// Waits for the answer. The review is removed when the future is dropped.
     pub async fn wait(&self, review: ReviewTarget) -> ReviewAnswer {
         let (answer, claim) = self.claim(&review);
-        let _forget = ForgetOnDrop {
+        let _forget = RemoveReviewOnDrop {
             pending_reviews: self,
             review,
             claim,
@@ -138,13 +138,13 @@ impl PendingReviews {
     }
 }
 
-struct ForgetOnDrop<'a> {
+struct RemoveReviewOnDrop<'a> {
     pending_reviews: &'a PendingReviews,
     review: ReviewTarget,
     claim: u32,
 }
 
-impl Drop for ForgetOnDrop<'_> {
+impl Drop for RemoveReviewOnDrop<'_> {
     fn drop(&mut self) {
         let mut slots = self.pending_reviews.lock();
         if slots

@@ -313,7 +313,7 @@ async fn write(editor: &Arc<dyn Editor>, base: &Arc<str>, slot: usize, number: u
 }
 
 #[derive(Debug, Default)]
-struct Tally {
+struct EditCounts {
     steps: usize,
     /// Steps before which the server's text was compared with the client's.
     compared: usize,
@@ -334,7 +334,7 @@ struct TypingSession {
     hasty: bool,
     /// The newest version of which the server's text was compared.
     seen: i32,
-    tally: Tally,
+    counts: EditCounts,
 }
 
 impl TypingSession {
@@ -381,7 +381,7 @@ impl TypingSession {
             random: SeededRandom(seed + 1),
             hasty: seed % 4 == 3,
             seen: 1,
-            tally: Tally::default(),
+            counts: EditCounts::default(),
         }
     }
 
@@ -408,10 +408,10 @@ impl TypingSession {
                     panic!("not in the script: {event:?}");
                 };
                 match text.as_str() {
-                    "applied" => self.tally.applied += 1,
-                    "conflict" => self.tally.conflicts += 1,
-                    "gone" => self.tally.gone += 1,
-                    late if late.starts_with("not sent") => self.tally.late += 1,
+                    "applied" => self.counts.applied += 1,
+                    "conflict" => self.counts.conflicts += 1,
+                    "gone" => self.counts.gone += 1,
+                    late if late.starts_with("not sent") => self.counts.late += 1,
                     _ => return Some(text),
                 }
                 self.asked -= 1;
@@ -455,8 +455,8 @@ impl TypingSession {
 
     /// A step of the person.
     fn type_on(&mut self) {
-        self.tally.compared += usize::from(self.has_looked());
-        self.tally.steps += 1;
+        self.counts.compared += usize::from(self.has_looked());
+        self.counts.steps += 1;
         let change = self.typist.lock().unwrap().step(&mut self.random);
         if let Some(change) = change {
             self.connection.notify("textDocument/didChange", change);
@@ -495,16 +495,16 @@ impl TypingSession {
         }
     }
 
-    async fn end(mut self) -> Tally {
+    async fn end(mut self) -> EditCounts {
         self.wait().await;
         self.compare().await;
         let typist = self.typist.lock().unwrap();
         assert_eq!(
-            typist.applied, self.tally.applied,
+            typist.applied, self.counts.applied,
             "each applied once, each reported"
         );
         drop(typist);
-        self.tally
+        self.counts
     }
 }
 
@@ -519,25 +519,25 @@ fn size() -> (u64, usize) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn typed_text_survives_agent_edits() {
     let (sessions, steps) = size();
-    let (mut all, mut careful) = (Tally::default(), 0);
+    let (mut all, mut careful) = (EditCounts::default(), 0);
     for seed in 0..sessions {
         let mut session = TypingSession::begin(seed).await;
         let hasty = session.hasty;
         for _ in 0..steps {
             session.step().await;
         }
-        let tally = session.end().await;
+        let counts = session.end().await;
         if !hasty {
             // The first step has no step before it.
-            assert_eq!(tally.compared, tally.steps, "looked at after every step");
-            careful += tally.compared;
+            assert_eq!(counts.compared, counts.steps, "looked at after every step");
+            careful += counts.compared;
         }
-        all.steps += tally.steps;
-        all.compared += tally.compared;
-        all.applied += tally.applied;
-        all.conflicts += tally.conflicts;
-        all.gone += tally.gone;
-        all.late += tally.late;
+        all.steps += counts.steps;
+        all.compared += counts.compared;
+        all.applied += counts.applied;
+        all.conflicts += counts.conflicts;
+        all.gone += counts.gone;
+        all.late += counts.late;
     }
     println!("{all:?}, of these {careful} steps in sessions looked at after every step");
     assert!(all.applied > 0, "{all:?}");

@@ -17,7 +17,7 @@ use starling_workspace::{Snapshot, Workspace};
 
 /// A scripted reaction of the model to a call.
 #[derive(Clone)]
-pub enum Line {
+pub enum ScriptedReaction {
     /// Sends this text in pieces of a few characters.
     Say(String),
     Call(Vec<(String, Value)>),
@@ -29,28 +29,28 @@ pub enum Line {
     Cut(String),
 }
 
-pub fn say(text: &str) -> Line {
-    Line::Say(text.to_owned())
+pub fn say(text: &str) -> ScriptedReaction {
+    ScriptedReaction::Say(text.to_owned())
 }
 
-pub fn call(tool: &str, arguments: Value) -> Line {
-    Line::Call(vec![(tool.to_owned(), arguments)])
+pub fn call(tool: &str, arguments: Value) -> ScriptedReaction {
+    ScriptedReaction::Call(vec![(tool.to_owned(), arguments)])
 }
 
-pub fn question(symbol: &str, question: &str) -> Line {
+pub fn question(symbol: &str, question: &str) -> ScriptedReaction {
     let arguments = json!({"symbol": symbol, "question": question, "why": "it seems so"});
     call("question", arguments)
 }
 
-pub struct Scripted {
+pub struct ScriptedModel {
     profile: ModelProfile,
-    script: Mutex<HashMap<&'static str, VecDeque<Line>>>,
+    script: Mutex<HashMap<&'static str, VecDeque<ScriptedReaction>>>,
     pub asked: Mutex<Vec<ChatRequest>>,
     pub latency: Duration,
 }
 
-impl Scripted {
-    pub fn new(reader: impl IntoIterator<Item = Line>) -> Self {
+impl ScriptedModel {
+    pub fn new(reader: impl IntoIterator<Item = ScriptedReaction>) -> Self {
         let profile = ModelProfile {
             name: "scripted".into(),
             context_window: Tokens(100_000),
@@ -60,7 +60,7 @@ impl Scripted {
             price: Some(Price::FREE),
         };
         let script = HashMap::from([("ask", reader.into_iter().collect())]);
-        Scripted {
+        ScriptedModel {
             profile,
             script: Mutex::new(script),
             asked: Mutex::default(),
@@ -68,7 +68,7 @@ impl Scripted {
         }
     }
 
-    pub fn owners(self, lines: impl IntoIterator<Item = Line>) -> Self {
+    pub fn owners(self, lines: impl IntoIterator<Item = ScriptedReaction>) -> Self {
         let lines = lines.into_iter().collect();
         self.script.lock().unwrap().insert("ask owner", lines);
         self
@@ -106,7 +106,7 @@ impl Scripted {
     }
 
     /// Returns the next scripted reaction. The last one repeats.
-    fn next(&self, conversation: &str) -> Line {
+    fn next(&self, conversation: &str) -> ScriptedReaction {
         let mut script = self.script.lock().unwrap();
         let key = match conversation.starts_with("ask owner") {
             true => "ask owner",
@@ -128,7 +128,7 @@ fn write(text: &str, watch: &dyn ChatWatch) {
 }
 
 #[async_trait]
-impl ChatModel for Scripted {
+impl ChatModel for ScriptedModel {
     fn profile(&self) -> &ModelProfile {
         &self.profile
     }
@@ -156,11 +156,11 @@ impl ChatModel for Scripted {
             calls: 1,
         };
         match self.next(&request.conversation) {
-            Line::Say(text) => {
+            ScriptedReaction::Say(text) => {
                 write(&text, watch);
                 reply.text = text;
             }
-            Line::Call(calls) => {
+            ScriptedReaction::Call(calls) => {
                 for (at, (name, arguments)) in calls.into_iter().enumerate() {
                     reply.tool_calls.push(ToolCall {
                         id: format!("c{ordinal}-{at}"),
@@ -170,8 +170,8 @@ impl ChatModel for Scripted {
                 }
                 reply.finish = Finish::ToolCalls;
             }
-            Line::Fail(error) => return Err(error),
-            Line::Stumble(first, then) => {
+            ScriptedReaction::Fail(error) => return Err(error),
+            ScriptedReaction::Stumble(first, then) => {
                 write(&first, watch);
                 watch.notice(ModelNotice::Retrying {
                     model: "scripted".into(),
@@ -182,11 +182,11 @@ impl ChatModel for Scripted {
                 write(&then, watch);
                 reply.text = then;
             }
-            Line::Hang(text) => {
+            ScriptedReaction::Hang(text) => {
                 write(&text, watch);
                 std::future::pending::<()>().await;
             }
-            Line::Cut(text) => {
+            ScriptedReaction::Cut(text) => {
                 reply.text = text;
                 reply.finish = Finish::Length;
             }
@@ -195,9 +195,9 @@ impl ChatModel for Scripted {
     }
 }
 
-pub struct Bed {
+pub struct AskTestProject {
     pub dir: tempfile::TempDir,
-    pub model: Arc<Scripted>,
+    pub model: Arc<ScriptedModel>,
     pub limits: Limits,
     pub said: Arc<Mutex<Vec<Step>>>,
 }
@@ -217,9 +217,9 @@ def pay(cart):
     return cart.total()
 ";
 
-impl Bed {
-    pub fn new(model: Scripted) -> Bed {
-        Bed::of(
+impl AskTestProject {
+    pub fn new(model: ScriptedModel) -> AskTestProject {
+        AskTestProject::of(
             &[
                 ("shop.py", SHOP),
                 (
@@ -231,14 +231,14 @@ impl Bed {
         )
     }
 
-    pub fn of(files: &[(&str, &str)], model: Scripted) -> Bed {
+    pub fn of(files: &[(&str, &str)], model: ScriptedModel) -> AskTestProject {
         let dir = tempfile::tempdir().unwrap();
         for (name, text) in files {
             let path = dir.path().join(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
-        Bed {
+        AskTestProject {
             dir,
             model: Arc::new(model),
             limits: Limits::default(),
