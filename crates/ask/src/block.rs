@@ -19,7 +19,7 @@ pub struct DroppedCitation {
     pub why: String,
 }
 
-/// A problem in a block.
+/// A problem of one claim in a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flaw {
     /// The byte range of the claim in the block's source.
@@ -27,6 +27,7 @@ pub struct Flaw {
     pub what: FlawKind,
 }
 
+/// The kind of problem of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FlawKind {
     WrongCitation(DroppedCitation),
@@ -47,7 +48,7 @@ pub struct Block {
     pub wrong: Vec<Flaw>,
     /// Claims without a citation.
     bare: Vec<UncitedClaim>,
-    /// Names in claims that have a citation.
+    /// Code names that occur in claims with a citation.
     borne_out: BTreeSet<String>,
 }
 
@@ -57,16 +58,16 @@ struct UncitedClaim {
     span: Range<usize>,
     /// The code names in the claim.
     names: BTreeSet<String>,
-    /// True if a sentence with a citation precedes the claim, or if the claim denies a behaviour:
-    /// no summary of cited claims says that.
+    /// True if the claim follows a sentence with a citation, or denies a behaviour. Such a claim
+    /// adds information, so it cannot be a summary of cited claims.
     is_new: bool,
 }
 
 /// Minimum number of words that make a sentence without code names a claim.
 const WORDS: usize = 4;
-/// Replaces a wrong citation.
+/// Marker that replaces a wrong citation.
 const UNVERIFIED: &str = "unverified";
-/// Follows a claim without a citation.
+/// Marker that is appended to a claim without a citation.
 const UNCITED: &str = " [uncited]";
 
 impl Block {
@@ -195,7 +196,7 @@ impl Block {
         marked.map(|bare| bare.span.clone()).collect()
     }
 
-    /// Names in claims that have a citation.
+    /// Returns the code names that occur in claims with a citation.
     pub fn borne_out(&self) -> &BTreeSet<String> {
         &self.borne_out
     }
@@ -205,7 +206,7 @@ impl Block {
         let mut text = self.text.clone();
         let mut from = 0;
         for span in self.without_citation(borne_out) {
-            // Bare claims hold no citation, so the text contains them unchanged from the source.
+            // A claim without a citation is not edited, so `self.text` contains it unchanged.
             let claim = self.source[span].trim_end();
             if let Some(at) = text[from..].find(claim) {
                 from += at + claim.len();
@@ -243,7 +244,7 @@ impl UncitedClaim {
 }
 
 /// Whether a sentence makes a claim. Headings, table rows, questions and list introductions
-/// make none.
+/// do not.
 fn says_something(sentence: &str, claim: &Claim) -> bool {
     let sentence = sentence.trim();
     let is_frame = sentence.starts_with(['#', '|']) || sentence.ends_with([':', '?']);

@@ -14,10 +14,11 @@ use starling_core::{
 use starling_dialogue::Conversation;
 use starling_swarm::budget::{Budget, CallBudget, CallFailed};
 
-/// Maximum length of an answer. A longer answer is cut and the received part is checked.
+/// Maximum length of an answer. A longer answer is truncated, and its received part is checked.
 const LONGEST_ANSWER: Tokens = Tokens(4_000);
 
-/// Starts a conversation. Equal questions get equal names, so that recordings match.
+/// Starts a conversation. Equal questions get conversations with equal names, so that recorded
+/// model replies can be matched to them.
 pub fn conversation(name: String, system: String, first: String) -> Conversation {
     let mut conversation = Conversation::new(name, Role::Agent, system);
     conversation.longest = LONGEST_ANSWER;
@@ -64,7 +65,7 @@ impl Caller<'_> {
         Ok(result?)
     }
 
-    /// Reports that earlier results were left out of a prompt.
+    /// Reports that earlier tool results were left out of a prompt because it would be too long.
     pub fn left_out(&self, who: &str) {
         let what = "the prompt nears the model's window: earlier results are left out";
         self.trouble(who, what.to_owned());
@@ -77,8 +78,8 @@ impl Caller<'_> {
         });
     }
 
-    /// Whether the budget has room for two more calls like the conversation's next one: a tool call
-    /// and the answer.
+    /// Whether the budget has room for two more requests of this conversation: one that calls
+    /// tools, and one for the answer.
     pub fn can_go_on(&self, model: &dyn ChatModel, conversation: &Conversation) -> bool {
         let tools = tools::toolbox(AskRole::Reader, Executors::default());
         let next = conversation.request(tools.specs(ToolCalling::Native), model.profile());

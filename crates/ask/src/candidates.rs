@@ -14,11 +14,12 @@ const CLASS_USES: usize = 8;
 /// Maximum number of named symbols whose users are shown.
 const USED: usize = 2;
 const USERS: usize = 5;
-/// Maximum number of hits to examine for one word.
+/// Maximum number of text search hits to examine for one word of the question.
 const HITS: usize = 100;
-/// Maximum number of symbols of one file that precede those of other files.
+/// Maximum number of symbols of one file at the start of the list. Further symbols of the file come
+/// after the symbols of other files.
 const PER_FILE: usize = 3;
-/// Maximum number of definitions of a name. A name with more is too ambiguous.
+/// Maximum number of definitions of a name. A name with more definitions is ignored as ambiguous.
 const SHARED: usize = 4;
 
 /// Returns the definitions of the code names in a question, if unambiguous. `Class.method` selects
@@ -148,7 +149,7 @@ pub fn candidates(
     let mut of_file: BTreeMap<FilePath, usize> = BTreeMap::new();
     let located = code.index().locate(&text, 4 * most).into_iter();
     let located = located.filter(|located| !is_overload(code, &located.symbol));
-    // Excess symbols of one file come last.
+    // Symbols of a file beyond `PER_FILE` come last.
     let (mut located, more): (Vec<Located>, Vec<Located>) = located.partition(|located| {
         let count = of_file.entry(located.symbol.file.clone()).or_default();
         *count += 1;
@@ -156,7 +157,7 @@ pub fn candidates(
     });
     located.extend(more);
     if located.is_empty() || mostly_plain(code) {
-        // Files without symbols can only be found by their lines.
+        // Files without a grammar have no symbols, so they are found by a text search.
         for symbol in by_lines(code, question) {
             add(&symbol, "holds words of the question".to_owned());
         }

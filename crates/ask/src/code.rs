@@ -17,12 +17,12 @@ use starling_workspace::{Snapshot, UnusualPaths};
 
 /// Maximum size of one tool result.
 const LOOK: Tokens = Tokens(4_500);
-/// Minimum share of a tool result for each of its targets.
+/// Minimum size of the part of a tool result that each target (such as a symbol to read) gets.
 const LEAST: Tokens = Tokens(1_200);
 const TARGETS: usize = 8;
 const HITS: usize = 25;
 const USES: usize = 60;
-/// Maximum number of uses to examine; the most certain ones come first.
+/// Maximum number of uses of a symbol to examine. The most certain uses are examined first.
 const LOOKED_AT: usize = 400;
 /// Maximum number of hits in tests to show.
 const TEST_HITS: usize = 5;
@@ -36,7 +36,7 @@ pub struct CodeReader {
     lookup: Lookup,
 }
 
-/// Carries out the tools that look at the code.
+/// Executes the tools that read code.
 struct CodeToolExecutor<'a>(&'a CodeReader);
 
 #[async_trait]
@@ -94,7 +94,7 @@ impl CodeReader {
         }
     }
 
-    /// Returns the tools of a role, which look at this code. `question` puts questions to owners.
+    /// Returns the tools of a role. They read this code; `question` executes questions to owners.
     pub fn tools<'a>(
         &'a self,
         role: AskRole,
@@ -254,7 +254,7 @@ impl CodeReader {
     pub fn references(&self, name: &str, most: usize) -> String {
         let mut usages = self.index().references(name, LOOKED_AT);
         if usages.found.is_empty() {
-            // The full path has no uses; search for the bare name.
+            // No use of the full path was found, so search for the last part of the name.
             let last = name.rsplit(['.', ':']).next().unwrap_or(name);
             let last = last.split('#').next().unwrap_or(last);
             usages = self.index().references(last, LOOKED_AT);

@@ -9,7 +9,7 @@ use super::cite::{Citation, CitationChecker};
 use super::example::PromptExample;
 use super::step::{Step, StepLog};
 
-/// Number of characters of an unfinished answer to show while it is written.
+/// Number of characters at the end of an unfinished answer that are shown while it is written.
 const TAIL: usize = 60;
 
 /// A partly written answer whose blocks are checked as they arrive.
@@ -25,7 +25,7 @@ pub struct AnswerDraft {
     shown: usize,
 }
 
-/// A finished answer.
+/// A finished answer with the results of its checks.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CheckedAnswer {
     pub text: String,
@@ -34,7 +34,7 @@ pub struct CheckedAnswer {
     pub uncited: Vec<String>,
 }
 
-/// A claim to correct, and its block.
+/// A claim that the model must correct, and the block that contains it.
 #[derive(Debug, Clone)]
 pub struct ClaimToCorrect {
     block: usize,
@@ -44,7 +44,7 @@ pub struct ClaimToCorrect {
     pub what: String,
 }
 
-/// Returns the end of a text on a single line.
+/// Returns the last characters of a text, on a single line.
 fn tail(text: &str) -> String {
     let from = text.char_indices().rev().nth(TAIL).map_or(0, |(at, _)| at);
     let words: Vec<&str> = text[from..].split_whitespace().collect();
@@ -63,7 +63,7 @@ impl AnswerDraft {
         }
     }
 
-    /// Sets the example to the one in this prompt; sentences that repeat it are removed.
+    /// Reads the example in `prompt`. Sentences of the answer that repeat it are removed.
     pub fn without_example(self, prompt: &str) -> Self {
         let example = PromptExample::of(prompt, &self.checker);
         AnswerDraft { example, ..self }

@@ -6,7 +6,7 @@ use super::cite::{Files, claims, marks};
 /// Minimum number of words of a sentence to compare.
 const WORDS: usize = 4;
 
-/// The sentences of an example, split into words.
+/// The sentences of the example in a prompt, split into words.
 #[derive(Debug, Clone, Default)]
 pub struct PromptExample {
     sentences: Vec<Vec<String>>,
@@ -77,6 +77,7 @@ mod tests {
     use super::*;
     use starling_core::prompts::{AskSystemSmall, Prompt};
 
+    /// A project without files.
     struct Nothing;
 
     impl Files for Nothing {

@@ -40,7 +40,7 @@ const READER: &str = "reader";
 const ANSWER_NOW: &str =
     "Answer now, with what you know; say what you do not know. No tools are left.";
 
-/// Why an exploration ended.
+/// Why the work on a question ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "end", rename_all = "snake_case")]
 pub enum ExplorationEnd {
@@ -129,7 +129,7 @@ impl<'a> Exploration<'a> {
         Ok((self.draft().finish(), ended))
     }
 
-    /// Returns the session with the owners' and the reader's answers, for follow-up questions.
+    /// Returns the session for follow-up questions, with the answers of the owners and the reader.
     pub fn into_session(self) -> Session {
         self.session
             .into_inner()
@@ -174,7 +174,7 @@ impl<'a> Exploration<'a> {
             .await
     }
 
-    /// Sends a question to an owner, or returns the remembered answer.
+    /// Sends a question to an owner, or returns the owner's earlier answer to the same question.
     async fn question(&self, question: &Question) -> String {
         let steps = self.caller.steps;
         steps.add(Step::Asked {
@@ -228,7 +228,7 @@ impl<'a> Exploration<'a> {
         }
     }
 
-    /// Checks the answer and sends faulty claims back to the model once.
+    /// Checks the answer. If it has faulty claims, asks the model once to correct them.
     async fn answer(&self, conversation: &mut Conversation, reply: &ChatReply, turn: u32) {
         self.caller.steps.add(Step::Enough { turns: turn });
         if reply.finish == Finish::Length {
@@ -258,7 +258,7 @@ impl<'a> Exploration<'a> {
             .caller
             .call(READER, model, conversation, Vec::new(), None)
             .await;
-        // A failure is already reported, and the claims stay marked.
+        // A failed call is already reported as a step, and the claims keep their markers.
         if let Ok(mended) = mended {
             self.draft().mend(read_mended(&mended.text, problems));
         }
@@ -319,7 +319,7 @@ impl<'a> Exploration<'a> {
     }
 }
 
-/// Puts the reader's questions to owners.
+/// Executes the reader's questions: sends each to the owner of its symbol.
 struct Questioning<'a>(&'a Exploration<'a>);
 
 #[async_trait]
@@ -332,15 +332,15 @@ impl Execute<AskAction> for Questioning<'_> {
     }
 }
 
-/// The reader at work.
+/// The reader's turns: hooks for the conversation loop of the reader.
 struct ReaderTurns<'a> {
     exploring: &'a Exploration<'a>,
     conversation: Conversation,
     tools: AskTools<'a>,
-    /// The calls whose results stand in the conversation.
+    /// Fingerprints of the calls whose results are in the conversation.
     seen: BTreeSet<String>,
     turn: u32,
-    /// The reader must answer in this turn.
+    /// Whether the reader must answer in this turn.
     is_last: bool,
 }
 
@@ -419,16 +419,16 @@ impl Turns for ReaderTurns<'_> {
         AfterWords { told, end }
     }
 
-    /// Carries out all calls of a turn side by side.
+    /// Executes all calls of a turn concurrently.
     async fn act(
         &mut self,
         _reply: &ChatReply,
         calls: Vec<Call>,
     ) -> AfterCalls<AskAction, Self::End> {
-        // Text beside tool calls is not part of the answer.
+        // Text in a reply with tool calls is not part of the answer.
         self.exploring.draft().restart();
         let (caller, tools, seen) = (self.exploring.caller, &self.tools, &mut self.seen);
-        // A call over the per-turn limit may be repeated later, so it is not recorded as seen.
+        // A call over the limit of a turn is not executed, so the model may repeat it later.
         let mut is_fresh =
             |nth: usize, call: &Call| nth >= CALLS || seen.insert(call.fingerprint());
         let calls: Vec<(usize, bool, Call)> = (0..)
@@ -461,8 +461,8 @@ impl Turns for ReaderTurns<'_> {
     }
 }
 
-/// Parses corrections: `1: the claim with its citation`, or `1: drop`. Unlisted claims stay
-/// unchanged.
+/// Parses the model's corrections, one per line: `1: the claim with its citation`, or `1: drop`.
+/// Claims that are not listed stay unchanged.
 fn read_mended(text: &str, problems: Vec<ClaimToCorrect>) -> Vec<(ClaimToCorrect, Option<String>)> {
     let mut mended = Vec::new();
     for (nth, problem) in (1_usize..).zip(problems) {

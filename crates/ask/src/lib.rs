@@ -37,7 +37,7 @@ use step::{Step, StepCallback, StepLog};
 pub use block::DroppedCitation;
 pub use explore::ExplorationEnd;
 
-/// Maximum length of a question. A longer question is refused.
+/// Maximum length of a question. A longer question is rejected.
 const LONGEST_QUESTION: Tokens = Tokens(4_000);
 
 /// The user's question and its limits.
@@ -81,7 +81,7 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// Why a question has no answer.
+/// Why a question could not be answered.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum AskError {
     #[error("the question is empty: say what you want to know")]
@@ -97,7 +97,7 @@ pub enum AskError {
 }
 
 impl AskError {
-    /// Whether the cause is the question or the directory, and not the model.
+    /// Whether the error is caused by the question or the directory, and not by the model.
     pub fn is_wrong_use(&self) -> bool {
         match self {
             AskError::EmptyQuestion

@@ -14,10 +14,10 @@ use starling_index::{Definition, Seed};
 use starling_swarm::reading::{Focus, Layout, chosen};
 use starling_syntax::{FilePath, SymbolPath};
 
-/// Minimum room that is left for another symbol to be shown.
+/// Minimum number of tokens that must be left to show another symbol.
 const LEAST: Tokens = Tokens(100);
 
-/// Limits of each part of the initial context.
+/// Size limits of the parts of the initial context, in tokens unless stated otherwise.
 #[derive(Debug, Clone, Copy)]
 struct ContextLimits {
     symbols: usize,
@@ -27,7 +27,7 @@ struct ContextLimits {
     first: Tokens,
     best: Tokens,
     rest: Tokens,
-    /// Number of symbols whose uses are listed, and maximum number of uses of each.
+    /// Number of symbols whose uses are listed, and maximum number of uses per symbol.
     used: (usize, usize),
     map_tokens: usize,
 }
@@ -64,15 +64,15 @@ pub fn is_small(profile: &ModelProfile) -> bool {
     profile.is_small()
 }
 
-/// The first prompt and the symbols in it.
+/// The first prompt to the reader, and the symbols in it.
 pub struct InitialContext {
     pub prompt: String,
     pub located: Vec<LocatedSymbol>,
     pub millis: u64,
 }
 
-/// Gathers the initial context of a question. Takes a second or two for a large code base that is
-/// not yet read.
+/// Gathers the initial context of a question. Takes up to two seconds for a large code base that
+/// is not yet indexed.
 pub fn gather(
     code: &CodeReader,
     question: &str,
@@ -143,7 +143,7 @@ fn excerpts(
             .collect();
         let most = match (is_named, at) {
             (true, _) => caps.named,
-            // The symbols inside this one have excerpts of their own.
+            // Symbols inside this one are candidates, too, and have their own excerpts.
             (false, _) if !inside.is_empty() => caps.rest,
             (false, 0) => caps.first,
             (false, 1 | 2) => caps.best,

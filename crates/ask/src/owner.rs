@@ -36,7 +36,7 @@ pub struct OwnerReport {
     pub citations: Vec<Citation>,
 }
 
-/// The resources for questioning an owner.
+/// Sends questions to owners, with the resources that this needs.
 #[derive(Clone, Copy)]
 pub struct OwnerQuestioner<'a> {
     pub code: &'a CodeReader,
@@ -99,7 +99,7 @@ impl OwnerQuestioner<'_> {
     }
 }
 
-/// An owner at work.
+/// The turns of an owner: hooks for the conversation loop of one owner.
 struct OwnerTurns<'a> {
     asker: &'a OwnerQuestioner<'a>,
     who: String,
@@ -189,7 +189,7 @@ impl Turns for OwnerTurns<'_> {
     }
 }
 
-/// Returns the step that reports a look at the code.
+/// Returns the step that reports that a model read code.
 pub fn looked(by: &str, call: &Call, text: &str) -> Step {
     Step::Looked {
         by: by.to_owned(),

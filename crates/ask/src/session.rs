@@ -15,7 +15,7 @@ const VERSION: u32 = 1;
 const TURNS: usize = 6;
 const FINDINGS: usize = 40;
 
-/// Questions and answers about one code base.
+/// The earlier questions and answers about one code base, for follow-up questions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Session {
     version: u32,
@@ -44,7 +44,7 @@ pub struct OwnerFinding {
     files: Files,
 }
 
-/// Files with the hash of the text that an entry depends on.
+/// The files that an entry depends on, each with the hash of its text at that time.
 type Files = BTreeMap<FilePath, ContentHash>;
 
 /// Why a session cannot be resumed.

@@ -36,15 +36,15 @@ pub enum Step {
     Enough { turns: u32 },
     /// A citation was corrected.
     Mended { written: String, now: String },
-    /// Faulty claims were sent back to the model.
+    /// The model was asked to correct faulty claims.
     SentBack { claims: Vec<String> },
-    /// A problem and the reaction to it.
+    /// A problem (such as a failed model call) and how it was handled.
     Trouble { who: String, what: String },
     /// A piece of the answer with checked citations.
     Said { text: String },
-    /// The last, unchecked words of the answer in progress. Not kept.
+    /// The last words of the unfinished answer. They are not checked yet and not kept.
     Writing { tail: String },
-    /// The pieces shown so far are void, because the answer is written again.
+    /// The answer is written again, so the pieces shown so far are invalid.
     Restarted,
 }
 
@@ -69,7 +69,7 @@ pub enum AnswerSource {
 /// A callback that receives every step at once. It must not block.
 pub type StepCallback = Box<dyn Fn(&Step) + Send + Sync>;
 
-/// Keeps steps and passes them to the watcher.
+/// Stores the steps of a question and passes each to the callback.
 pub struct StepLog {
     watcher: StepCallback,
     kept: Mutex<Vec<Step>>,
@@ -89,7 +89,7 @@ impl StepLog {
         kept.push(step);
     }
 
-    /// Passes a step to the watcher without keeping it.
+    /// Passes a step to the callback without storing it.
     pub fn live(&self, step: Step) {
         (self.watcher)(&step);
     }

@@ -38,7 +38,7 @@ pub struct Question {
     pub why: String,
 }
 
-/// A valid tool call.
+/// What a valid tool call does.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AskAction {
     Look(CodeLookup),
@@ -52,7 +52,7 @@ pub type AskTools<'a> = Toolbox<'a, AskRole, AskAction>;
 
 type Executor<'a> = Arc<dyn Execute<AskAction> + 'a>;
 
-/// What carries out the calls. Without executors, the tools can only be described and read.
+/// The executors of the tools. Without them, calls can be described and parsed, but not executed.
 #[derive(Default)]
 pub struct Executors<'a> {
     pub look: Option<Executor<'a>>,

@@ -3,27 +3,28 @@
 use serde_json::{Value, json};
 use starling_workspace::UnusualPaths;
 
-/// How the rest of a line gives the arguments of a tool. The names are those of the arguments.
+/// How the rest of a line `@tool rest` is parsed into the arguments of the tool. The strings are
+/// the names of these arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineArguments {
-    /// There are none.
+    /// The tool has no arguments.
     None,
-    /// All of it, which may be empty.
+    /// One argument: the rest of the line, which may be empty.
     Optional(&'static str),
-    /// All of it.
+    /// One argument: the rest of the line, which must not be empty.
     Rest(&'static str),
-    /// Its words, as a list.
+    /// One argument: the list of the words in the rest of the line.
     Words(&'static str),
-    /// Its first word, and the rest.
+    /// Two arguments: the first word, and the text after it.
     FirstAndRest(&'static str, &'static str),
-    /// A JSON object.
+    /// The rest of the line is a JSON object with all arguments.
     Json,
 }
 
-/// The line of a tool.
+/// How a tool is called in the text protocol: `@word`, then arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LineSyntax {
-    /// What stands after the `@`.
+    /// The word after the `@`.
     pub word: String,
     pub arguments: LineArguments,
 }

@@ -8,17 +8,19 @@ use super::{Citation, CitedPart, Claim, Files, words};
 use starling_syntax::{FilePath, Symbol, SymbolTree};
 use starling_workspace::{Snapshot, UnusualPaths};
 
-/// Number of lines around a cited line that count as cited.
+/// Number of lines before and after a cited line that count as cited, too.
 const NEAR: u32 = 1;
-/// Maximum distance, in lines, at which a citation is moved regardless of other evidence.
+/// Maximum distance, in lines, over which a citation that does not fit its claim is moved to a line
+/// that contains a name of the claim.
 const A_LITTLE: u32 = 5;
-/// Maximum distance, in lines, at which a citation without other evidence is moved.
+/// Same as `A_LITTLE`, if the cited lines, their symbol and their file do not even share a word
+/// with the claim.
 const OFF: u32 = 40;
 
 /// Maximum number of lines in a range to search for a quoted text.
 const LONGEST_RANGE: usize = 500;
-/// Minimum length in bytes of a quoted text that must occur in the file. A shorter text may be code
-/// that is not from the file.
+/// Minimum length in bytes of a quoted text that must occur in the file. A shorter quote may be an
+/// example that does not come from the file.
 const CODE: usize = 12;
 
 /// The result of checking a citation.
@@ -139,7 +141,7 @@ impl CitationChecker {
 }
 
 impl Files for CitationChecker {
-    /// A file at the root counts even if it may not be read.
+    /// Returns true for an existing file in the root directory even if the model may not read it.
     fn is_file(&self, path: &str) -> bool {
         let is_at_root = || {
             let is_plain = !path.is_empty() && !path.contains(['/', '\0']) && path != "..";
@@ -220,7 +222,7 @@ impl<'t> FileLines<'t> {
         }
     }
 
-    /// Returns a message for the model: the cited line does not contain the quote.
+    /// Returns a message for the model with the text of the cited line, which lacks the quote.
     fn says_not(&self, line: u32, quotes: &[String]) -> String {
         let text: String = self.line(line).trim().chars().take(100).collect();
         let quote = quotes.iter().max_by_key(|quote| quote.len());
@@ -254,7 +256,7 @@ impl<'t> FileLines<'t> {
         claim.names.is_empty() || names.any(|name| claim.names.contains(name))
     }
 
-    /// Whether a line contains a name that the sentence mentions outside its quotes.
+    /// Whether a cited line contains a name that the sentence mentions outside its quotes.
     fn is_spoken_of(&self, first: u32, last: u32, cited: &CitedPart, claim: &Claim) -> bool {
         let of_quotes: BTreeSet<&str> = cited
             .quotes
@@ -266,8 +268,8 @@ impl<'t> FileLines<'t> {
     }
 
     /// Returns the line that defines the claim's symbol if the cited lines belong to another
-    /// symbol. That is so if the citation itself names the symbol, or if the lines mention neither
-    /// the symbol nor any other word of the claim.
+    /// symbol, and either the citation itself names the claim's symbol, or the cited lines contain
+    /// neither that symbol nor any other word of the claim.
     fn of_another(&self, first: u32, last: u32, cited: &CitedPart) -> Option<u32> {
         let meant = self.meant(cited);
         let overlaps = |symbol: &&Symbol| {
@@ -288,8 +290,8 @@ impl<'t> FileLines<'t> {
         (cited.mark.symbol.is_some() || !speaks).then(|| self.tree.line_of(one))
     }
 
-    /// Returns the symbols of this file that a citation is about: the one in the citation, or else
-    /// the members that the claim names.
+    /// Returns the symbols of this file that a citation refers to: the symbol written in the
+    /// citation, or else the members (`Class.method`) that the claim names.
     fn meant(&self, cited: &CitedPart) -> Vec<&'t Symbol> {
         let is_it = |symbol: &&Symbol, name: &str| {
             let path = &symbol.path.name;
@@ -377,7 +379,7 @@ fn squeezed(text: &str) -> String {
     words.join(" ")
 }
 
-/// Returns line numbers by their distance from a range, nearest first.
+/// Returns the line numbers around a range, up to `most` lines away, nearest first.
 fn around(first: u32, last: u32, most: u32, count: u32) -> impl Iterator<Item = u32> {
     let near = (0..=most).flat_map(move |off| {
         let below = last.checked_add(off);

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::mark::{CitationMark, Files, marks};
 use starling_swarm::reading::stems as words;
 
-/// A citation with the part of the sentence that precedes it.
+/// A citation, with the words, names and quotes of the part of the sentence that it supports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CitedPart {
     pub mark: CitationMark,
@@ -33,13 +33,14 @@ pub struct Claim {
     pub denial: Denial,
 }
 
-/// What a sentence denies.
+/// Whether a sentence denies something, and whether that denial can be supported by a citation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Denial {
     No,
-    /// Something is not there, which cannot be cited.
+    /// The sentence says that something does not exist. No line can be cited for that.
     Presence,
-    /// How named code behaves, as in "`f` never raises an error": the lines of the code show it.
+    /// The sentence denies a behaviour of named code, as in "`f` never raises an error". The lines
+    /// of that code can be cited.
     Behaviour,
 }
 
@@ -49,7 +50,7 @@ const DENIALS: [&str; 12] = [
     "no", "not", "never", "nothing", "none", "nowhere", "cannot", "without", "neither", "nor",
     "unknown", "unclear",
 ];
-/// Words of a denial that has no line to cite: something is nowhere, unused or not known.
+/// Words that make a denial a [`Denial::Presence`]: something does not exist, is unused or unknown.
 const ABSENCE: [&str; 46] = [
     "nothing",
     "nobody",
@@ -107,7 +108,7 @@ const KEYWORDS: [&str; 14] = [
 pub fn claims(block: &str, files: &impl Files) -> Vec<Claim> {
     let all = marks(block, files);
     let mut claims: Vec<Claim> = Vec::new();
-    // Names and words of the sentences before the next citation.
+    // Names and words of the sentences since the last citation.
     let (mut names, mut words_so_far) = (BTreeSet::new(), BTreeSet::new());
     for span in sentences(block, &all) {
         let own: Vec<CitationMark> = all
@@ -143,7 +144,8 @@ pub fn claims(block: &str, files: &impl Files) -> Vec<Claim> {
     claims
 }
 
-/// Returns the citations with the words that precede each. Adjacent citations share their words.
+/// Returns the citations, each with the words that precede it. Citations that directly follow each
+/// other have the same words.
 fn cited(
     block: &str,
     span: &Range<usize>,
@@ -266,7 +268,8 @@ fn ends_here(block: &str, at: usize) -> bool {
     spaced && opens && !listed && !SHORTENED.contains(&word.to_lowercase().as_str())
 }
 
-/// Returns code in back-quotes and text in double quotes that is more than a name.
+/// Returns the quoted texts that are more than a name: code in back-quotes and text in double
+/// quotes.
 fn quotes_in(prose: &str) -> Vec<String> {
     const SHORTEST: usize = 6;
     let in_ticks = prose.split('`').skip(1).step_by(2);
@@ -302,7 +305,8 @@ fn members(prose: &str) -> BTreeSet<String> {
     names.filter(is_member).map(str::to_owned).collect()
 }
 
-/// Returns the code names in a text: in back-quotes, called, or in a spelling that only code has.
+/// Returns the code names in a text: names in back-quotes, names followed by `()`, and names in a
+/// spelling that only code has (`snake_case`, `CamelCase`, `a.b`).
 pub fn identifiers(prose: &str) -> BTreeSet<String> {
     let mut names = quoted(prose);
     let word = |c: char| !c.is_alphanumeric() && c != '_' && c != '.';

@@ -58,7 +58,7 @@ const NAMES: [&str; 34] = [
     "known_hosts",
 ];
 
-/// Lookups of a project's files.
+/// Tells which paths exist in a project.
 pub trait Files {
     /// Whether the project has a file with this path or a path that ends with it. If so, a name
     /// without an extension counts as a path.
@@ -192,7 +192,7 @@ fn known_before(text: &str, end: usize, paths: &[Range<usize>]) -> Option<usize>
         .then_some(path.start)
 }
 
-/// Whether a character is common in paths.
+/// Whether a path that is not known to the project may contain this character.
 fn is_part(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '+' | '@' | '#')
 }
@@ -216,8 +216,8 @@ fn path_before(text: &str) -> Option<usize> {
     (start < text.len()).then_some(start)
 }
 
-/// Returns the start of a path whose name may begin with a dot. The dot belongs to the path unless
-/// it is one of several, or only the path without the dot exists in the project.
+/// Returns the start of a path, including a dot before it if the dot belongs to the path (`.env`).
+/// It does not if there are several dots, or if only the path without the dot is in the project.
 fn with_dot(
     text: &str,
     from: usize,

@@ -27,6 +27,7 @@ const ODD: [&str; 4] = [
     "(old)/sofa + bed",
 ];
 
+/// A temporary project, with a checker and a snapshot of its files.
 struct CitationProject {
     _dir: tempfile::TempDir,
     checker: CitationChecker,
@@ -140,7 +141,7 @@ fn cited_line_that_is_slightly_off_is_corrected() {
     assert_eq!(block.text, "`RATE` is two [lib/shop.py:1].");
     let written = ("lib/shop.py:4".to_owned(), "lib/shop.py:1".to_owned());
     assert_eq!(block.moved, [written]);
-    // A citation of blank lines moves to the code beside them.
+    // A citation of blank lines moves to the code next to them.
     assert_eq!(
         places("`Cart` holds goods [lib/shop.py:2-3]."),
         ["lib/shop.py:4-5"]
@@ -189,7 +190,7 @@ fn cited_path_may_contain_spaces_and_special_characters() {
 
 #[test]
 fn citation_of_another_symbol_than_the_claim_names_is_moved() {
-    // Line 11 is the head of `pay`.
+    // The cited line 11 is `def pay(cart):`.
     assert_eq!(
         places("`Cart.total` multiplies [lib/shop.py:11]."),
         ["lib/shop.py:7"]
@@ -198,7 +199,8 @@ fn citation_of_another_symbol_than_the_claim_names_is_moved() {
         places("`Cart.total()` comes next [lib/shop.py::Cart.total:13]."),
         ["lib/shop.py:7"]
     );
-    // The line calls `total`, holds another word of the claim, or the symbol is not in this file.
+    // Not moved: the cited line calls `total` or contains another word of the claim, or the claim's
+    // symbol is not in this file.
     for right in [
         "`Cart.total` is asked for [lib/shop.py:13].",
         "`Cart.total` comes when the till is open [lib/shop.py:12].",
@@ -211,7 +213,8 @@ fn citation_of_another_symbol_than_the_claim_names_is_moved() {
 
 #[test]
 fn citation_is_kept_if_the_code_near_it_contains_a_name_from_the_claim() {
-    // The quoted code, or the definition, is on a neighbouring line.
+    // Not moved: the quoted code or the definition is next to a cited line that has another name of
+    // the claim.
     for right in [
         "They are kept in `RATE * self` and read by `pay` [lib/shop.py:11].",
         "It is `RATE * self.sum` of the `cart` [lib/shop.py:11-13].",
@@ -366,8 +369,8 @@ fn uncited_claim_after_a_cited_sentence_is_marked() {
             "The receipts are printed twice every single day.",
             "The receipts are printed twice every single day. [uncited]",
         ),
-        // A sentence before a citation shares it; summaries, denials and short remarks are no
-        // claims.
+        // Not marked: a sentence before a cited one shares its citation; summaries, denials and
+        // short remarks are not claims.
         (
             "The till opens every morning at eight. `pay` adds up [lib/shop.py:13].",
             "",
@@ -378,7 +381,7 @@ fn uncited_claim_after_a_cited_sentence_is_marked() {
             "",
         ),
         ("`pay` adds up [lib/shop.py:13]. That is all.", ""),
-        // What code does not do is a claim about that code, in the same paragraph or alone.
+        // Marked: a sentence that denies a behaviour of named code is a claim.
         (
             "`Cart` adds up [lib/shop.py:8]. `pay` never raises an error either.",
             "`Cart` adds up [lib/shop.py:8]. `pay` never raises an error either. [uncited]",
@@ -432,7 +435,7 @@ fn citation_is_moved_to_the_line_that_its_sentence_quotes() {
         ),
         // The name is on a neighbouring line.
         ("`sum` counts [lib/shop.py:7].", "lib/shop.py:8"),
-        // The line contains the text, or the sentence does not mark it as a quote.
+        // Not moved: the cited line contains the text, or the text is not marked as a quote.
         (
             "It has `return RATE * self.sum` [lib/shop.py:8].",
             "lib/shop.py:8",
@@ -488,7 +491,7 @@ fn replaced_claim_keeps_its_position_in_the_block() {
     assert_eq!(block.replaced(vec![(span, String::new())]).trim(), "");
 }
 
-/// Generates fragments that combine to valid and invalid answers.
+/// Generates fragments of answers. Joined together, they form valid and invalid answers.
 fn bit() -> impl Strategy<Value = String> {
     prop_oneof![
         Just("`pay` adds up by `total` [lib/shop.py:13]. ".to_owned()),

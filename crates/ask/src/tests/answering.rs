@@ -1,4 +1,4 @@
-//! The way from a question to its answer.
+//! Tests how a question is answered with a scripted model.
 
 use serde_json::json;
 

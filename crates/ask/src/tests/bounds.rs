@@ -1,4 +1,4 @@
-//! Budgets, deadlines and failing models end an exploration.
+//! Tests that budgets, deadlines and failing models end the work on a question.
 
 use std::time::Duration;
 
@@ -289,7 +289,7 @@ async fn earlier_results_are_left_out_when_the_context_window_fills_up() {
     let (before, after) = (&prompts[2], &prompts[3]);
     assert!(!before.contains(left_out), "{}", before.len());
     assert!(after.contains(left_out), "{}", after.len());
-    // What was left out may be asked for again.
+    // A call whose result was left out may be repeated.
     let again = &prompts[4];
     assert!(!again.contains("asked this before"), "{again}");
     let told = format!("{:?}", answer.steps);

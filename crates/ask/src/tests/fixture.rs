@@ -1,4 +1,4 @@
-//! Files in a temporary directory and a scripted model.
+//! Test fixture: a temporary project and a scripted model.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -24,7 +24,7 @@ pub enum ScriptedReaction {
     Fail(ModelError),
     /// Sends the first text, loses the connection, and sends the second text.
     Stumble(String, String),
-    /// Starts to write and never ends.
+    /// Sends this text and then never ends.
     Hang(String),
     Cut(String),
 }
@@ -42,6 +42,7 @@ pub fn question(symbol: &str, question: &str) -> ScriptedReaction {
     call("question", arguments)
 }
 
+/// A model that follows one script for the reader and one for all owners.
 pub struct ScriptedModel {
     profile: ModelProfile,
     script: Mutex<HashMap<&'static str, VecDeque<ScriptedReaction>>>,
@@ -89,7 +90,7 @@ impl ScriptedModel {
         self.asked.lock().unwrap().len()
     }
 
-    /// Returns the texts of the nth request.
+    /// Returns the messages of the nth request, joined.
     pub fn prompt(&self, nth: usize) -> String {
         let asked = self.asked.lock().unwrap();
         let texts = asked[nth].messages.iter().map(Message::text);
@@ -195,6 +196,7 @@ impl ChatModel for ScriptedModel {
     }
 }
 
+/// A temporary project with a scripted model. Collects the steps of all questions.
 pub struct AskTestProject {
     pub dir: tempfile::TempDir,
     pub model: Arc<ScriptedModel>,

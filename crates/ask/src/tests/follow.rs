@@ -1,4 +1,4 @@
-//! Follow-up questions.
+//! Tests of follow-up questions.
 
 use super::fixture::*;
 use crate::Answer;

@@ -1,4 +1,4 @@
-//! The reader's initial context.
+//! Tests of the reader's initial context.
 
 use super::fixture::*;
 use starling_core::Tokens;

@@ -1,4 +1,4 @@
-//! What is left out of a conversation that nears the window.
+//! Tests of the shortening of a conversation that nears the model's window.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,8 @@ use starling_core::*;
 use super::fixture::*;
 use crate::*;
 
-/// A conversation of so many turns, each with one call, and the messages before it was shortened.
+/// Returns a conversation of `turns` turns. Each has one call, whose result has `padding` extra
+/// characters.
 fn long(calling: ToolCalling, turns: usize, padding: usize) -> Conversation {
     let mut conversation = Conversation::new("c".to_owned(), Role::Agent, "system".to_owned());
     conversation.user("the task");
@@ -30,7 +31,8 @@ fn make_room(conversation: &mut Conversation, window: u64) -> bool {
     conversation.make_room(&[], &profile(window))
 }
 
-/// Every call has its result, and every result its call, in the order of providers.
+/// Asserts that each native call is directly followed by its result, and each result follows its
+/// call, as model providers require.
 fn assert_whole(messages: &[Message]) {
     let mut open = BTreeSet::new();
     for message in messages {
@@ -54,7 +56,7 @@ fn conversation_that_fits_the_window_is_not_shortened() {
     assert!(!make_room(&mut conversation, 10_000));
     assert_eq!(conversation.messages, before);
     assert_eq!(conversation.recorded, before.len());
-    // Without room for any prompt, nothing helps.
+    // If the window has no room for any prompt, the conversation is not shortened either.
     assert!(!make_room(&mut conversation, 0));
 }
 

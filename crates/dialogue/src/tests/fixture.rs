@@ -1,4 +1,4 @@
-//! A box of tools and a turns with a scripted model.
+//! Test fixture: a toolbox with three tools, and a conversation whose model follows a script.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -12,6 +12,7 @@ use starling_workspace::UnusualPaths;
 
 use crate::*;
 
+/// The roles that may use the tools of the tests.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum TestRole {
     Reader,
@@ -54,7 +55,7 @@ impl InShort for Action {
     }
 }
 
-/// Answers every call with what it asks for.
+/// Executes every call by repeating its arguments.
 pub struct EchoExecutor;
 
 #[async_trait]
@@ -122,6 +123,7 @@ pub fn profile(window: u64) -> ModelProfile {
     }
 }
 
+/// The failure of a scripted call.
 #[derive(Debug)]
 pub struct ScriptedFailure(pub ModelError);
 
@@ -131,7 +133,7 @@ impl ModelFailure for ScriptedFailure {
     }
 }
 
-/// A writer whose model follows a script.
+/// A conversation in the role of the writer, whose model follows a script.
 pub struct ScriptedTurns {
     pub toolbox: Toolbox<'static, TestRole, Action>,
     pub conversation: Conversation,
@@ -139,7 +141,7 @@ pub struct ScriptedTurns {
     pub script: Mutex<VecDeque<Result<ChatReply, ModelError>>>,
     /// The messages of each request.
     pub asked: Vec<Vec<Message>>,
-    /// Length of each result.
+    /// Number of characters that are added to each tool result.
     pub padding: usize,
     pub times_left_out: usize,
     pub turns_over: usize,

@@ -1,4 +1,4 @@
-//! From replies to calls and results.
+//! Tests that replies are parsed into tool calls, and that these calls return results.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The loop of turns.
+//! Tests of the loop of turns.
 
 use starling_core::*;
 

@@ -35,7 +35,7 @@ pub use windows::{
     reads_null_device, same_owner, symlink, sync_directory, temporary_directory_of_user,
 };
 
-/// The identity of a file, whatever its name.
+/// The identity of a file. It does not depend on the file's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     /// The file system and the number of the file in it.
@@ -47,7 +47,7 @@ pub struct Identity {
 /// Metadata of a file that changes with its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChangeMarks {
-    /// A number that a replaced file does not share with its successor.
+    /// Number that differs between a file and the file that replaced it (the inode on Unix).
     pub number: u64,
     /// Modification time of the text, in nanoseconds since 1970.
     pub modified: i64,
@@ -72,7 +72,7 @@ impl PathExt for Path {
     }
 }
 
-/// Whether a person wrote a program's name as a path.
+/// Whether the name of a program in a command is a path.
 pub fn is_path(name: &str) -> bool {
     name.contains(std::path::is_separator)
 }
