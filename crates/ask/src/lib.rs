@@ -87,10 +87,10 @@ pub enum AskError {
     #[error("the question is empty: say what you want to know")]
     EmptyQuestion,
     #[error(
-        "the question has about {tokens} tokens, the most is {LONGEST_QUESTION}: ask for less at once"
+        "the question has about {tokens} tokens, but the maximum is {LONGEST_QUESTION}: shorten it"
     )]
     LongQuestion { tokens: Tokens },
-    #[error("{}: there is no text file to read: name the project's folder by --repo", .0.display())]
+    #[error("{}: there is no text file to read: set the project directory with --repo", .0.display())]
     NothingToRead(PathBuf),
     #[error(transparent)]
     Model(#[from] ModelError),

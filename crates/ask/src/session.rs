@@ -50,9 +50,11 @@ type Files = BTreeMap<FilePath, ContentHash>;
 /// Why a session cannot be resumed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SessionError {
-    #[error("it is of version {found}, this Starling reads version {VERSION}; begin a new one")]
+    #[error(
+        "its format version is {found}, but this version of Starling reads {VERSION}; start a new session"
+    )]
     Version { found: u32 },
-    #[error("it is about {of}, not {here}; begin a new one")]
+    #[error("it belongs to {of}, not to {here}; start a new session")]
     OtherFolder { of: String, here: String },
 }
 

@@ -170,7 +170,7 @@ impl BridgedLanguageService {
             }
             Ok(spots) => Some(spots),
             Err(error) => {
-                tracing::info!(error, "what the editor told makes no sense");
+                tracing::info!(error, "the editor's reply cannot be parsed");
                 None
             }
         }

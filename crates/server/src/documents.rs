@@ -569,6 +569,6 @@ pub fn splice(text: &mut Rope, range: Range, insert: &str, encoding: Encoding) -
 /// Sends a reply. The receiver may have stopped waiting.
 fn reply_to<T>(reply: oneshot::Sender<T>, value: T) {
     if reply.send(value).is_err() {
-        tracing::trace!("nobody waits for this answer any more");
+        tracing::trace!("the receiver of this reply no longer waits");
     }
 }

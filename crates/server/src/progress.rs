@@ -100,8 +100,8 @@ fn progress_message(event: &Event) -> Option<String> {
             Some(format!("changed {}", symbols.join(", ")))
         }
         Event::FollowUpMissed { owners, told, .. } => Some(match (owners.len(), told) {
-            (1, false) => "1 caller was not told of a change".to_owned(),
-            (many, false) => format!("{many} callers were not told of a change"),
+            (1, false) => "1 caller was not notified of a change".to_owned(),
+            (many, false) => format!("{many} callers were not notified of a change"),
             (1, true) => "1 caller does not follow a change".to_owned(),
             (many, true) => format!("{many} callers do not follow a change"),
         }),
@@ -189,9 +189,9 @@ mod tests {
         let said = progress_message(&missed(2)).unwrap();
         assert_eq!(said, "2 callers do not follow a change");
         let said = progress_message(&missed(1)).unwrap();
-        assert_eq!(said, "1 caller was not told of a change");
+        assert_eq!(said, "1 caller was not notified of a change");
         let said = progress_message(&missed(3)).unwrap();
-        assert_eq!(said, "3 callers were not told of a change");
+        assert_eq!(said, "3 callers were not notified of a change");
         let woken = |agent| Event::AgentWoken {
             agent,
             cause: starling_swarm::Cause::Steered {

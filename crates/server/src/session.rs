@@ -68,7 +68,7 @@ pub enum RunError {
     NoRoot,
     #[error("there is no run `{0}`")]
     UnknownRun(String),
-    #[error("run `{run}`: {what} does not wait for an answer")]
+    #[error("run `{run}`: {what} is not waiting for an answer")]
     NotWaiting { run: String, what: String },
     #[error("proposal {proposal} stays as it was: {why}")]
     NotEdited { proposal: ProposalId, why: String },
@@ -79,15 +79,17 @@ pub enum RunError {
     #[error("run `{0}` has ended")]
     Ended(String),
     #[error(
-        "the agents of run `{0}` ended with the server before this one: accept or reject what waits, or \
+        "the agents of run `{0}` ended with an earlier server: accept or reject the waiting proposals, or \
          run the task again"
     )]
     AgentsGone(String),
-    #[error("run `{run}`: nobody was told: {why}")]
+    #[error("run `{run}`: the message was not delivered: {why}")]
     NobodyToSteer { run: String, why: String },
-    #[error("run `{0}` still goes: stop it before you run it again")]
+    #[error("run `{0}` is still active: stop it before you run it again")]
     StillGoing(String),
-    #[error("run `{0}` misses no weights that could be fetched")]
+    #[error(
+        "run `{0}` did not fail for lack of a model that can be downloaded: retry it without `download`"
+    )]
     NothingToFetch(String),
     #[error("run `{0}` has changed nothing yet")]
     NotStarted(String),

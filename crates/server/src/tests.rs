@@ -363,7 +363,7 @@ async fn ended_run_rejects_messages() {
     assert!(said.contains("has ended"), "{said}");
     let accept = json!({"run": run, "proposal": 1});
     let said = refusal(&client, "starling.accept", accept).await;
-    assert!(said.contains("#1 does not wait for an answer"), "{said}");
+    assert!(said.contains("#1 is not waiting for an answer"), "{said}");
     let cancelled = client.execute("starling.cancel", json!({"run": run})).await;
     assert_eq!(cancelled, Value::Null, "a second cancel does no harm");
 }

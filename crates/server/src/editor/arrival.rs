@@ -32,7 +32,7 @@ pub(super) const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
 const DISK_INTERVAL: Duration = Duration::from_millis(20);
 /// How long a changed text may lack an edit that the client says it has made.
 const UNCLEAR_TIMEOUT: Duration = Duration::from_secs(2);
-const TEXT_MISSING: &str = "it said that the edit was applied, but the text did not come";
+const TEXT_MISSING: &str = "it reported the edit as applied, but the text of the edit did not arrive";
 
 /// The client's reply to an edit. It is a hint; the document's text decides.
 struct EditReply {

@@ -301,7 +301,7 @@ fn failed_start(stop_reason: StopReason) -> (EventLog, Writing, Approval) {
 fn log_of_failed_start(stop_reason: StopReason) -> EventLog {
     let log = EventLog::new();
     let summary = match &stop_reason {
-        StopReason::Failed { error } => format!("the run could not begin: {error}"),
+        StopReason::Failed { error } => format!("the run could not start: {error}"),
         StopReason::Settled
         | StopReason::NothingChanged { .. }
         | StopReason::TestsFail { .. }
@@ -409,7 +409,7 @@ mod tests {
         };
         let error = "no model".to_owned();
         let failed = said(StopReason::Failed { error });
-        assert_eq!(failed, "the run could not begin: no model");
+        assert_eq!(failed, "the run could not start: no model");
         let stopped = said(StopReason::Cancelled);
         assert_eq!(stopped, "the run was stopped before it began");
     }

@@ -98,7 +98,9 @@ impl PendingReviews {
         match answer.await {
             Ok(answer) => answer,
             Err(_) => {
-                let reason = "the same was asked again, and only that is answered".to_owned();
+                let reason =
+                    "the same review was requested again, and only the later request is answered"
+                        .to_owned();
                 Verdict::Reject { reason }.into()
             }
         }

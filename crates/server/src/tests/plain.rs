@@ -276,7 +276,7 @@ async fn postponed_review_keeps_waiting() {
         }
     }
     let said = super::refusal(&client, "starling.review", about).await;
-    assert!(said.contains("does not wait for an answer"), "{said}");
+    assert!(said.contains("is not waiting for an answer"), "{said}");
 }
 
 #[tokio::test]

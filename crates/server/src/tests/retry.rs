@@ -90,7 +90,7 @@ async fn retry_downloads_missing_weights() {
         json!({"run": again, "download": true}),
     )
     .await;
-    assert!(said.contains("misses no weights"), "{said}");
+    assert!(said.contains("lack of a model"), "{said}");
 }
 
 #[tokio::test]
@@ -139,6 +139,6 @@ async fn rejects_retry_of_active_run() {
     let run = begin(&client, "x").await;
     next_event(&mut client, &run).await;
     let said = refusal(&client, "starling.retry", json!({"run": run})).await;
-    assert!(said.contains("still goes"), "{said}");
+    assert!(said.contains("is still active"), "{said}");
     client.execute("starling.cancel", json!({"run": run})).await;
 }
