@@ -76,8 +76,8 @@ pub enum DocumentMessage {
     },
 }
 
-/// Identifies one opening of a document. What was read before a document was closed does not apply
-/// after it is opened again.
+/// Identifies one opening of a document. Symbols that were parsed before a document was closed are
+/// invalid after it is opened again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenId(u64);
 
@@ -207,6 +207,7 @@ impl DocumentStore {
     }
 }
 
+/// An open document, as the actor stores it.
 #[derive(Debug)]
 struct Document {
     /// The URI as the client writes it.
@@ -216,7 +217,7 @@ struct Document {
     opening: OpenId,
     version: DocVersion,
     text: Rope,
-    /// The text as one string, made when it is first needed and shared.
+    /// The text as one shared string. It is created on first use.
     whole: OnceCell<Arc<str>>,
     markers: Option<SymbolMarkers>,
     reading: SymbolReading,
@@ -238,7 +239,7 @@ enum SyncState {
 #[derive(Debug)]
 enum SymbolReading {
     Idle,
-    /// Contains the edits since the parse began.
+    /// A parse is running. Contains the edits since it began.
     Running(Vec<Splice>),
 }
 
@@ -269,16 +270,18 @@ impl Document {
     }
 }
 
+/// Waits until the document at `path` has the text `after`.
 #[derive(Debug)]
 struct TextWaiter {
     path: PathBuf,
     after: Arc<str>,
-    /// Receives each text for as long as somebody else holds it.
+    /// Receives each text of the document while another handle of the history exists.
     texts: TextHistory,
-    /// `None` when it has been sent.
+    /// Signals that the text has arrived; `None` after the signal was sent.
     arrived: Option<oneshot::Sender<Current>>,
 }
 
+/// The actor that owns all open documents.
 #[derive(Debug)]
 struct DocumentActor {
     open: HashMap<PathBuf, Document>,
@@ -384,7 +387,7 @@ impl DocumentActor {
             let markers = read.await.unwrap_or_default();
             tokio::time::sleep(after).await;
             if let Some(sender) = sender.upgrade() {
-                // If the actor has stopped, nobody needs the symbols.
+                // Sending fails if the actor has stopped; then the symbols are not needed.
                 let _ = sender.send(DocumentMessage::SymbolsRead {
                     path,
                     opening,
@@ -528,7 +531,7 @@ impl DocumentActor {
         }
     }
 
-    /// Tells the watches of a document its current text.
+    /// Passes the current text of a document to the waiters for this document.
     fn notify_watches(&mut self, path: &PathBuf) {
         let Some(document) = self.open.get(path) else {
             return;
@@ -545,7 +548,7 @@ impl DocumentActor {
     }
 }
 
-/// Replaces a range that is given in LSP positions.
+/// Replaces a range of LSP positions in a text.
 pub fn splice(text: &mut Rope, range: Range, insert: &str, encoding: Encoding) -> Splice {
     let offset = |at: tower_lsp::lsp_types::Position| {
         let position = Position {

@@ -1,5 +1,5 @@
-//! Requests to the client with a deadline, and Starling's own notifications. tower-lsp panics if a
-//! reply comes for which nothing waits, so a task waits for every reply.
+//! Requests to the client with a deadline, and Starling's own notifications. tower-lsp panics if it
+//! receives a reply whose request was dropped, so a task waits for every reply.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;

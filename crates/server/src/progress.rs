@@ -32,7 +32,7 @@ pub fn run_of_token(token: &ProgressToken) -> Option<RunId> {
     }
 }
 
-/// Shows a run as a progress bar that can be cancelled.
+/// Shows a run as a progress bar with a cancel button.
 pub async fn show_progress(mut cursor: Cursor, run: &RunId, title: String, client: &Client) {
     let token = NumberOrString::String(format!("{TOKEN_PREFIX}{}", run.0));
     let create = WorkDoneProgressCreateParams {

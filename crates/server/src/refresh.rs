@@ -1,5 +1,5 @@
-//! Refreshes of the client: lenses are requested again and the status line is updated, once for many
-//! changes.
+//! Refreshes the client after changes: the client requests its lenses again, and the status line is
+//! updated. Many changes lead to one refresh.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// How long the client may take to answer a refresh.
 const DEADLINE: Duration = Duration::from_secs(5);
 
-/// What runs and questions need to reach the client.
+/// The handles by which runs and questions send messages to the client.
 #[derive(Debug, Clone)]
 pub struct ClientContext {
     pub refresh: RefreshNotifier,

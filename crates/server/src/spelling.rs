@@ -12,7 +12,7 @@ use tower_lsp::lsp_types::Url;
 
 use super::paths::disk_path;
 
-/// The open documents whose URIs are not spelled as the server would.
+/// The client's spelling of the URI of each open document where it differs from the server's.
 #[derive(Debug, Clone, Default)]
 pub struct UriSpellings(Arc<Mutex<HashMap<PathBuf, String>>>);
 

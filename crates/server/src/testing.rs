@@ -60,6 +60,7 @@ pub struct RunScript {
     pub steered: mpsc::UnboundedReceiver<(Option<SymbolPath>, String)>,
 }
 
+/// A run that follows a script instead of a swarm.
 struct ScriptedRun {
     log: EventLog,
     cancel: CancellationToken,
@@ -111,7 +112,7 @@ where
     starter(script, false)
 }
 
-/// Like [`scripted`]; an undo of all undoes proposal 1 and records it.
+/// Like [`scripted`], but an undo of the whole run undoes proposal 1 and records this in the log.
 pub fn undoable<F, Fut>(script: F) -> RunStarter
 where
     F: Fn(RunScript) -> Fut + Send + Sync + 'static,
@@ -150,7 +151,7 @@ where
     })
 }
 
-/// Returns services over the disk alone.
+/// Returns services that only use the disk: no models and no language servers.
 pub fn services(start: RunStarter, trajectories: &Path) -> Services {
     let open: Opener = Arc::new(|opening| {
         Box::pin(async move {
@@ -198,7 +199,7 @@ pub fn services(start: RunStarter, trajectories: &Path) -> Services {
     }
 }
 
-/// No model, no tests, no language server.
+/// Services of a run without a model, tests and a language server.
 struct NoServices;
 
 #[async_trait]

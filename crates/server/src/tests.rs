@@ -1,4 +1,4 @@
-//! The server as a client sees it. The runs are scripted.
+//! Tests of the server through the protocol, with scripted runs.
 
 mod asking;
 mod composing;

@@ -37,14 +37,14 @@ fn asks_about(text: &'static str) -> RunStarter {
     })
 }
 
-/// The editor's reply.
+/// The reply of the scripted editor.
 enum EditorReply {
     This(Value),
     No,
     Nothing,
 }
 
-/// Returns what the run received and what the editor was asked.
+/// Returns the answer that the run received, and the requests that the editor received.
 async fn heard(text: &'static str, bridge: Value, says: EditorReply) -> (String, Vec<Value>) {
     let mut client = TestClient::new(asks_about(text));
     client

@@ -67,7 +67,7 @@ fn splice_clamps_range_to_text() {
         assert_eq!(splice((1, 1), (u32::MAX, u32::MAX)), "ab\r\ncX");
         assert_eq!(splice((1, 1), (0, 1)), "aXd", "ends in the wrong order");
     }
-    // A position inside of a character causes no panic, and no other text is lost.
+    // A position inside of a multi-byte character does not panic, and other text is kept.
     for encoding in [Encoding::Utf8, Encoding::Utf16] {
         let found = spliced("🙂b", range((0, 1), (0, 1)), "X", encoding);
         assert!(["X🙂b", "🙂Xb"].contains(&found.as_str()), "{found}");
@@ -247,7 +247,7 @@ async fn document_with_lost_change_is_uncertain() {
     documents.send(opened("/w/a.py", 1, "old"));
     documents.send(DocumentMessage::MessageLost);
     assert!(is_in_doubt("/w/a.py").await);
-    // A change of a range may have been made to another text than the stored one.
+    // The editor's text may differ from the stored text, so a change of a range stays uncertain.
     let start = json!({"line": 0, "character": 0});
     let nothing = json!({"range": {"start": start, "end": start}, "text": ""});
     documents.send(changed("/w/a.py", 2, json!([nothing])));

@@ -83,8 +83,9 @@ impl RunSession {
         self.report_end(id).await;
     }
 
-    /// Sends the events of a run to the front end, in order; each is recorded before it is sent. The first
-    /// `earlier` records are of a server that has ended: a run's end among them no longer counts.
+    /// Sends the events of a run to the front end, in order. Each is recorded before it is sent.
+    /// The first `earlier` records come from an earlier server, so an end of the run among them is
+    /// ignored.
     async fn send_events(
         &self,
         id: &RunId,
@@ -101,7 +102,8 @@ impl RunSession {
                 continue;
             }
             if let Event::ReviewAsked { .. } = &params.event {
-                // A review that the user has seen must outlive the server.
+                // A review must be on disk before the user sees it, so that the next server can
+                // restore it.
                 cursor.written().await;
             }
             if let Record::Event(event) = &record.record {
@@ -125,7 +127,7 @@ impl RunSession {
             }
         }
         if let Event::ProposalApplied { .. } | Event::ProposalUndone { .. } = event {
-            // The texts have not been compared with this change yet.
+            // Compare the texts again, with this change.
             self.compared_texts().clear();
         }
         self.shared.refresh.notify();
@@ -174,7 +176,7 @@ impl RunSession {
         task.patch = Some(self.trajectory(&id).with_extension("kept.patch"));
         let approval = task.approval;
         let run = (self.shared.services.start)(id.clone(), task, run_services);
-        // At once: no edit may be sent before the trajectory contains it.
+        // Start to write at once: no edit may be sent before it is in the trajectory.
         let records = run.log().write_from(0);
         self.started(&id, Arc::clone(&run));
         (run.log(), records, approval)

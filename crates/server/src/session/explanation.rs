@@ -57,7 +57,7 @@ pub fn explain_with_diff(id: ProposalId, proposal: &RunProposal, format: TextFor
     format!("{summary}{}", Markup { format }.block("diff", &shown))
 }
 
-/// Writes texts in a format.
+/// Formats texts as Markdown or plain text.
 struct Markup {
     format: TextFormat,
 }
@@ -139,7 +139,7 @@ fn without_markup(text: &str, is_first: bool) -> String {
             '#' | '>' | '-' | '+' | '=' => is_first && at == 0,
             '.' => list == Some(at) || (text[..at].ends_with("www") && is_word(next)),
             ')' => list == Some(at),
-            // An address would become a link.
+            // A URL would become a link.
             ':' => after.starts_with("//"),
             '&' => is_word(next) || next == Some('#'),
             _ => false,

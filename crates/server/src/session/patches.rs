@@ -1,11 +1,11 @@
-//! Keeps changes as patches for editors that cannot apply versioned edits.
+//! Writes changes to patch files for editors that cannot apply versioned edits.
 
 use super::messages::ProposalParams;
 use super::{RunEntry, RunSession};
 use starling_swarm::{ProposalId, RunId};
 use starling_workspace::private_file;
 
-/// Message for an editor that takes no edits with versions: why nothing is applied there.
+/// Message that explains why nothing is applied in an editor that does not support versioned edits.
 pub const TAKES_NO_EDITS: &str = "this editor takes no versioned edits \
      (workspaceEdit.documentChanges), so Starling can change no file in it";
 

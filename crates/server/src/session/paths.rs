@@ -17,7 +17,7 @@ const MAX_DISK_BYTES: u64 = 8 * MAX_FILE_BYTES;
 pub fn file_at(root: &Path, path: &Path) -> Option<FilePath> {
     let inside = match path.strip_prefix(root) {
         Ok(inside) => inside.to_owned(),
-        // The editor may know the same directory by a link.
+        // The editor may know the root directory by the path of a link.
         Err(_) => path
             .canonical()
             .ok()?

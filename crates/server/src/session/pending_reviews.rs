@@ -22,14 +22,15 @@ pub struct PendingReviews {
     slots: Arc<Mutex<HashMap<ReviewTarget, PendingReview>>>,
 }
 
-/// `verdict` is present until the answer is sent, `answer` until the approver waits for it.
+/// A review that waits for an answer. `verdict` is present until the answer is sent, `answer` until
+/// the approver waits for it.
 #[derive(Debug)]
 struct PendingReview {
     verdict: Option<oneshot::Sender<ReviewAnswer>>,
     answer: Option<oneshot::Receiver<ReviewAnswer>>,
     /// The intent's description, as shown to the approver.
     view: Option<IntentView>,
-    /// How often the review was claimed. It distinguishes several waiters of one review.
+    /// Number of waiters so far. It distinguishes the current waiter from earlier ones.
     claims: u32,
 }
 
@@ -140,6 +141,7 @@ impl PendingReviews {
     }
 }
 
+/// Removes a pending review when its waiter is dropped.
 struct RemoveReviewOnDrop<'a> {
     pending_reviews: &'a PendingReviews,
     review: ReviewTarget,
@@ -220,7 +222,7 @@ mod tests {
             pending_reviews.wait(review.clone())
         )));
         assert!(pending_reviews.answer(&review, Verdict::Accept).is_err());
-        // The log is behind: the review's deadline has already passed.
+        // This event arrives late: the deadline of the review has already passed.
         pending_reviews.note(&asked(7));
         pending_reviews.note(&Event::ProposalReviewed {
             proposal: ProposalId(7),

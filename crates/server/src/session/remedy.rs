@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use starling_models::weights;
 
-/// A remedy that a client offers beside *Try again*.
+/// A remedy that a client offers next to *Try again*.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "remedy", rename_all = "snake_case")]
 pub enum Remedy {

@@ -1,4 +1,4 @@
-//! Questions: answers, cancellation and sessions.
+//! Tests of questions: answers, cancellation and sessions.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +10,7 @@ use crate::Services;
 use crate::testing::*;
 use starling_core::*;
 
-/// A model that always gives the same answer and keeps the questions.
+/// A model that always gives the same answer and stores the requests.
 struct FixedAnswerModel {
     says: Option<&'static str>,
     profile: ModelProfile,

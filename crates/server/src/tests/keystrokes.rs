@@ -17,7 +17,7 @@ use starling_text::{ByteRange, ChangeSet, ContentHash, Encoding};
 
 const SLOTS: usize = 12;
 
-/// A random generator of its own, so that a seed always gives the same session.
+/// A random number generator with a fixed algorithm, so that a seed always gives the same session.
 struct SeededRandom(u64);
 
 impl SeededRandom {
@@ -165,7 +165,7 @@ impl TypingClient {
         match random.roll(13) {
             0..=5 => Some(self.change(&[(ByteRange::new(at, at), random.pick(TYPED))])),
             6 | 7 => {
-                // Now and then a part is cut, so that the text does not grow.
+                // Sometimes cuts a part, so that the text does not grow without limit.
                 let most = 4 + self.text.len().saturating_sub(1_000) / 20;
                 let range = ByteRange::new(at, end(self, random, most));
                 Some(self.change(&[(range, "")]))
@@ -264,7 +264,8 @@ fn rewritten(text: &str, slot: usize, number: usize) -> Option<(ChangeSet, Strin
 fn agents() -> crate::RunStarter {
     scripted(async |mut scene: RunScript| {
         let mut number = 0;
-        // Agents write over older texts, because a model needs time while the person types.
+        // Agents base their edits on older texts, because a model needs time while the person
+        // types.
         let mut thought_over = Vec::new();
         while let Some((_, text)) = scene.steered.recv().await {
             let editor = Arc::clone(&scene.outside.editor);
@@ -312,6 +313,7 @@ async fn write(editor: &Arc<dyn Editor>, base: &Arc<str>, slot: usize, number: u
     }
 }
 
+/// Counts of the steps of a typing session and of the results of the server's edits.
 #[derive(Debug, Default)]
 struct EditCounts {
     steps: usize,
@@ -324,6 +326,7 @@ struct EditCounts {
     late: usize,
 }
 
+/// A client in which a simulated person types while agents of the server edit the same document.
 struct TypingSession {
     client: TestClient,
     connection: Connection,
@@ -391,7 +394,7 @@ impl TypingSession {
             Incoming::Request { id, method, params } => {
                 assert_eq!(method, "workspace/applyEdit");
                 if self.has_looked() && self.random.roll(3) == 0 {
-                    // A key is pressed before the edit arrives.
+                    // The person types before the client applies the edit.
                     self.type_on();
                 }
                 let made = self.typist.lock().unwrap().apply(&params);
@@ -479,7 +482,7 @@ impl TypingSession {
         if !self.hasty || self.random.roll(5) == 0 {
             self.compare().await;
         }
-        // A pause in which all pending edits end.
+        // Pauses typing until all pending edits have ended.
         if !self.hasty && self.random.roll(12) == 0 {
             self.wait().await;
         }
@@ -528,7 +531,7 @@ async fn typed_text_survives_agent_edits() {
         }
         let counts = session.end().await;
         if !hasty {
-            // The first step has no step before it.
+            // Each step is preceded by a comparison.
             assert_eq!(counts.compared, counts.steps, "looked at after every step");
             careful += counts.compared;
         }

@@ -16,8 +16,8 @@ use serde_json::Value;
 use starling_history::unfinished;
 use starling_swarm::{AppliedChange, Event};
 
-/// Returns the events of a server that was killed while it applied accepted proposals. The last one
-/// was sent.
+/// Returns the events of a server that was killed while it applied accepted proposals. The edits of
+/// the proposals in `sent` were already sent to the client.
 fn killed_while_applying(proposals: &[(u32, &str)], sent: &[(u32, &str)]) -> Vec<Event> {
     let mut events = asked(proposals);
     let parts = events.last().unwrap().parts().to_vec();
@@ -247,7 +247,7 @@ async fn detects_edit_made_after_server_was_killed() {
     client.execute("starling.accept", about).await;
     client.next_of("workspace/applyEdit").await;
     assert_eq!(events_from(&path, recorded), ["proposal_applying"]);
-    // The state after the kill; the client has made the edit all the same.
+    // The server was killed after it sent the edit, and the client applied the edit.
     let trajectory_text = std::fs::read_to_string(&path).unwrap();
     let folder = project();
     let root = |folder: &Path| folder.canonicalize().unwrap().display().to_string();

@@ -1,4 +1,5 @@
-//! Edits that arrive late or in another text, and files that are open under another name.
+//! Tests of edits that arrive late or in another text, and of files that are open under another
+//! name.
 
 use std::path::Path;
 
@@ -86,7 +87,7 @@ async fn edit_of_closed_file_that_arrives_after_the_timeout_is_reverted() {
             said.starts_with("a.py: ") && said.ends_with("it was taken back"),
             "{said}"
         );
-        // Nothing more is sent.
+        // No second message is sent.
         let more = client.next_of("window/showMessage");
         let more = tokio::time::timeout(std::time::Duration::from_secs(60), more).await;
         assert!(more.is_err(), "{more:?}");

@@ -25,7 +25,7 @@ fn lsp_mode() -> Value {
     })
 }
 
-/// Waits until the state of the first run is as wanted. Every client can request the state.
+/// Waits until the state of the first run satisfies `so`.
 async fn until_state(client: &TestClient, so: impl Fn(&Value) -> bool) -> Value {
     loop {
         let state = client.connection.request("starling/state", Value::Null);

@@ -1,4 +1,5 @@
-//! Editors that answer `applied: false` to an edit and make it all the same: the text decides.
+//! Tests with editors that reply `applied: false` to an edit but apply it: only the text decides
+//! whether an edit counts as applied.
 
 use std::time::Duration;
 
@@ -110,7 +111,7 @@ async fn refused_edit_that_arrives_after_it_was_given_up_is_reverted() {
     let (id, params) = client.next_of("workspace/applyEdit").await;
     let edit = &params["edit"]["documentChanges"][0]["edits"][0];
     assert_eq!(edit["newText"], "return", "{params}");
-    // This editor refuses the undo as well, and makes it.
+    // This editor also refuses the undo but applies it.
     client.connection.reply(id, Ok(refusal()));
     set(&client, 3, BASE);
     let (_, said) = client.next_of("window/showMessage").await;

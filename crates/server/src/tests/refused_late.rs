@@ -1,5 +1,5 @@
-//! Edits that the editor refuses and makes all the same, or makes for an old version, while the text
-//! changes elsewhere: each is made once, and what is told is what is in the file.
+//! Tests with editors that apply an edit although they refused it or it is for an old version,
+//! while other text changes: each edit is applied once, and the reported result matches the file.
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -107,7 +107,7 @@ async fn refused_edit_of_a_changed_file_is_not_sent_again() {
     assert!(told.starts_with("Err(Editor"), "{told}");
     assert!(told.contains("busy"), "{told}");
     assert!(began.elapsed().as_secs() >= 2, "{:?}", began.elapsed());
-    // What comes later still is taken back and told.
+    // A still later edit is undone, and the user gets a message.
     pass(5_000).await;
     write(&client, &edited(&BELOW(BASE), &params));
     assert_eq!(make_on_disk(&mut client).await, BELOW(BASE));
@@ -132,7 +132,7 @@ async fn edit_that_is_accepted_again_is_not_mistaken_for_the_first() {
     let second = told(&mut client).await;
     assert!(second.starts_with("Ok(Sent"), "{second}");
     asks_for_no_edit(&mut client).await;
-    // The first edit arrives after all, in the wrong place.
+    // The first edit arrives late, at the wrong position.
     let twice = edited(&after, &first);
     assert_ne!(twice, after);
     write(&client, &twice);
@@ -264,7 +264,7 @@ async fn edit_that_the_editor_skipped_is_sent_again_soon() {
     let (id, _) = client.next_of("workspace/applyEdit").await;
     let began = Instant::now();
     set(&client, 2, &BELOW(BASE));
-    // Neovim answers so when the buffer is newer than the edit.
+    // Neovim replies `applied: true` if it skips an edit because the buffer is newer than the edit.
     client.connection.reply(id, applied());
     let (_, again) = client.next_of("workspace/applyEdit").await;
     assert_eq!(edited(&BELOW(BASE), &again), BELOW(&replaced(BASE)));

@@ -1,4 +1,4 @@
-//! A run whose model could not be asked: its task is kept and can be started again.
+//! Tests of runs that fail because their model is not available: their task can be started again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! The editor's own undo and redo of applied changes.
+//! Tests that the editor's own undo and redo of applied changes are detected.
 
 use serde_json::{Value, json};
 
@@ -128,7 +128,7 @@ async fn wait_until_undo_is_recorded(client: &TestClient, run: &str) {
 async fn undo_after_the_run_is_logged_before_the_client_is_notified() {
     let start = scripted(async |scene: RunScript| {
         scene.log.event(applied());
-        // The client does not receive these records, so it is far ahead of the disk.
+        // These records delay the writing to disk but not the client, which does not receive them.
         for _ in 0..300 {
             scene.log.exchange(Exchange {
                 conversation: "x".repeat(20_000),

@@ -42,7 +42,7 @@ impl AppliedEdit {
         self.order
     }
 
-    /// Returns whether the change was not undone, as far as is known.
+    /// Returns whether the change is still in the user's text, according to the events so far.
     pub fn stands(&self) -> bool {
         !self.is_undone
     }
@@ -61,8 +61,9 @@ impl AppliedEdit {
         others
     }
 
-    /// Returns the event that a text of the file implies: the change was undone, or made again.
-    /// Returns `None` if nothing is new. `standing` are the changes of the file that were not undone.
+    /// Returns the event to report when the file has this text: the change was undone or redone.
+    /// Returns `None` if its state is unchanged. `standing` are the changes of the file that were
+    /// not undone.
     pub fn undo_event(
         &self,
         proposal: ProposalId,
@@ -202,7 +203,8 @@ mod tests {
         assert!(is_undone(BEFORE).is_some());
     }
 
-    /// Returns whether each change stands in a text, compared from the last to the first.
+    /// Returns for each change whether a text contains it. Compares from the last change to the
+    /// first.
     fn states(changes: &[(&str, &str)], text: &str) -> Vec<bool> {
         let mut applied = BTreeMap::new();
         for (at, (before, after)) in (1..).zip(changes) {
