@@ -109,6 +109,7 @@ fn is_wanted(action: &CodeAction, kinds: &[CodeActionKind]) -> bool {
     })
 }
 
+/// The document for which code actions are requested, and the client that requests them.
 struct ActionContext<'a> {
     file: &'a FilePath,
     document: &'a DocumentView,

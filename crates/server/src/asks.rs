@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::documents::DocumentStore;
-use super::outgoing::Plugin;
+use super::outgoing::ClientPlugin;
 use super::protocol::{
     AnswerNotification, AnswerParams, AnswerUpdate, AskId, AskParams, AskReply, AskSnapshot,
 };
@@ -34,7 +34,7 @@ pub struct Asks {
 /// The part of [`Asks`] that tasks share.
 struct AsksShared {
     services: Services,
-    plugin: Plugin,
+    plugin: ClientPlugin,
     documents: DocumentStore,
     refresh: RefreshNotifier,
     window: Arc<ClientWindow>,

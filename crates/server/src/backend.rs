@@ -70,13 +70,13 @@ pub struct TaskComposer {
 }
 
 /// The parts of the server that have to be shut down after the client has disconnected.
-pub struct Closing {
+pub struct ShutdownHandles {
     session: RunSession,
     asks: Asks,
     context: ClientContext,
 }
 
-impl Closing {
+impl ShutdownHandles {
     /// Ends all questions and runs, and removes the documents that were shown.
     pub async fn shutdown(self) {
         self.asks.shutdown();
@@ -110,8 +110,8 @@ impl Backend {
     }
 
     /// Returns the parts of the server to shut down when the client has disconnected.
-    pub fn closing(&self) -> Closing {
-        Closing {
+    pub fn closing(&self) -> ShutdownHandles {
+        ShutdownHandles {
             session: self.session.clone(),
             asks: self.asks.clone(),
             context: self.context.clone(),

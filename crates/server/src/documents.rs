@@ -60,7 +60,7 @@ pub enum DocumentMessage {
         base: Arc<str>,
         after: Arc<str>,
         texts: TextHistory,
-        reply: oneshot::Sender<Expected>,
+        reply: oneshot::Sender<ExpectReply>,
     },
     View {
         path: PathBuf,
@@ -93,7 +93,7 @@ pub struct DocumentView {
 /// The reply to [`DocumentStore::expect`]. `arrived` resolves when the document has the expected
 /// text.
 #[derive(Debug)]
-pub enum Expected {
+pub enum ExpectReply {
     /// The document is open and its text differs from the base.
     Stale,
     /// A change of the document may have been lost, so its text may differ from the editor's.
@@ -194,7 +194,7 @@ impl DocumentStore {
         base: Arc<str>,
         after: Arc<str>,
         texts: TextHistory,
-    ) -> Result<Expected, StoreClosed> {
+    ) -> Result<ExpectReply, StoreClosed> {
         let (reply, answer) = oneshot::channel();
         self.send(DocumentMessage::Expect {
             path,
@@ -503,14 +503,14 @@ impl DocumentActor {
         base: &str,
         after: Arc<str>,
         texts: TextHistory,
-    ) -> Expected {
+    ) -> ExpectReply {
         let open = match self.open.get(&path) {
             Some(document) if document.sync == SyncState::Uncertain => {
-                return Expected::Uncertain;
+                return ExpectReply::Uncertain;
             }
-            Some(document) if document.text != base => return Expected::Stale,
+            Some(document) if document.text != base => return ExpectReply::Stale,
             Some(document) => Some((document.uri.clone(), document.version)),
-            None if self.changed_unopened.contains(&path) => return Expected::Uncertain,
+            None if self.changed_unopened.contains(&path) => return ExpectReply::Uncertain,
             None => None,
         };
         let (tell, arrived) = oneshot::channel();
@@ -522,12 +522,12 @@ impl DocumentActor {
             arrived: Some(tell),
         });
         match open {
-            Some((uri, version)) => Expected::Open {
+            Some((uri, version)) => ExpectReply::Open {
                 uri,
                 version,
                 arrived,
             },
-            None => Expected::Closed { arrived },
+            None => ExpectReply::Closed { arrived },
         }
     }
 

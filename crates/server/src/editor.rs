@@ -27,7 +27,7 @@ use tower_lsp::lsp_types::{
 use self::late::GivenUpEdits;
 pub use self::tracked::TextHistory;
 use self::tracked::{TextPair, TrackedEdit};
-use super::documents::{DocumentStore, Expected, StoreClosed};
+use super::documents::{DocumentStore, ExpectReply, StoreClosed};
 use super::outgoing::AFTER_ANSWER;
 use super::session::{disk_text, overlay, path_of};
 use super::settings::ClientSettings;
@@ -53,7 +53,7 @@ pub struct ClientEditor {
     settings: ClientSettings,
     /// The path policy of the open project.
     policy: Option<PathPolicy>,
-    turns: EditTurns,
+    turns: FileEditLocks,
     /// Fired when the client shuts the server down. Nothing is written after that.
     closing: CancellationToken,
     given_up: GivenUpEdits,
@@ -62,9 +62,9 @@ pub struct ClientEditor {
 /// A lock for each file, so that its edits are sent one after the other. Two edits of one closed
 /// file could not be distinguished, because such a file has no version.
 #[derive(Debug, Clone, Default)]
-struct EditTurns(Arc<std::sync::Mutex<HashMap<PathBuf, Weak<Mutex<()>>>>>);
+struct FileEditLocks(Arc<std::sync::Mutex<HashMap<PathBuf, Weak<Mutex<()>>>>>);
 
-impl EditTurns {
+impl FileEditLocks {
     fn of(&self, path: &Path) -> Arc<Mutex<()>> {
         let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         turns.retain(|_, turn| turn.strong_count() > 0);
@@ -117,7 +117,7 @@ impl ClientEditor {
             documents,
             settings: settings.clone(),
             policy: settings.root.as_deref().map(PathPolicy::of),
-            turns: EditTurns::default(),
+            turns: FileEditLocks::default(),
             closing,
             given_up: GivenUpEdits::default(),
         }
@@ -139,9 +139,9 @@ impl ClientEditor {
             tracked.texts.clone(),
         );
         match expected.await.map_err(|_| ApplyError::Gone)? {
-            Expected::Stale => Err(stale(file)),
-            Expected::Uncertain => Err(refused(file, UNCERTAIN.to_owned())),
-            Expected::Open {
+            ExpectReply::Stale => Err(stale(file)),
+            ExpectReply::Uncertain => Err(refused(file, UNCERTAIN.to_owned())),
+            ExpectReply::Open {
                 uri,
                 version,
                 arrived,
@@ -150,7 +150,7 @@ impl ClientEditor {
                 version: Some(version),
                 arrived,
             }),
-            Expected::Closed { arrived } => {
+            ExpectReply::Closed { arrived } => {
                 let text = disk_text(path.to_owned()).await;
                 let as_it_was = match (&text, effect) {
                     (Ok(text), Effect::Change | Effect::Delete) => **text == *edit.base.text,

@@ -11,7 +11,7 @@ use tower_lsp::Client;
 use super::bridge::with_editor_providers;
 use super::documents::DocumentStore;
 use super::editor::ClientEditor;
-use super::outgoing::Plugin;
+use super::outgoing::ClientPlugin;
 use super::progress;
 use super::protocol::{
     DownloadNotification, DownloadParams, EventNotification, EventParams, IntentNotification,
@@ -76,7 +76,7 @@ impl LspFrontEnd {
         &self.client
     }
 
-    pub fn plugin(&self) -> &Plugin {
+    pub fn plugin(&self) -> &ClientPlugin {
         &self.context.plugin
     }
 

@@ -50,14 +50,14 @@ where
 /// `experimental.starling` receives no `starling/*` notification: some editors open a window for
 /// every unknown notification.
 #[derive(Debug, Clone)]
-pub struct Plugin {
+pub struct ClientPlugin {
     client: Client,
     announced: Arc<OnceLock<bool>>,
 }
 
-impl Plugin {
-    pub fn new(client: Client) -> Plugin {
-        Plugin {
+impl ClientPlugin {
+    pub fn new(client: Client) -> ClientPlugin {
+        ClientPlugin {
             client,
             announced: Arc::default(),
         }

@@ -10,7 +10,7 @@ use tower_lsp::lsp_types::request::CodeLensRefresh;
 
 use super::asks::Asks;
 use super::front_end::LspFrontEnd;
-use super::outgoing::{Plugin, send_request};
+use super::outgoing::{ClientPlugin, send_request};
 use super::protocol::StatusNotification;
 use super::run_snapshots::all_review_actions;
 use super::session::{RefreshNotifier, RunSession};
@@ -26,7 +26,7 @@ const DEADLINE: Duration = Duration::from_secs(5);
 pub struct ClientContext {
     pub refresh: RefreshNotifier,
     pub window: Arc<ClientWindow>,
-    pub plugin: Plugin,
+    pub plugin: ClientPlugin,
 }
 
 /// Refreshes the client after changes of runs, questions or open documents. Returns when the document

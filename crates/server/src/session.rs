@@ -103,6 +103,7 @@ enum RunPhase {
     Ended(Option<Arc<dyn RunControl>>),
 }
 
+/// A run of a session, with everything that the session stores about it.
 struct RunEntry {
     phase: RunPhase,
     cancel: CancellationToken,

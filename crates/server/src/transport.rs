@@ -35,6 +35,7 @@ const EXIT_PATIENCE: Duration = Duration::from_secs(1);
 /// Maximum number of bytes that are written together.
 const BATCH_BYTES: usize = 64 << 10;
 
+/// A message from the client.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum ClientMessage {
@@ -44,6 +45,7 @@ enum ClientMessage {
     Request(Request),
 }
 
+/// A message to the client.
 #[derive(serde::Serialize)]
 #[serde(untagged)]
 enum ServerMessage {

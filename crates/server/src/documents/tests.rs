@@ -170,8 +170,11 @@ async fn detects_expected_text_between_two_changes() {
         )
     };
     documents.send(opened("/w/a.py", 4, "old"));
-    assert!(matches!(expect("other", "new").await, Ok(Expected::Stale)));
-    let Ok(Expected::Open {
+    assert!(matches!(
+        expect("other", "new").await,
+        Ok(ExpectReply::Stale)
+    ));
+    let Ok(ExpectReply::Open {
         version, arrived, ..
     }) = expect("old", "new").await
     else {
@@ -202,7 +205,7 @@ async fn detects_expected_text_when_file_is_opened() {
         "new".into(),
         TextHistory::default(),
     );
-    let Ok(Expected::Closed { arrived }) = expected.await else {
+    let Ok(ExpectReply::Closed { arrived }) = expected.await else {
         panic!("it is not open");
     };
     documents.send(opened("/w/a.py", 1, "new"));
@@ -243,7 +246,7 @@ async fn document_with_lost_change_is_uncertain() {
             TextHistory::default(),
         )
     };
-    let is_in_doubt = async |path: &str| matches!(expect(path).await, Ok(Expected::Uncertain));
+    let is_in_doubt = async |path: &str| matches!(expect(path).await, Ok(ExpectReply::Uncertain));
     documents.send(opened("/w/a.py", 1, "old"));
     documents.send(DocumentMessage::MessageLost);
     assert!(is_in_doubt("/w/a.py").await);

@@ -34,7 +34,8 @@ const DISK_INTERVAL: Duration = Duration::from_millis(20);
 /// How long the text may lack an edit after it changed, if the client replied that it made the
 /// edit.
 const UNCLEAR_TIMEOUT: Duration = Duration::from_secs(2);
-const TEXT_MISSING: &str = "it reported the edit as applied, but the text of the edit did not arrive";
+const TEXT_MISSING: &str =
+    "it reported the edit as applied, but the text of the edit did not arrive";
 
 /// The client's reply to an edit. It is only a hint; the text of the document decides.
 struct EditReply {
@@ -43,6 +44,7 @@ struct EditReply {
     message: String,
 }
 
+/// The kind of the client's reply to an edit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EditReplyKind {
     Applied,

@@ -307,8 +307,7 @@ fn is_regular_end(record: &Stamped) -> bool {
     match &record.record {
         Record::Event(Event::RunFinished { stop_reason, .. }) => {
             match stop_reason {
-                // A run that was cancelled without an answer to its waiting reviews was
-                // interrupted.
+                // After these ends, reviews may still wait for an answer.
                 StopReason::Cancelled
                 | StopReason::LedgerEmpty { .. }
                 | StopReason::Failed { .. } => false,

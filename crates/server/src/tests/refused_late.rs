@@ -14,10 +14,11 @@ use crate::samples::{BASE, asked};
 use crate::testing::*;
 use starling_rpc::Incoming;
 
-type Change = fn(&str) -> String;
+/// Edits a text.
+type TextEditFn = fn(&str) -> String;
 
-const ABOVE: Change = |text| format!("import re\n{text}");
-const BELOW: Change = |text| format!("{text}# mine\n");
+const ABOVE: TextEditFn = |text| format!("import re\n{text}");
+const BELOW: TextEditFn = |text| format!("{text}# mine\n");
 
 fn refusals() -> [Result<Value, String>; 2] {
     let refusal = json!({"applied": false, "failureReason": "busy"});
@@ -53,7 +54,10 @@ async fn make_on_disk(client: &mut TestClient) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn refused_edit_of_a_changed_file_is_applied_once() {
-    for (reply, change) in refusals().into_iter().zip([inserted as Change, replaced]) {
+    for (reply, change) in refusals()
+        .into_iter()
+        .zip([inserted as TextEditFn, replaced])
+    {
         for is_cancelled in [false, true] {
             let mut client = client(sending(change), project());
             client.initialize(full()).await;
@@ -77,7 +81,7 @@ async fn refused_edit_of_a_changed_file_is_applied_once() {
 
 #[tokio::test(start_paused = true)]
 async fn refused_edit_made_at_the_wrong_position_is_reverted() {
-    for change in [inserted as Change, replaced, removed] {
+    for change in [inserted as TextEditFn, replaced, removed] {
         let mut client = client(sending(change), project());
         client.initialize(full()).await;
         begin(&client, "x").await;
