@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn review_actions_are_code_actions() {
+    fn review_actions_are_offered_as_code_actions() {
         let mut view = waiting(&[(1, "a.py::C")]);
         doing(&mut view, "a.py::g");
         let review_actions = review_actions(&RunId("r".to_owned()), &view, &FilePath::new("a.py"));
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn returns_only_requested_kinds() {
+    fn code_actions_are_filtered_by_the_requested_kinds() {
         let kinds = |only: &[&str]| -> Vec<String> {
             let context = json!({"diagnostics": [], "only": only});
             let actions = asked(BASE, context, (6, 10), &[], &ClientCommand::ALL);
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_task_from_todo_comment() {
+    fn task_is_read_from_a_todo_comment() {
         for (line, found) in [
             ("x = 1  # TODO: more", Some("more")),
             ("# FIXME(ann): ö\n", Some("ö")),

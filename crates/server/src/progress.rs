@@ -144,7 +144,7 @@ mod tests {
     use starling_swarm::ActorId;
 
     #[test]
-    fn progress_token_names_its_run() {
+    fn progress_token_contains_the_id_of_its_run() {
         let token = |text: &str| NumberOrString::String(text.to_owned());
         assert_eq!(
             run_of_token(&token("starling/1-2-003")),

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn protocol_documentation_is_complete() {
+    fn every_event_command_and_notification_is_in_the_protocol_documentation() {
         let events = event_names();
         assert!(events.len() > 20, "{events:?}");
         let sent = [
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn serializes_only_set_fields() {
+    fn unset_fields_of_run_parameters_are_not_serialized() {
         let params = RunParams {
             task: "x".to_owned(),
             ..RunParams::default()

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn set_has_actions_at_every_member() {
+    fn set_of_proposals_has_actions_at_every_member_s_symbol() {
         let view = waiting(&[(1, "a.py::f"), (2, "a.py::g")]);
         let review_actions = review_actions(&run(), &view, &file());
         let titles: Vec<String> = review_actions
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn title_names_conflict() {
+    fn command_title_says_that_a_proposal_conflicts() {
         let mut view = waiting(&[(1, "a.py::f")]);
         view.compare(&file(), "something else");
         let review_actions = review_actions(&run(), &view, &file());

@@ -573,7 +573,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_unique_and_sort_by_time() {
+    fn run_ids_are_unique_and_sort_by_time() {
         let ids: Vec<String> = (0..50).map(|_| next_id().0).collect();
         assert!(ids.is_sorted_by(|one, next| one < next), "{ids:?}");
     }

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn uses_first_supported_encoding() {
+    fn first_supported_position_encoding_of_the_client_is_used() {
         let ask = |list: serde_json::Value| {
             negotiate(json!({"capabilities": {"general": {"positionEncodings": list}}})).encoding
         };
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn prefers_first_workspace_folder_to_root_uri() {
+    fn first_workspace_folder_takes_precedence_over_root_uri() {
         let folder = |path: &str| json!({"uri": format!("file://{path}"), "name": "x"});
         let with = negotiate(json!({
             "capabilities": {}, "rootUri": "file:///old",
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn assumes_no_capabilities_by_default() {
+    fn capabilities_that_the_client_omits_count_as_absent() {
         let silent = negotiate(json!({"capabilities": {}}));
         assert!(!silent.versioned_edits && !silent.annotations && !silent.progress);
         assert!(!silent.creates && !silent.deletes);
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_capabilities_of_lsp_mode() {
+    fn capabilities_of_lsp_mode_are_read() {
         let lsp_mode = negotiate(json!({"capabilities": {
             "workspace": {"codeLens": {"refreshSupport": true}},
             "textDocument": {},
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_action_and_hover_formats() {
+    fn code_action_and_hover_formats_are_read_from_the_capabilities() {
         let silent = negotiate(json!({"capabilities": {}}));
         assert!(silent.action_literals && silent.markdown);
         let old = negotiate(json!({"capabilities": {"textDocument": {
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_bridged_providers() {
+    fn bridged_language_providers_are_read_from_the_capabilities() {
         let bridge = |value: serde_json::Value| {
             negotiate(json!({"capabilities": {"experimental": value}})).bridge
         };
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_client_commands() {
+    fn commands_of_the_client_are_read_from_the_capabilities() {
         let brought = |value: serde_json::Value| {
             negotiate(json!({"capabilities": {"experimental": value}})).commands
         };

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn spells_uris_like_the_client_while_the_document_is_open() {
+    fn uris_are_spelled_like_the_client_s_while_the_document_is_open() {
         let spellings = UriSpellings::default();
         spellings.note(&message("textDocument/didOpen", "file:///w/b.py"));
         spellings.note(&message("textDocument/didOpen", "untitled:/w/c.py"));

@@ -21,7 +21,7 @@ fn spliced(text: &str, range: Range, insert: &str, encoding: Encoding) -> String
 }
 
 #[test]
-fn splice_uses_encoding_units() {
+fn splice_counts_columns_in_the_units_of_the_encoding() {
     for (encoding, after_smile) in ENCODINGS.into_iter().zip([5, 3, 2]) {
         let smile = range((1, 1), (1, after_smile));
         assert_eq!(
@@ -121,7 +121,7 @@ async fn applies_changes_of_one_message_in_order() {
 }
 
 #[tokio::test]
-async fn change_without_edits_updates_version() {
+async fn did_change_without_edits_updates_the_document_version() {
     let documents = DocumentStore::open(tokio::runtime::Handle::current());
     documents.send(opened("/w/a.py", 1, "x"));
     documents.send(changed("/w/a.py", 2, json!([])));
@@ -159,7 +159,7 @@ async fn only_open_files_have_text() {
 }
 
 #[tokio::test]
-async fn detects_expected_text_between_two_changes() {
+async fn expected_text_is_detected_between_two_changes_of_one_message() {
     let documents = DocumentStore::open(tokio::runtime::Handle::current());
     let expect = |base: &str, after: &str| {
         documents.expect(
@@ -197,7 +197,7 @@ async fn detects_expected_text_between_two_changes() {
 }
 
 #[tokio::test]
-async fn detects_expected_text_when_file_is_opened() {
+async fn expected_text_is_detected_when_the_file_is_opened() {
     let documents = DocumentStore::open(tokio::runtime::Handle::current());
     let expected = documents.expect(
         "/w/a.py".into(),
@@ -213,7 +213,7 @@ async fn detects_expected_text_when_file_is_opened() {
 }
 
 #[tokio::test]
-async fn ignores_symbols_parsed_before_reopening() {
+async fn symbols_parsed_before_a_document_is_reopened_are_ignored() {
     let documents = DocumentStore::open(tokio::runtime::Handle::current());
     let path = PathBuf::from("/w/a.py");
     let old = "def f():\n    pass\n";
@@ -236,7 +236,7 @@ async fn ignores_symbols_parsed_before_reopening() {
 }
 
 #[tokio::test]
-async fn document_with_lost_change_is_uncertain() {
+async fn document_is_uncertain_after_a_lost_change_message() {
     let documents = DocumentStore::open(tokio::runtime::Handle::current());
     let expect = |path: &str| {
         documents.expect(

@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn restores_removed_text_without_the_earlier_text() {
+    fn misplaced_edit_is_found_without_the_earlier_text_if_the_editor_claims_it() {
         for edit in [edit("y * 2", "y * 3"), edit("    return z\n", "")] {
             let before = above(BASE);
             let after: Arc<str> = edit.applied_to(&before).unwrap().into();
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_lines_that_were_not_removed() {
+    fn lines_that_an_edit_should_have_removed_are_detected() {
         let edit = edit("    return z\n", "");
         assert!(!edit.lacks_removed_lines(BASE));
         assert!(!edit.lacks_removed_lines(&above(BASE)));
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn insertion_is_found_without_the_earlier_text() {
+    fn misplaced_insertion_is_found_without_the_earlier_text() {
         let edit = inserting();
         let before = above(BASE);
         let after: Arc<str> = edit.applied_to(&before).unwrap().into();
@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn edit_is_absent_from_text_without_it() {
+    fn text_without_the_edit_counts_as_absent() {
         for edit in [inserting(), edit("y * 2", "y * 3")] {
             assert_eq!(edit.placement(&edit.base, None), EditPlacement::Absent);
             assert_eq!(edit.placement(&above(BASE), None), EditPlacement::Absent);

@@ -344,7 +344,7 @@ mod tests {
     use starling_core::{AskIntent, Driver, Limits};
 
     #[test]
-    fn title_is_one_short_line() {
+    fn progress_title_is_the_shortened_first_line_of_the_task() {
         assert_eq!(title(" tidy up \n"), "tidy up");
         assert_eq!(title("tidy\nup"), "tidy…");
         assert_eq!(title(""), "");
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn request_overrides_defaults() {
+    fn run_request_overrides_default_settings() {
         let defaults = RunDefaults {
             driver: Driver::Single,
             approval: Approval::Proxy,
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn failed_start_logs_an_end() {
+    fn run_that_fails_to_start_logs_its_end() {
         let said = |reason: StopReason| {
             let events = log_of_failed_start(reason.clone()).events();
             let [

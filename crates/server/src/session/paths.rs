@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn overlay_contains_only_buffers_inside_the_root() {
+    fn index_overlay_contains_only_buffers_inside_the_project_root() {
         let text: Arc<str> = "x".into();
         let buffers = ["/w/pkg/a.py", "/w2/b.py", "/w/../c.py", "/d.py"]
             .map(|path| (PathBuf::from(path), Arc::clone(&text)));

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn answer_reaches_the_waiter() {
+    async fn review_answer_reaches_its_waiter() {
         let pending_reviews = PendingReviews::default();
         let review = ReviewTarget::Proposal(ProposalId(1));
         let waiting = tokio::spawn({
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn answer_may_arrive_before_the_swarm_waits() {
+    async fn review_answer_may_arrive_before_the_swarm_waits_for_it() {
         let pending_reviews = PendingReviews::default();
         let review = ReviewTarget::Proposal(ProposalId(7));
         assert!(pending_reviews.answer(&review, steer("early")).is_err());
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn removes_answered_review() {
+    async fn answered_review_is_no_longer_pending() {
         let pending_reviews = PendingReviews::default();
         let review = ReviewTarget::Proposal(ProposalId(7));
         drop(futures::poll!(std::pin::pin!(
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn second_waiter_replaces_the_first() {
+    async fn second_waiter_for_a_review_replaces_the_first() {
         let pending_reviews = PendingReviews::default();
         let review = ReviewTarget::Intent("a.py::f".parse().unwrap());
         let mut first = Box::pin(pending_reviews.wait(review.clone()));
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn answers_reach_only_their_review() {
+    async fn review_answer_does_not_reach_other_reviews() {
         let pending_reviews = PendingReviews::default();
         let intent = ReviewTarget::Intent("a.py::f".parse().unwrap());
         for id in [1, 2] {

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn writes_all_records_of_a_trajectory() {
+    async fn all_records_of_a_trajectory_are_written() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new/runs/1.jsonl");
         let log = EventLog::new();

@@ -16,8 +16,8 @@ use serde_json::Value;
 use starling_history::unfinished;
 use starling_swarm::{AppliedChange, Event};
 
-/// Returns the events of a server that was killed while it applied accepted proposals. The edits of
-/// the proposals in `sent` were already sent to the client.
+/// Returns the events of a server that was killed while it applied accepted proposals. It had sent
+/// the edits of the proposals in `sent`, and recorded the result of all but the last of them.
 fn killed_while_applying(proposals: &[(u32, &str)], sent: &[(u32, &str)]) -> Vec<Event> {
     let mut events = asked(proposals);
     let parts = events.last().unwrap().parts().to_vec();
@@ -173,7 +173,7 @@ async fn undo_in_closed_file_before_kill_is_detected_after_restart() {
 }
 
 #[tokio::test]
-async fn member_waits_again_if_lead_was_applied() {
+async fn unapplied_member_waits_again_if_the_lead_of_its_set_was_applied() {
     let folder = project();
     let set = [(1, "a.py::f"), (2, "a.py::g")];
     // The lead of the set is applied, the other member is not.
@@ -235,7 +235,7 @@ async fn unreviewed_change_in_unsaved_document_is_undone() {
 }
 
 #[tokio::test]
-async fn detects_edit_made_after_server_was_killed() {
+async fn edit_applied_after_the_server_was_killed_is_detected() {
     let folder = project();
     let events = asked(&[(1, "a.py::f")]);
     let recorded = events.len() + 1;

@@ -106,7 +106,7 @@ async fn late_edit_that_the_user_typed_over_is_reported() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn saved_user_text_is_not_a_late_edit() {
+async fn text_saved_by_the_user_is_not_mistaken_for_a_late_edit() {
     let (mut client, _) = given_up().await;
     write(&client, &BASE.replace("return 3", "return 4"));
     let said = client.next_of("window/showMessage");
@@ -282,7 +282,7 @@ async fn edit_misplaced_in_a_new_buffer_is_reverted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn reports_unclear_edit_once() {
+async fn edit_with_an_unclear_result_is_reported_once() {
     let mut client = client(sending(replaced), project());
     client.initialize(full()).await;
     begin(&client, "x").await;
@@ -350,7 +350,7 @@ async fn text_removed_by_a_misplaced_edit_is_restored_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unexplained_text_is_reported_at_once_and_kept() {
+async fn unexpected_text_after_an_edit_is_reported_at_once_and_kept() {
     let mut client = client(sending(removed), project());
     client.initialize(full()).await;
     begin(&client, "x").await;
@@ -407,7 +407,7 @@ fn editing_named() -> RunStarter {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lost_edit_delays_only_its_own_file() {
+async fn edit_without_a_result_delays_only_edits_of_its_own_file() {
     let folder = folder(&[("a.py", BASE), ("b.py", BASE)]);
     let mut client = client(editing_named(), folder);
     client.initialize(full()).await;
@@ -529,7 +529,7 @@ async fn file_that_appears_during_creation_keeps_its_text() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn reads_buffer_of_file_open_under_a_link() {
+async fn file_open_under_a_link_is_read_from_its_buffer() {
     let start = scripted(async |scene: RunScript| {
         let index = scene.outside.index.snapshot();
         let prompt = index.read(&file("real/a.py")).unwrap();

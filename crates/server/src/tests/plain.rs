@@ -98,7 +98,7 @@ fn messages(heard: &[(String, Value)]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn client_without_lenses_reviews_by_code_actions() {
+async fn client_without_lenses_can_review_with_code_actions() {
     let (mut client, run) = waiting(json!({})).await;
     act(&client, "Reject: It changes too much (Starling #1").await;
     until_state(&client, |run| run["proposals"][0]["state"] == "rejected").await;
@@ -140,7 +140,7 @@ async fn lsp_mode_receives_only_lenses_and_standard_messages() {
 }
 
 #[tokio::test]
-async fn reports_end_of_run() {
+async fn end_of_a_run_is_shown_as_a_message() {
     let start = scripted(async |scene: RunScript| scene.log.event(finished(StopReason::Settled)));
     let mut client = client(start, project());
     client.initialize_as(json!({})).await;
@@ -151,7 +151,7 @@ async fn reports_end_of_run() {
 }
 
 #[tokio::test]
-async fn code_action_answers_intent() {
+async fn intent_can_be_answered_with_a_code_action() {
     let start = scripted(async |scene: RunScript| {
         let view = IntentView {
             symbol: symbol("a.py::f"),
@@ -183,7 +183,7 @@ async fn opened(client: &mut TestClient) -> (Value, String, String) {
 }
 
 #[tokio::test]
-async fn review_command_asks_question() {
+async fn review_command_shows_the_diff_and_a_question() {
     let (mut client, run) = reviewing(&[(1, "a.py::f")], window()).await;
     let about = json!({"run": run, "proposal": 1});
     client.execute("starling.review", about).await;
@@ -220,7 +220,7 @@ async fn review_command_asks_question() {
 }
 
 #[tokio::test]
-async fn opens_diff_and_reason_as_documents() {
+async fn diff_and_reason_are_opened_as_documents() {
     let mut capabilities = window();
     capabilities["textDocument"] = json!({"codeLens": {}});
     let (mut client, run) = reviewing(&[(1, "a.py::f")], capabilities).await;
@@ -280,7 +280,7 @@ async fn postponed_review_keeps_waiting() {
 }
 
 #[tokio::test]
-async fn names_patch_for_client_without_edit_support() {
+async fn client_without_edit_support_gets_a_message_with_the_path_of_a_patch() {
     let no_edits = json!({"workspace": {
         "applyEdit": false, "workspaceEdit": {"documentChanges": true},
     }});

@@ -290,7 +290,7 @@ async fn set_of_proposals_is_not_applied_if_the_client_refuses_an_edit() {
 }
 
 #[tokio::test]
-async fn logs_acceptance_before_cancel() {
+async fn accepted_proposal_is_applied_and_logged_even_if_the_run_is_cancelled() {
     let folder = project();
     trajectory(folder.path(), "r1", folder.path(), asked(&[(1, "a.py::f")]));
     let mut client = restarted(folder).await;

@@ -94,7 +94,7 @@ async fn retry_downloads_missing_weights() {
 }
 
 #[tokio::test]
-async fn code_action_offers_download() {
+async fn missing_weights_can_be_downloaded_with_a_code_action() {
     let mut client = without_weights();
     client.initialize_as(json!({})).await;
     let wish = json!({"task": "tidy up", "driver": "single"});
@@ -133,7 +133,7 @@ async fn code_action_offers_download() {
 }
 
 #[tokio::test]
-async fn rejects_retry_of_active_run() {
+async fn retry_of_an_active_run_is_rejected() {
     let mut client = TestClient::new(super::chatty());
     client.initialize(plugin()).await;
     let run = begin(&client, "x").await;

@@ -163,7 +163,7 @@ async fn undo_after_the_run_is_logged_before_the_client_is_notified() {
 }
 
 #[tokio::test]
-async fn sends_event_for_undo_after_end() {
+async fn undo_after_the_end_of_a_run_is_sent_as_an_event() {
     let start = undoable(async |scene: RunScript| {
         scene.log.event(applied());
         scene.log.event(finished(StopReason::Settled));

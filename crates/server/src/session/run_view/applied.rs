@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn touched_or_moved_lines_are_not_undone() {
+    fn change_with_edited_or_moved_lines_does_not_count_as_undone() {
         let after = BEFORE.replace("return 1", "log(1)\n    return 1");
         let applied = applied(&after);
         let is_undone = |text: &str| applied[&ProposalId(1)].undo_event(ProposalId(1), text, &[]);
