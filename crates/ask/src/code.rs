@@ -1,4 +1,5 @@
-//! The code as shown to a reader: lines with their numbers, so that they can be cited.
+//! Read access to the code for models. Lines are shown with their numbers, so that they can be
+//! cited.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
-//! The reader's turns. In each turn the reader calls tools or questions owners, all in parallel,
-//! and answers as soon as it has enough information.
+//! The turns of the reader (the model that answers the user's question). In each turn, the reader
+//! calls tools or questions owners (models that each know one symbol), all in parallel. It answers
+//! as soon as it has enough information.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;

@@ -1,4 +1,5 @@
-//! Questions to symbol owners. Each owner reads its own source and related code, and reports.
+//! Questions to owners. An owner is a model that answers a question about one symbol: it reads the
+//! source of the symbol and related code, and reports its findings.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

@@ -363,8 +363,8 @@ fn workspace_edit(
         Effect::Change | Effect::Create => {
             text_edits(&edit.base.text, &edit.changes, settings.encoding)
         }
-        // The edit only carries the version: an editor would keep an emptied text as an unsaved
-        // buffer.
+        // The request contains the version but no edit of the text: the editor would keep the
+        // emptied text as an unsaved buffer.
         Effect::Delete => Vec::new(),
     };
     let annotate = |text_edit| match settings.annotations {

@@ -84,12 +84,12 @@ impl RunControl for ScriptedRun {
         let _ = self.steer.send((to, text));
     }
 
-    /// The symbol `missing` does not exist.
+    /// Simulates a project that has every symbol except `missing`.
     fn why_nobody_owns(&self, symbol: &SymbolPath) -> Option<String> {
         (symbol.name == "missing").then(|| format!("There is no symbol {symbol}."))
     }
 
-    /// Only proposal 1, or all proposals, can be undone.
+    /// Simulates the undo of proposal 1 or of all proposals; others fail.
     async fn undo(&self, proposal: Option<ProposalId>) -> Result<Vec<ProposalId>, UndoError> {
         match proposal {
             None if self.records => {

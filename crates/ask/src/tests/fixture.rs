@@ -15,7 +15,7 @@ use starling_core::*;
 use starling_index::Index;
 use starling_workspace::{Snapshot, Workspace};
 
-/// A scripted reaction of the model to a call.
+/// How the scripted model reacts to one request.
 #[derive(Clone)]
 pub enum ScriptedReaction {
     /// Sends this text in pieces of a few characters.

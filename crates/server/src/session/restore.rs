@@ -288,7 +288,8 @@ pub fn mark_forgotten(trajectory: &Path) {
     }
 }
 
-/// Returns whether the last line is a regular end. Most trajectories have one and need not be read.
+/// Returns whether the last line of a trajectory is a regular end of its run. Most trajectories end
+/// like this, so the rest of them need not be read.
 fn ended_regularly(path: &Path) -> bool {
     let last = || -> std::io::Result<Option<Stamped>> {
         let mut file = File::open(path)?;

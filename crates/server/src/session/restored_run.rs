@@ -107,7 +107,8 @@ pub fn restore_run(
             () = run.cancel.cancelled() => {}
             _ = all => {}
         }
-        // An accepted change is applied completely and logged before the last event.
+        // Wait until an accepted change is completely applied and logged, before the last event is
+        // logged.
         let _applied = run.applying.lock().await;
         run.finish();
     });

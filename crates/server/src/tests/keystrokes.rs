@@ -109,13 +109,13 @@ fn is_place(text: &str, at: usize) -> bool {
     text.is_char_boundary(at) && !(text[..at].ends_with('\r') && text[at..].starts_with('\n'))
 }
 
-/// The client's document.
+/// The document as the client of the simulated person has it.
 struct TypingClient {
     text: String,
     version: i32,
     encoding: Encoding,
     uri: Value,
-    /// Inverse changes: the range, and the text that was there.
+    /// The undo stack: for each change, the inverse as a range and the text to restore there.
     undo: Vec<(ByteRange, String)>,
     applied: usize,
 }
@@ -152,7 +152,7 @@ impl TypingClient {
         at
     }
 
-    /// A random step of a person.
+    /// Makes a random step of the simulated person: typing, deleting, undo, formatting and so on.
     fn step(&mut self, random: &mut SeededRandom) -> Option<Value> {
         let at = self.place(random);
         let end = |typist: &TypingClient, random: &mut SeededRandom, most: usize| {
@@ -335,7 +335,7 @@ struct TypingSession {
     asked: usize,
     random: SeededRandom,
     hasty: bool,
-    /// The newest version of which the server's text was compared.
+    /// The newest document version for which the server's text was compared with the client's.
     seen: i32,
     counts: EditCounts,
 }
@@ -456,7 +456,7 @@ impl TypingSession {
         }
     }
 
-    /// A step of the person.
+    /// Makes one step of the simulated person, and sends the change to the server.
     fn type_on(&mut self) {
         self.counts.compared += usize::from(self.has_looked());
         self.counts.steps += 1;

@@ -47,7 +47,7 @@ async fn waiting(capabilities: Value) -> (TestClient, String) {
     (client, run)
 }
 
-/// Messages are sent a moment after the replies to commands.
+/// Waits until the server has sent the messages that follow a reply to a command.
 async fn quiet() {
     tokio::time::sleep(4 * crate::outgoing::AFTER_ANSWER).await;
 }
@@ -119,7 +119,7 @@ async fn lsp_mode_receives_only_lenses_and_standard_messages() {
     let params = json!({"textDocument": {"uri": client.uri()}});
     let lenses = client.connection.request("textDocument/codeLens", params);
     assert_eq!(lenses.await.unwrap()[0]["command"]["title"], "Accept");
-    // A lens offers no reason, and this client shows no question.
+    // The lens contains no reason, and this client cannot show a question to ask for one.
     let about = json!({"run": run, "proposal": 1});
     client.execute("starling.review", about.clone()).await;
     client.execute("starling.reject", about).await;
