@@ -18,7 +18,7 @@ use super::view::text::{Line, Paint, Style};
 use super::view::words;
 use super::{Outcome, WrongUse};
 use starling_ask::session::Session;
-use starling_ask::step::{AnswerSource, Step, StepCallback};
+use starling_ask::step::{OwnerAnswerSource, Step, StepCallback};
 use starling_ask::{Answer, AskError, ExplorationEnd, Models, Query, ask};
 use starling_config::Config;
 use starling_core::{Dollars, Limits, Tokens};
@@ -279,9 +279,9 @@ fn lines_of(step: &Step) -> Vec<Line> {
             source,
         } => {
             let how = match source {
-                AnswerSource::Model => "",
-                AnswerSource::Memory => " (remembered)",
-                AnswerSource::Refused => " (not answered)",
+                OwnerAnswerSource::Model => "",
+                OwnerAnswerSource::Memory => " (remembered)",
+                OwnerAnswerSource::Refused => " (not answered)",
             };
             let answer: Vec<&str> = answer.split_whitespace().collect();
             let text = format!(" →{how} {}", answer.join(" "));
@@ -410,12 +410,12 @@ mod tests {
             source,
         };
         assert_eq!(
-            shown(&answered(AnswerSource::Model)),
+            shown(&answered(OwnerAnswerSource::Model)),
             ["a.py::f → It is \\u{1b}[2Jone."]
         );
-        let remembered = shown(&answered(AnswerSource::Memory));
+        let remembered = shown(&answered(OwnerAnswerSource::Memory));
         assert_eq!(remembered, ["a.py::f → (remembered) It is \\u{1b}[2Jone."]);
-        let refused = shown(&answered(AnswerSource::Refused));
+        let refused = shown(&answered(OwnerAnswerSource::Refused));
         assert_eq!(refused, ["a.py::f → (not answered) It is \\u{1b}[2Jone."]);
         assert_eq!(shown(&Step::Enough { turns: 1 }), ["enough after 1 turn"]);
         assert_eq!(shown(&Step::Enough { turns: 2 }), ["enough after 2 turns"]);

@@ -20,7 +20,7 @@ use super::draft::{AnswerDraft, CheckedAnswer, ClaimToCorrect};
 use super::material::is_small;
 use super::owner::{OwnerQuestioner, OwnerReport, answered, looked};
 use super::session::Session;
-use super::step::{AnswerSource, Step};
+use super::step::{OwnerAnswerSource, Step};
 use super::tools::{AskAction, AskRole, AskTools, Call, Question};
 use starling_core::prompts::{
     AskMendPrompt, AskSystem, AskSystemSmall, AskSystemText, Prompt, RejectedClaim,
@@ -145,7 +145,7 @@ impl<'a> Exploration<'a> {
             (ToolCalling::Native, false) => AskSystem {}.render(),
             (ToolCalling::Text, false) => AskSystemText {}.render(),
         };
-        let questioning = Arc::new(Questioning(self));
+        let questioning = Arc::new(OwnerQuestionExecutor(self));
         let mut reading = ReaderTurns {
             exploring: self,
             conversation: conversation("ask".to_owned(), system, prompt),
@@ -188,7 +188,7 @@ impl<'a> Exploration<'a> {
         text
     }
 
-    async fn answer_of_owner(&self, question: &Question) -> (String, AnswerSource) {
+    async fn answer_of_owner(&self, question: &Question) -> (String, OwnerAnswerSource) {
         let known = question.symbol.parse().ok().and_then(|symbol| {
             let session = self.session();
             session
@@ -196,15 +196,15 @@ impl<'a> Exploration<'a> {
                 .map(str::to_owned)
         });
         if let Some(known) = known {
-            return (known, AnswerSource::Memory);
+            return (known, OwnerAnswerSource::Memory);
         }
         if self.asked.fetch_add(1, Ordering::Relaxed) >= QUESTIONS {
             let text =
                 format!("{QUESTIONS} questions have been asked; look for yourself or answer.");
-            return (text, AnswerSource::Refused);
+            return (text, OwnerAnswerSource::Refused);
         }
         if let Err(exhausted) = self.caller.ledger.count_message() {
-            return (exhausted.to_string(), AnswerSource::Refused);
+            return (exhausted.to_string(), OwnerAnswerSource::Refused);
         }
         let asker = OwnerQuestioner {
             code: self.code,
@@ -223,9 +223,9 @@ impl<'a> Exploration<'a> {
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)
                     .push(report);
-                (text, AnswerSource::Model)
+                (text, OwnerAnswerSource::Model)
             }
-            Err(why) => (format!("No answer: {why}"), AnswerSource::Refused),
+            Err(why) => (format!("No answer: {why}"), OwnerAnswerSource::Refused),
         }
     }
 
@@ -321,10 +321,10 @@ impl<'a> Exploration<'a> {
 }
 
 /// Executes the reader's questions: sends each to the owner of its symbol.
-struct Questioning<'a>(&'a Exploration<'a>);
+struct OwnerQuestionExecutor<'a>(&'a Exploration<'a>);
 
 #[async_trait]
-impl Execute<AskAction> for Questioning<'_> {
+impl Execute<AskAction> for OwnerQuestionExecutor<'_> {
     async fn execute(&self, wanted: &AskAction) -> String {
         match wanted {
             AskAction::Question(question) => self.0.question(question).await,

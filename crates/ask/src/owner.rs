@@ -11,7 +11,7 @@ use super::block::{Block, blocks};
 use super::call::{Caller, conversation};
 use super::cite::{Citation, CitationChecker};
 use super::code::CodeReader;
-use super::step::{AnswerSource, Step};
+use super::step::{OwnerAnswerSource, Step};
 use super::tools::{AskAction, AskRole, AskTools, Call, Question};
 use starling_core::prompts::{AskOwnerPrompt, AskOwnerSystem, Prompt};
 use starling_core::{ChatModel, ChatReply, ModelError, ModelProfile, Tokens, ToolSpec};
@@ -212,7 +212,7 @@ enum OwnerFailure {
 }
 
 /// Returns the step that reports an owner's answer.
-pub fn answered(symbol: &str, answer: &str, source: AnswerSource) -> Step {
+pub fn answered(symbol: &str, answer: &str, source: OwnerAnswerSource) -> Step {
     Step::Answered {
         symbol: symbol.to_owned(),
         answer: answer.trim().to_owned(),

@@ -30,7 +30,7 @@ pub enum Step {
     Answered {
         symbol: String,
         answer: String,
-        source: AnswerSource,
+        source: OwnerAnswerSource,
     },
     /// The reader has enough information and answers.
     Enough { turns: u32 },
@@ -58,7 +58,7 @@ pub struct LocatedSymbol {
 /// The origin of an owner's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum AnswerSource {
+pub enum OwnerAnswerSource {
     Model,
     /// The answer to an earlier, equal question.
     Memory,

@@ -10,7 +10,7 @@ const GOOD: &str = "`pay` adds up by `total` [shop.py:13].\n\nThe `RATE` counts 
 
 #[tokio::test]
 async fn question_answered_by_the_first_context_takes_one_model_call() {
-    let project = AskTestProject::new(ScriptedModel::new([say(GOOD)]));
+    let project = AskTestProject::new(AskScriptedModel::new([say(GOOD)]));
     let answer = project.ask("How does pay work out the total?").await;
     assert_eq!(answer.answer, GOOD);
     assert_eq!(answer.ended, ExplorationEnd::Answered);
@@ -27,7 +27,7 @@ async fn question_answered_by_the_first_context_takes_one_model_call() {
 
 #[tokio::test]
 async fn complete_blocks_are_streamed_before_the_answer_ends() {
-    let project = AskTestProject::new(ScriptedModel::new([ScriptedReaction::Hang(format!(
+    let project = AskTestProject::new(AskScriptedModel::new([ScriptedReaction::Hang(format!(
         "{GOOD}\n\nAnd"
     ))]));
     let asking = project.ask("How does pay work?");
@@ -52,7 +52,7 @@ async fn reader_searches_code_and_questions_several_owners_in_one_turn() {
             json!({"symbol": "main.py::run", "question": "Who pays?", "why": "it uses pay"}),
         ),
     ]);
-    let model = ScriptedModel::new([both, say(GOOD)]).owners([
+    let model = AskScriptedModel::new([both, say(GOOD)]).owners([
         say("The `RATE` times the sum [shop.py:8]."),
         say("`run` does [main.py:5]."),
     ]);
@@ -89,7 +89,7 @@ async fn reader_searches_code_and_questions_several_owners_in_one_turn() {
 async fn model_is_asked_once_to_correct_a_wrong_citation() {
     let first =
         "`pay` adds up [shop.py:13].\n\n- `run` pays [gone.py:3].\n- `RATE` counts [shop.py:8].";
-    let project = AskTestProject::new(ScriptedModel::new([
+    let project = AskTestProject::new(AskScriptedModel::new([
         say(first),
         say("1: `run` pays [main.py:5]."),
     ]));
@@ -118,7 +118,7 @@ async fn citation_that_stays_wrong_is_dropped_and_its_claim_is_marked() {
         "1: \n2: ",
     ];
     for reply in replies {
-        let project = AskTestProject::new(ScriptedModel::new([say(first), say(reply)]));
+        let project = AskTestProject::new(AskScriptedModel::new([say(first), say(reply)]));
         let answer = project.ask("Who pays?").await;
         assert_eq!(
             answer.answer,
@@ -136,7 +136,7 @@ async fn citation_that_stays_wrong_is_dropped_and_its_claim_is_marked() {
 #[tokio::test]
 async fn model_may_drop_a_claim_that_it_cannot_cite() {
     let first = "`pay` adds up [shop.py:13].\n\n- `run` pays [gone.py:3].\n";
-    let project = AskTestProject::new(ScriptedModel::new([say(first), say("1: drop")]));
+    let project = AskTestProject::new(AskScriptedModel::new([say(first), say("1: drop")]));
     let answer = project.ask("Who pays?").await;
     assert_eq!(answer.answer, "`pay` adds up [shop.py:13].");
     assert_eq!(answer.dropped, []);
@@ -145,7 +145,7 @@ async fn model_may_drop_a_claim_that_it_cannot_cite() {
 #[tokio::test]
 async fn restarted_answer_is_shown_once() {
     let stumble = ScriptedReaction::Stumble(format!("{GOOD}\n\nAn"), format!("{GOOD} Yes."));
-    let project = AskTestProject::new(ScriptedModel::new([stumble]));
+    let project = AskTestProject::new(AskScriptedModel::new([stumble]));
     let answer = project.ask("How does pay work?").await;
     assert_eq!(answer.answer, format!("{GOOD} Yes."));
     assert_eq!(project.shown(), answer.answer);
@@ -155,7 +155,7 @@ async fn restarted_answer_is_shown_once() {
 
 #[tokio::test]
 async fn tools_can_be_called_by_lines_in_the_text_protocol() {
-    let model = ScriptedModel::new([
+    let model = AskScriptedModel::new([
         say("@read shop.py::pay main.py:1-5\n@search till"),
         say(GOOD),
     ]);
@@ -173,7 +173,7 @@ async fn tools_can_be_called_by_lines_in_the_text_protocol() {
 #[tokio::test]
 async fn small_model_gets_one_short_prompt_and_no_tools() {
     let project = AskTestProject::new(
-        ScriptedModel::new([say("`pay` calls `total` [gone.py:1].")]).text_only(8_000),
+        AskScriptedModel::new([say("`pay` calls `total` [gone.py:1].")]).text_only(8_000),
     );
     let answer = project.ask("How does pay work?").await;
     assert_eq!(answer.calls, 1);
@@ -190,7 +190,7 @@ async fn small_model_gets_one_short_prompt_and_no_tools() {
 async fn sentences_that_a_small_model_copies_from_its_example_are_left_out() {
     let text =
         "`pay` calls `total` [shop.py:13]. The breakfast is peeled in `Gorilla.yawn` [gone.py:1].";
-    let project = AskTestProject::new(ScriptedModel::new([say(text)]).text_only(8_000));
+    let project = AskTestProject::new(AskScriptedModel::new([say(text)]).text_only(8_000));
     let answer = project.ask("How does pay work?").await;
     assert_eq!(answer.answer, "`pay` calls `total` [shop.py:13].");
     assert!(answer.dropped.is_empty());
@@ -209,7 +209,8 @@ async fn answering_a_question_cannot_change_files() {
     for edit in edits {
         let arguments =
             json!({"symbol": "shop.py::pay", "source": "def pay(cart):\n    return 0\n"});
-        let project = AskTestProject::new(ScriptedModel::new([call(edit, arguments), say(GOOD)]));
+        let project =
+            AskTestProject::new(AskScriptedModel::new([call(edit, arguments), say(GOOD)]));
         let before = project.tree();
         let answer = project.ask("How does pay work?").await;
         assert_eq!(project.tree(), before);
@@ -233,7 +234,7 @@ async fn answering_a_question_cannot_change_files() {
 async fn ignored_and_secret_files_cannot_be_read() {
     let targets =
         json!({"symbols": [".env:1-9", "hidden.txt:1-9", "../secret.txt:1", "hidden.txt::"]});
-    let model = ScriptedModel::new([
+    let model = AskScriptedModel::new([
         call("read", targets),
         call("outline", json!({"file": "hidden.txt"})),
         say(GOOD),
@@ -259,7 +260,7 @@ async fn directory_without_python_files_is_searched_as_text() {
         ("README.md", "# Shop\nA shop with a cart.\n"),
     ];
     let text = "`pay` multiplies by the `rate` [web/cart.js:3].";
-    let project = AskTestProject::of(&files, ScriptedModel::new([say(text)]));
+    let project = AskTestProject::of(&files, AskScriptedModel::new([say(text)]));
     let answer = project.ask("How does pay work with the cart?").await;
     assert_eq!(answer.answer, text);
     let prompt = project.model.prompt(0);

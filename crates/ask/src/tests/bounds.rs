@@ -27,12 +27,12 @@ async fn error_of(project: &AskTestProject, question: &str) -> AskError {
 
 #[tokio::test]
 async fn invalid_questions_are_rejected_without_a_model_call() {
-    let project = AskTestProject::new(ScriptedModel::new([say("x")]));
+    let project = AskTestProject::new(AskScriptedModel::new([say("x")]));
     assert_eq!(error_of(&project, " \n").await, AskError::EmptyQuestion);
     let long = "why ".repeat(10_000);
     let error = error_of(&project, &long).await;
     assert!(matches!(error, AskError::LongQuestion { .. }) && error.is_wrong_use());
-    let empty = AskTestProject::of(&[], ScriptedModel::new([say("x")]));
+    let empty = AskTestProject::of(&[], AskScriptedModel::new([say("x")]));
     let error = error_of(&empty, "why?").await;
     assert!(
         error.to_string().contains("no text file to read"),
@@ -43,13 +43,13 @@ async fn invalid_questions_are_rejected_without_a_model_call() {
 
 #[tokio::test]
 async fn failure_of_the_first_model_call_is_an_error() {
-    let project = AskTestProject::new(ScriptedModel::new([ScriptedReaction::Fail(broken())]));
+    let project = AskTestProject::new(AskScriptedModel::new([ScriptedReaction::Fail(broken())]));
     assert_eq!(error_of(&project, "why?").await, AskError::Model(broken()));
 }
 
 #[tokio::test]
 async fn failure_of_a_later_model_call_returns_the_findings_so_far() {
-    let model = ScriptedModel::new([
+    let model = AskScriptedModel::new([
         question("shop.py::pay", "What does it do?"),
         ScriptedReaction::Fail(broken()),
     ]);
@@ -61,7 +61,7 @@ async fn failure_of_a_later_model_call_returns_the_findings_so_far() {
 
 #[tokio::test]
 async fn used_up_call_budget_returns_the_findings_so_far() {
-    let model = ScriptedModel::new([question("shop.py::pay", "What?"), say("never")]);
+    let model = AskScriptedModel::new([question("shop.py::pay", "What?"), say("never")]);
     let mut project =
         AskTestProject::new(model.owners([say("It adds up by `total` [shop.py:13].")]));
     project.limits.calls = 1;
@@ -84,7 +84,7 @@ async fn used_up_call_budget_returns_the_findings_so_far() {
 async fn last_call_within_the_budget_must_answer() {
     let look = || call("search", json!({"query": "till"}));
     let good = "`pay` adds up by `total` [shop.py:13].";
-    let mut project = AskTestProject::new(ScriptedModel::new([look(), say(good)]));
+    let mut project = AskTestProject::new(AskScriptedModel::new([look(), say(good)]));
     project.limits.calls = 2;
     let answer = project.ask("How does pay work?").await;
     assert_eq!(answer.answer, good);
@@ -97,7 +97,7 @@ async fn last_call_within_the_budget_must_answer() {
 
 #[tokio::test]
 async fn token_limit_covers_all_calls_of_a_question() {
-    let model = ScriptedModel::new([
+    let model = AskScriptedModel::new([
         question("shop.py::pay", "What?"),
         question("main.py::run", "What?"),
     ]);
@@ -110,7 +110,7 @@ async fn token_limit_covers_all_calls_of_a_question() {
 
 #[tokio::test]
 async fn budget_too_small_for_a_prompt_makes_no_model_call() {
-    let mut project = AskTestProject::new(ScriptedModel::new([say("x")]));
+    let mut project = AskTestProject::new(AskScriptedModel::new([say("x")]));
     project.limits.tokens = Tokens(10);
     let answer = project.ask("How does pay work?").await;
     assert_eq!((answer.calls, project.model.calls()), (0, 0));
@@ -120,9 +120,9 @@ async fn budget_too_small_for_a_prompt_makes_no_model_call() {
 #[tokio::test(start_paused = true)]
 async fn hanging_model_call_ends_at_the_time_limit() {
     let good = "`pay` adds up by `total` [shop.py:13].";
-    let mut project = AskTestProject::new(ScriptedModel::new([ScriptedReaction::Hang(format!(
-        "{good}\n\nAnd so"
-    ))]));
+    let mut project = AskTestProject::new(AskScriptedModel::new([ScriptedReaction::Hang(
+        format!("{good}\n\nAnd so"),
+    )]));
     project.limits.seconds = 100;
     let answer = project.ask("How does pay work?").await;
     assert_eq!(answer.ended, ExplorationEnd::OutOfTime { seconds: 100 });
@@ -137,7 +137,7 @@ async fn hanging_model_call_ends_at_the_time_limit() {
 #[tokio::test(start_paused = true)]
 async fn hanging_owner_does_not_block_the_answer() {
     let good = "`pay` adds up by `total` [shop.py:13].";
-    let model = ScriptedModel::new([question("shop.py::pay", "What?"), say(good)]);
+    let model = AskScriptedModel::new([question("shop.py::pay", "What?"), say(good)]);
     let mut project = AskTestProject::new(model.owners([ScriptedReaction::Hang(String::new())]));
     project.limits.seconds = 200;
     let answer = project.ask("How does pay work?").await;
@@ -164,7 +164,7 @@ async fn owners_are_questioned_concurrently() {
         "main.py::run",
     ];
     let calls = ScriptedReaction::Call(four.iter().map(|symbol| ask(symbol)).collect());
-    let mut model = ScriptedModel::new([calls, say("`pay` adds up [shop.py:13].")]);
+    let mut model = AskScriptedModel::new([calls, say("`pay` adds up [shop.py:13].")]);
     model.latency = Duration::from_secs(2);
     let project = AskTestProject::new(model.owners([say("So [shop.py:13].")]));
     let answer = project.ask("How does pay work?").await;
@@ -189,7 +189,7 @@ async fn model_that_never_answers_is_stopped_after_a_few_calls() {
         ),
     ];
     for line in scripts {
-        let project = AskTestProject::new(ScriptedModel::new([line]).owners([say("")]));
+        let project = AskTestProject::new(AskScriptedModel::new([line]).owners([say("")]));
         let answer = project.ask("How does pay work?").await;
         assert!(answer.calls <= 5, "{}", answer.calls);
         assert_eq!(answer.ended, ExplorationEnd::Undecided);
@@ -205,7 +205,7 @@ async fn number_of_questions_to_owners_is_limited() {
     };
     let all = ScriptedReaction::Call((0..8).map(ask).collect());
     let more = ScriptedReaction::Call((8..12).map(ask).collect());
-    let model = ScriptedModel::new([all, more, say("`pay` [shop.py:11]")]);
+    let model = AskScriptedModel::new([all, more, say("`pay` [shop.py:11]")]);
     let project = AskTestProject::new(model.owners([say("So [shop.py:13].")]));
     let answer = project.ask("How does pay work?").await;
     assert_eq!(answer.calls, 3 + 8);
@@ -221,7 +221,7 @@ async fn number_of_questions_to_owners_is_limited() {
 async fn citations_of_a_truncated_answer_are_checked() {
     let cut =
         ScriptedReaction::Cut("`pay` adds up by `total` [shop.py:13]. Then the `RA".to_owned());
-    let project = AskTestProject::new(ScriptedModel::new([cut]));
+    let project = AskTestProject::new(AskScriptedModel::new([cut]));
     let answer = project.ask("How does pay work?").await;
     assert_eq!(answer.citations.len(), 1);
     let told = answer
@@ -240,7 +240,7 @@ async fn malformed_answer_has_no_citations_and_takes_at_most_two_calls() {
         "a.py:1 b.py:2",
         "\u{0}\u{7}é`",
     ] {
-        let project = AskTestProject::new(ScriptedModel::new([say(rubbish)]));
+        let project = AskTestProject::new(AskScriptedModel::new([say(rubbish)]));
         let answer = project.ask("How does pay work?").await;
         assert!(answer.citations.is_empty());
         assert!(answer.calls <= 2);
@@ -253,7 +253,7 @@ async fn call_over_the_limit_of_a_turn_may_be_repeated_in_the_next_turn() {
     let mut many: Vec<_> = (0..8).map(|nth| search(&format!("word{nth}"))).collect();
     many.push(search("total"));
     let again = ScriptedReaction::Call(vec![search("total")]);
-    let project = AskTestProject::new(ScriptedModel::new([
+    let project = AskTestProject::new(AskScriptedModel::new([
         ScriptedReaction::Call(many),
         again,
         say("No."),
@@ -280,7 +280,7 @@ async fn earlier_results_are_left_out_when_the_context_window_fills_up() {
     ];
     let project = AskTestProject::of(
         &[("big.py", &text)],
-        ScriptedModel::new(script).window(15_000),
+        AskScriptedModel::new(script).window(15_000),
     );
     let answer = project.ask("What is VALUE_0?").await;
     assert_eq!(answer.ended, ExplorationEnd::Answered);

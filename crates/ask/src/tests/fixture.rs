@@ -43,14 +43,14 @@ pub fn question(symbol: &str, question: &str) -> ScriptedReaction {
 }
 
 /// A model that follows one script for the reader and one for all owners.
-pub struct ScriptedModel {
+pub struct AskScriptedModel {
     profile: ModelProfile,
     script: Mutex<HashMap<&'static str, VecDeque<ScriptedReaction>>>,
     pub asked: Mutex<Vec<ChatRequest>>,
     pub latency: Duration,
 }
 
-impl ScriptedModel {
+impl AskScriptedModel {
     pub fn new(reader: impl IntoIterator<Item = ScriptedReaction>) -> Self {
         let profile = ModelProfile {
             name: "scripted".into(),
@@ -61,7 +61,7 @@ impl ScriptedModel {
             price: Some(Price::FREE),
         };
         let script = HashMap::from([("ask", reader.into_iter().collect())]);
-        ScriptedModel {
+        AskScriptedModel {
             profile,
             script: Mutex::new(script),
             asked: Mutex::default(),
@@ -129,7 +129,7 @@ fn write(text: &str, watch: &dyn ChatWatch) {
 }
 
 #[async_trait]
-impl ChatModel for ScriptedModel {
+impl ChatModel for AskScriptedModel {
     fn profile(&self) -> &ModelProfile {
         &self.profile
     }
@@ -199,7 +199,7 @@ impl ChatModel for ScriptedModel {
 /// A temporary project with a scripted model. Collects the steps of all questions.
 pub struct AskTestProject {
     pub dir: tempfile::TempDir,
-    pub model: Arc<ScriptedModel>,
+    pub model: Arc<AskScriptedModel>,
     pub limits: Limits,
     pub said: Arc<Mutex<Vec<Step>>>,
 }
@@ -220,7 +220,7 @@ def pay(cart):
 ";
 
 impl AskTestProject {
-    pub fn new(model: ScriptedModel) -> AskTestProject {
+    pub fn new(model: AskScriptedModel) -> AskTestProject {
         AskTestProject::of(
             &[
                 ("shop.py", SHOP),
@@ -233,7 +233,7 @@ impl AskTestProject {
         )
     }
 
-    pub fn of(files: &[(&str, &str)], model: ScriptedModel) -> AskTestProject {
+    pub fn of(files: &[(&str, &str)], model: AskScriptedModel) -> AskTestProject {
         let dir = tempfile::tempdir().unwrap();
         for (name, text) in files {
             let path = dir.path().join(name);

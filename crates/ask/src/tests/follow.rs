@@ -14,7 +14,7 @@ async fn first(project: &AskTestProject) -> (Answer, Session) {
         .expect("an answer")
 }
 
-fn asks_an_owner() -> ScriptedModel {
+fn asks_an_owner() -> AskScriptedModel {
     let ask = || question("shop.py::pay", "What does it do?");
     let script = [
         ask(),
@@ -22,7 +22,7 @@ fn asks_an_owner() -> ScriptedModel {
         ask(),
         say("As `pay` said [shop.py:11]."),
     ];
-    ScriptedModel::new(script).owners([say(FIRST)])
+    AskScriptedModel::new(script).owners([say(FIRST)])
 }
 
 #[tokio::test]
@@ -87,7 +87,7 @@ async fn session_of_another_directory_or_version_is_rejected() {
 
 #[tokio::test]
 async fn session_keeps_only_the_last_six_turns() {
-    let project = AskTestProject::new(ScriptedModel::new([say("`pay` does it [shop.py:11].")]));
+    let project = AskTestProject::new(AskScriptedModel::new([say("`pay` does it [shop.py:11].")]));
     let mut session = Session::new(&project.files());
     for n in 0..20 {
         let question = format!("What is {n}?");

@@ -4,7 +4,7 @@ use super::fixture::*;
 use starling_core::Tokens;
 
 async fn prompt(files: &[(&str, &str)], question: &str) -> String {
-    let project = AskTestProject::of(files, ScriptedModel::new([say("x")]));
+    let project = AskTestProject::of(files, AskScriptedModel::new([say("x")]));
     project.ask(question).await;
     project.model.prompt(0)
 }
