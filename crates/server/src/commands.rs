@@ -56,9 +56,9 @@ pub enum ServerCommand {
 /// Why a command cannot be executed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
-    #[error("there is no command `{0}`; there are {list}", list = COMMANDS.join(", "))]
+    #[error("there is no command `{0}`; the commands are {list}", list = COMMANDS.join(", "))]
     Unknown(String),
-    #[error("{command} takes one object as its argument, not {found}")]
+    #[error("{command} takes exactly one argument, an object, but got {found} arguments")]
     NotOneObject { command: String, found: usize },
     #[error("{command}: {message}")]
     Arguments { command: String, message: String },
@@ -402,7 +402,7 @@ mod tests {
             assert!(error.starts_with(&format!("{name}: ")), "{error}");
         }
         let two = ServerCommand::parse(CANCEL, vec![json!({"run": "r"}), json!({})]);
-        let expected = "starling.cancel takes one object as its argument, not 2";
+        let expected = "starling.cancel takes exactly one argument, an object, but got 2 arguments";
         assert_eq!(two.unwrap_err().to_string(), expected);
     }
 }

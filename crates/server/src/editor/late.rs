@@ -70,8 +70,8 @@ impl ClientEditor {
         texts: Option<TextPair>,
     ) -> ApplyError {
         let file = &edit.file;
-        let moved = "the file changed while the editor made Starling's edit, so the edit came into the \
-                     wrong place";
+        let moved = "the file changed while the editor made Starling's edit, so the edit was made at the \
+                     wrong position";
         let misplaced = |message: String| ApplyError::Misplaced {
             file: file.clone(),
             message,
@@ -80,7 +80,7 @@ impl ClientEditor {
             Some(TextPair { before, after }) => {
                 let inverse = ChangeSet::between(&after, &before);
                 let editor: Arc<dyn Editor> = Arc::new(self.clone());
-                let label = "undo an edit in the wrong place";
+                let label = "undo an edit at the wrong position";
                 let purpose = Purpose::TakeBack;
                 match sending::send(&editor, file, &after, &inverse, label, purpose).await {
                     Ok(_) => return misplaced(format!("{moved}; it was taken back")),
@@ -97,8 +97,8 @@ impl ClientEditor {
         };
         let told = match edit.added_lines(&now) {
             Some(added) => format!(
-                "{file}{}: {moved}; it could not be taken back ({why}), so it stands there and counts as \
-                 not applied: take it back yourself",
+                "{file}{}: {moved}; it could not be taken back ({why}), so it is still in the file and \
+                 counts as not applied: undo it yourself",
                 lines(added)
             ),
             None => format!(
@@ -156,14 +156,14 @@ impl ClientEditor {
             Err(failure) => (
                 MessageType::WARNING,
                 format!(
-                    "it could not be taken back ({}), so it stands in the text and counts as not \
-                     applied: take it back yourself, or leave it",
+                    "it could not be taken back ({}), so it is still in the file and counts as \
+                     not applied: undo it yourself, or keep it",
                     failure.why()
                 ),
             ),
         };
         let message = format!(
-            "{file}: the editor made Starling's edit late, when it already counted as not applied; {what}"
+            "{file}: the editor made Starling's edit too late, when it already counted as not applied; {what}"
         );
         tracing::warn!("{message}");
         client.show_message(kind, seen(&message)).await;

@@ -320,7 +320,7 @@ async fn client_without_edit_support_gets_a_message_with_the_path_of_a_patch() {
             said.push(told["message"].as_str().unwrap().to_owned());
         }
         let told = said.last().unwrap();
-        assert!(told.contains("takes no versioned edits"), "{told}");
+        assert!(told.contains("does not support versioned edits"), "{told}");
         assert!(told.contains(&format!("git apply {path}")), "{told}");
         assert_eq!(std::fs::read_to_string(path).unwrap(), "-a\n+b\n");
         client.execute("starling.cancel", json!({"run": run})).await;
