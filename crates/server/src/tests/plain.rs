@@ -314,7 +314,7 @@ async fn client_without_edit_support_gets_a_message_with_the_path_of_a_patch() {
         let mut said = Vec::new();
         while !said
             .iter()
-            .any(|text: &String| text.contains("#1 is not applied"))
+            .any(|text: &String| text.contains("#1 was not applied"))
         {
             let (_, told) = client.next_of("window/showMessage").await;
             said.push(told["message"].as_str().unwrap().to_owned());
