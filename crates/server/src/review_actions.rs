@@ -1,4 +1,5 @@
-//! What the user can do about a symbol now. Lenses and code actions show these actions.
+//! The actions that the user can take at a symbol, such as accepting a proposal. Lenses and code
+//! actions show them.
 
 use serde_json::{Value, json};
 use tower_lsp::lsp_types::Command;
@@ -11,7 +12,7 @@ use starling_swarm::{ActorId, ProposalId, RunId, ids};
 use starling_syntax::SymbolPath;
 use starling_text::harmless;
 
-/// An action about one symbol.
+/// An action that the user can take at one symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReviewAction {
     pub symbol: SymbolPath,
@@ -35,7 +36,7 @@ pub enum ReviewActionKind {
     Agent {
         doing: String,
     },
-    /// A plan for which an agent needs permission.
+    /// An agent asks for permission to carry out a plan.
     Intent {
         intent: String,
     },
@@ -105,8 +106,8 @@ pub fn with_intents(
     review_actions
 }
 
-/// Returns the symbols at which a proposal is shown: its owner, and what it changes outside of its
-/// owner. The module body, which only gets imports, is left out.
+/// Returns the symbols at which a proposal is shown: its owner, and changed symbols outside of the
+/// owner. A module body is left out because it only gets imports.
 fn visible_at(owner: &SymbolPath, symbols: &[SymbolPath]) -> Vec<SymbolPath> {
     let mut shown = vec![owner.clone()];
     for symbol in symbols.iter().filter(|symbol| !symbol.is_module()) {
@@ -282,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn set_has_actions_at_every_member() {
+    fn set_of_proposals_has_actions_at_every_member_s_symbol() {
         let view = waiting(&[(1, "a.py::f"), (2, "a.py::g")]);
         let review_actions = review_actions(&run(), &view, &file());
         let titles: Vec<String> = review_actions
@@ -319,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn title_names_conflict() {
+    fn command_title_says_that_a_proposal_conflicts() {
         let mut view = waiting(&[(1, "a.py::f")]);
         view.compare(&file(), "something else");
         let review_actions = review_actions(&run(), &view, &file());

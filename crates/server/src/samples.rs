@@ -27,8 +27,8 @@ pub fn client(commands: &[ClientCommand]) -> ClientSettings {
 /// The text for which [`waiting`] makes proposals.
 pub const BASE: &str = "def f():\n    return 1\n\n\nclass C:\n    def m(self):\n        return 2\n\n\ndef g():\n    return 3\n";
 
-/// Returns the events of proposals that wait together. Each replaces `return` by `yield` in its
-/// symbol.
+/// Returns the events of a set of proposals that waits for one review. Each proposal replaces
+/// `return` by `yield` in its symbol.
 pub fn asked(proposals: &[(u32, &str)]) -> Vec<Event> {
     let symbol = |path: &str| -> SymbolPath { path.parse().unwrap() };
     let part = |(id, path): &(u32, &str)| {
@@ -115,7 +115,7 @@ pub fn doing(view: &mut RunView, path: &str) {
     view.record(91, &Event::Notice { agent, notice });
 }
 
-/// Returns `a.py` open with a text.
+/// Returns the open document `a.py` with a text.
 pub fn document(text: &str) -> super::documents::DocumentView {
     super::documents::DocumentView {
         uri: tower_lsp::lsp_types::Url::parse("file:///w/a.py").unwrap(),

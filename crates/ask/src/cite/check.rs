@@ -4,26 +4,28 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Citation, Cited, Claim, Files, words};
+use super::{Citation, CitedPart, Claim, Files, words};
 use starling_syntax::{FilePath, Symbol, SymbolTree};
 use starling_workspace::{Snapshot, UnusualPaths};
 
-/// Number of lines around a cited line that count as cited.
+/// Number of lines before and after a cited line that count as cited, too.
 const NEAR: u32 = 1;
-/// Maximum distance, in lines, at which a citation is moved regardless of other evidence.
+/// Maximum distance, in lines, over which a citation that does not fit its claim is moved to a line
+/// that contains a name of the claim.
 const A_LITTLE: u32 = 5;
-/// Maximum distance, in lines, at which a citation without other evidence is moved.
+/// Same as `A_LITTLE`, if the cited lines, their symbol and their file do not even share a word
+/// with the claim.
 const OFF: u32 = 40;
 
 /// Maximum number of lines in a range to search for a quoted text.
 const LONGEST_RANGE: usize = 500;
-/// Minimum length in bytes of a quoted text that must occur in the file. A shorter text may be code
-/// that is not from the file.
+/// Minimum length in bytes of a quoted text that must occur in the file. A shorter quote may be an
+/// example that does not come from the file.
 const CODE: usize = 12;
 
 /// The result of checking a citation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CitationVerdict {
     Holds(Citation),
     /// The citation was corrected: another line, or the full path.
     Moved(Citation),
@@ -32,36 +34,36 @@ pub enum Verdict {
 
 /// Checks citations against a snapshot of the files.
 #[derive(Debug, Clone)]
-pub struct Checker {
+pub struct CitationChecker {
     files: Snapshot,
     unusual: Arc<UnusualPaths>,
 }
 
-impl Checker {
+impl CitationChecker {
     pub fn new(files: Snapshot) -> Self {
         let unusual = Arc::new(files.unusual_paths());
-        Checker { files, unusual }
+        CitationChecker { files, unusual }
     }
 
     /// Checks one line range of a claim's citation.
-    pub fn check(&self, cited: &Cited, lines: (u32, u32), claim: &Claim) -> Verdict {
+    pub fn check(&self, cited: &CitedPart, lines: (u32, u32), claim: &Claim) -> CitationVerdict {
         let path = cited.mark.path.as_str();
         let named = self.named(path);
         if named.is_empty() {
-            return Verdict::Wrong(format!("there is no file {path}"));
+            return CitationVerdict::Wrong(format!("there is no file {path}"));
         }
         let mut why = String::new();
         let whole = named.len() == 1 && named[0].as_str() == path;
         for file in named {
             match self.within(&file, lines, cited, claim) {
                 Ok(found) if whole && (found.line, found.last_line) == lines => {
-                    return Verdict::Holds(found);
+                    return CitationVerdict::Holds(found);
                 }
-                Ok(found) => return Verdict::Moved(found),
+                Ok(found) => return CitationVerdict::Moved(found),
                 Err(error) => why = error,
             }
         }
-        Verdict::Wrong(why)
+        CitationVerdict::Wrong(why)
     }
 
     /// Returns the files that a written path can name: the exact file, or all whose paths end with
@@ -90,11 +92,11 @@ impl Checker {
         &self,
         file: &FilePath,
         (first, last): (u32, u32),
-        cited: &Cited,
+        cited: &CitedPart,
         claim: &Claim,
     ) -> Result<Citation, String> {
         let tree = self.files.tree(file).map_err(|error| error.to_string())?;
-        let text = Lines::of(&tree);
+        let text = FileLines::of(&tree);
         let count = text.count();
         if first == 0 || first > count {
             return Err(format!("{file} has {count} lines, no line {first}"));
@@ -103,16 +105,16 @@ impl Checker {
         let moved = |line: u32| text.citation(file, line, (line + (last - first)).min(count));
         if let [_] = cited.mark.lines.as_slice() {
             match text.quoted(first, last, &cited.quotes) {
-                Quoted::Unknown => {}
-                Quoted::There => return Ok(text.citation(file, first, last)),
-                Quoted::At(_) if text.is_spoken_of(first, last, cited, claim) => {
+                QuoteLocation::Unknown => {}
+                QuoteLocation::There => return Ok(text.citation(file, first, last)),
+                QuoteLocation::At(_) if text.is_spoken_of(first, last, cited, claim) => {
                     return Ok(text.citation(file, first, last));
                 }
-                Quoted::At(line) if first == last => return Ok(moved(line)),
-                Quoted::At(line) => {
+                QuoteLocation::At(line) if first == last => return Ok(moved(line)),
+                QuoteLocation::At(line) => {
                     return Ok(text.citation(file, first.min(line), last.max(line)));
                 }
-                Quoted::Nowhere => return Err(text.says_not(first, &cited.quotes)),
+                QuoteLocation::Nowhere => return Err(text.says_not(first, &cited.quotes)),
             }
         }
         let another = text.of_another(first, last, cited);
@@ -139,8 +141,8 @@ impl Checker {
     }
 }
 
-impl Files for Checker {
-    /// A file at the root counts even if it may not be read.
+impl Files for CitationChecker {
+    /// Returns true for an existing file in the root directory even if the model may not read it.
     fn is_file(&self, path: &str) -> bool {
         let is_at_root = || {
             let is_plain = !path.is_empty() && !path.contains(['/', '\0']) && path != "..";
@@ -156,7 +158,7 @@ impl Files for Checker {
 }
 
 /// The location of a text that a sentence quotes from its cited lines.
-enum Quoted {
+enum QuoteLocation {
     /// The sentence quotes nothing longer than a name, or the quote may refer to other lines.
     Unknown,
     There,
@@ -167,15 +169,15 @@ enum Quoted {
 }
 
 /// A file split into lines.
-struct Lines<'t> {
+struct FileLines<'t> {
     tree: &'t SymbolTree,
     lines: Vec<&'t str>,
 }
 
-impl<'t> Lines<'t> {
+impl<'t> FileLines<'t> {
     fn of(tree: &'t SymbolTree) -> Self {
         let lines = tree.text().lines().collect();
-        Lines { tree, lines }
+        FileLines { tree, lines }
     }
 
     fn count(&self) -> u32 {
@@ -189,7 +191,7 @@ impl<'t> Lines<'t> {
     }
 
     /// Locates the quotes in the file. Any white space counts as one space.
-    fn quoted(&self, first: u32, last: u32, quotes: &[String]) -> Quoted {
+    fn quoted(&self, first: u32, last: u32, quotes: &[String]) -> QuoteLocation {
         let wanted: Vec<String> = quotes.iter().map(|quote| squeezed(quote)).collect();
         let holds = |line: u32, quote: &String| squeezed(self.line(line)).contains(quote.as_str());
         let lines = || (first..=last).take(LONGEST_RANGE);
@@ -197,12 +199,12 @@ impl<'t> Lines<'t> {
             .iter()
             .any(|quote| lines().any(|line| holds(line, quote)))
         {
-            return Quoted::There;
+            return QuoteLocation::There;
         }
         for quote in &wanted {
             let mut near = around(first, last, A_LITTLE, self.count());
             if let Some(line) = near.find(|line| holds(*line, quote)) {
-                return Quoted::At(line);
+                return QuoteLocation::At(line);
             }
         }
         let is_code = |quote: &String| {
@@ -212,16 +214,16 @@ impl<'t> Lines<'t> {
         let whole = || squeezed(self.tree.text());
         let mut of_code = wanted.iter().filter(|quote| is_code(quote)).peekable();
         if of_code.peek().is_none() {
-            return Quoted::Unknown;
+            return QuoteLocation::Unknown;
         }
         let whole = whole();
         match of_code.any(|quote| whole.contains(quote.as_str())) {
-            true => Quoted::Unknown,
-            false => Quoted::Nowhere,
+            true => QuoteLocation::Unknown,
+            false => QuoteLocation::Nowhere,
         }
     }
 
-    /// Returns a message for the model: the cited line does not contain the quote.
+    /// Returns a message for the model with the text of the cited line, which lacks the quote.
     fn says_not(&self, line: u32, quotes: &[String]) -> String {
         let text: String = self.line(line).trim().chars().take(100).collect();
         let quote = quotes.iter().max_by_key(|quote| quote.len());
@@ -255,8 +257,8 @@ impl<'t> Lines<'t> {
         claim.names.is_empty() || names.any(|name| claim.names.contains(name))
     }
 
-    /// Whether a line contains a name that the sentence mentions outside its quotes.
-    fn is_spoken_of(&self, first: u32, last: u32, cited: &Cited, claim: &Claim) -> bool {
+    /// Whether a cited line contains a name that the sentence mentions outside its quotes.
+    fn is_spoken_of(&self, first: u32, last: u32, cited: &CitedPart, claim: &Claim) -> bool {
         let of_quotes: BTreeSet<&str> = cited
             .quotes
             .iter()
@@ -342,9 +344,9 @@ impl<'t> Lines<'t> {
         self.tree.symbols().iter().filter(is_named).collect()
     }
 
-    /// Returns the symbols of this file that a citation is about: the one in the citation, or else
-    /// the members that the claim names.
-    fn meant(&self, cited: &Cited) -> Vec<&'t Symbol> {
+    /// Returns the symbols of this file that a citation refers to: the symbol written in the
+    /// citation, or else the members (`Class.method`) that the claim names.
+    fn meant(&self, cited: &CitedPart) -> Vec<&'t Symbol> {
         let is_it = |symbol: &&Symbol, name: &str| {
             let path = &symbol.path.name;
             let ends = path.strip_suffix(name);
@@ -441,7 +443,7 @@ fn squeezed(text: &str) -> String {
     words.join(" ")
 }
 
-/// Returns line numbers by their distance from a range, nearest first.
+/// Returns the line numbers around a range, up to `most` lines away, nearest first.
 fn around(first: u32, last: u32, most: u32, count: u32) -> impl Iterator<Item = u32> {
     let near = (0..=most).flat_map(move |off| {
         let below = last.checked_add(off);

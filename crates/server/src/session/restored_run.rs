@@ -23,7 +23,7 @@ use starling_syntax::SymbolPath;
 use starling_text::{ChangeSet, unified_diff};
 use starling_workspace::missing_directories;
 
-/// A run without agents.
+/// A run of an earlier server. It has no agents.
 pub struct RestoredRun {
     log: EventLog,
     cancel: CancellationToken,
@@ -61,7 +61,7 @@ impl RestoredReview {
     }
 }
 
-/// A change that is in the user's text.
+/// A member of a set whose change is now in the user's text.
 struct AppliedPart<'p> {
     part: &'p FileChange,
     before: Arc<str>,
@@ -71,7 +71,8 @@ struct AppliedPart<'p> {
     dependencies: Dependencies,
 }
 
-/// A file that the change created is removed with it.
+/// Returns the purpose of the edit that undoes a change: removing the file if the change created
+/// it.
 fn take_back_purpose(part: &FileChange) -> Purpose<'static> {
     match part.base.is_empty() {
         true => Purpose::TakeBackFile,
@@ -79,7 +80,7 @@ fn take_back_purpose(part: &FileChange) -> Purpose<'static> {
     }
 }
 
-/// Waits for the answers to the reviews again. The log is closed when no review waits any more.
+/// Offers the waiting reviews of an ended run again. Its log is closed after the last answer.
 pub fn restore_run(
     records: Vec<Stamped>,
     editor: Arc<dyn Editor>,
@@ -106,7 +107,8 @@ pub fn restore_run(
             () = run.cancel.cancelled() => {}
             _ = all => {}
         }
-        // An accepted change is applied completely and logged before the last event.
+        // Wait until an accepted change is completely applied and logged, before the last event is
+        // logged.
         let _applied = run.applying.lock().await;
         run.finish();
     });
@@ -202,7 +204,7 @@ impl RestoredRun {
         arrived && restored.members.iter().all(is_there)
     }
 
-    /// Records which of these changes are in the user's text. Returns whether any is.
+    /// Records which of these changes are in the user's text. Returns whether there are any.
     async fn record_arrived(&self, sent: &[UnfinishedChange]) -> bool {
         let mut any = false;
         for one in sent {
@@ -379,8 +381,8 @@ impl RestoredRun {
         Ok(())
     }
 
-    /// Takes back the first members of a set whose next one failed. A change that cannot be taken
-    /// back is logged as applied.
+    /// Undoes the members of a set that were already applied, because a later member failed. A
+    /// change that cannot be undone is logged as applied.
     async fn revert(&self, made: Vec<AppliedPart<'_>>) {
         for made in made.into_iter().rev() {
             let inverse = ChangeSet::between(&made.after, &made.before);
@@ -456,7 +458,8 @@ impl RestoredRun {
         self.log.close();
     }
 
-    /// Returns what the run spent: as its end says, or the sum of its turns if it has no end.
+    /// Returns the costs of the run: those that its end reports, or the sum of its turns if it has
+    /// no end.
     fn spent(&self) -> Spent {
         let events = self.log.events();
         let at_end = events.iter().rev().find_map(|event| match event {
@@ -513,7 +516,7 @@ impl RunControl for RestoredRun {
         self.cancel.cancel();
     }
 
-    /// There are no agents; the message is only logged.
+    /// Only logs the message, because the run has no agents.
     fn steer(&self, to: Option<SymbolPath>, text: String) {
         self.log.event(Event::Steered { to, text });
     }

@@ -168,7 +168,7 @@ async fn typing_in_the_changed_line_is_a_conflict() {
 }
 
 #[tokio::test]
-async fn set_can_be_accepted_through_any_member() {
+async fn set_of_proposals_can_be_accepted_through_any_member() {
     const SET: &[(u32, &str)] = &[(1, "a.py::f"), (2, "a.py::g")];
     let (mut client, run) = reviewing(SET, full()).await;
     let heads: Vec<(u64, String)> = lens_titles(&client).await;
@@ -198,7 +198,7 @@ async fn set_can_be_accepted_through_any_member() {
 }
 
 #[tokio::test]
-async fn accept_all_accepts_fitting_proposals() {
+async fn accept_all_accepts_each_waiting_proposal_once() {
     let (client, run) = reviewing(&[(1, "a.py::f")], full()).await;
     let unknown = json!({"run": "no-such"});
     let said = super::refusal(&client, "starling.acceptAll", unknown).await;
@@ -287,7 +287,7 @@ async fn accept_all_skips_proposals_that_need_own_acceptance() {
 }
 
 #[tokio::test]
-async fn hover_on_header_shows_evidence() {
+async fn hover_on_a_symbol_header_shows_the_evidence_of_its_proposal() {
     let (client, _) = reviewing(&[(1, "a.py::C.m")], full()).await;
     let hover = async |line: u32| {
         let params = json!({
@@ -314,7 +314,7 @@ async fn hover_on_header_shows_evidence() {
 }
 
 #[tokio::test]
-async fn code_actions_are_for_symbol_at_position() {
+async fn code_actions_refer_to_the_symbol_at_the_position() {
     let (client, run) = reviewing(&[(1, "a.py::C.m")], full()).await;
     let actions = async |line: u32| -> Vec<Value> {
         let at = json!({"line": line, "character": 8});
@@ -355,7 +355,7 @@ async fn documents_outside_project_have_no_lenses() {
 }
 
 #[tokio::test]
-async fn late_client_receives_full_state() {
+async fn client_that_connects_late_can_request_the_full_state() {
     let (mut client, run) = reviewing(&[(1, "a.py::f")], full()).await;
     let state = client
         .connection
@@ -432,7 +432,7 @@ fn about_proposal((_, title): &(u64, String)) -> bool {
 }
 
 #[tokio::test]
-async fn rejects_answer_to_review_that_does_not_wait() {
+async fn answer_to_a_review_that_is_not_pending_is_rejected() {
     let mut capabilities = full();
     capabilities["window"] = json!({"showMessage": {}});
     let (client, run) = reviewing(&[(1, "a.py::f")], capabilities).await;

@@ -303,7 +303,7 @@ fn finds_only_interrupted_runs_with_waiting_reviews() {
 }
 
 #[tokio::test]
-async fn set_with_refused_member_is_not_applied() {
+async fn set_of_proposals_is_not_applied_if_the_client_refuses_an_edit() {
     let folder = project();
     let set = asked(&[(1, "a.py::f"), (2, "a.py::g")]);
     trajectory(folder.path(), "r1", folder.path(), set);
@@ -329,7 +329,7 @@ async fn set_with_refused_member_is_not_applied() {
 }
 
 #[tokio::test]
-async fn logs_acceptance_before_cancel() {
+async fn accepted_proposal_is_applied_and_logged_even_if_the_run_is_cancelled() {
     let folder = project();
     trajectory(folder.path(), "r1", folder.path(), asked(&[(1, "a.py::f")]));
     let mut client = restarted(folder).await;
@@ -420,7 +420,7 @@ async fn restored_set_is_undone_as_a_whole_or_not_at_all() {
 }
 
 #[tokio::test]
-async fn review_is_written_before_client_is_told() {
+async fn review_is_logged_before_the_client_is_notified() {
     let start = scripted(async |scene: RunScript| {
         // The client receives events faster than the disk writes them.
         for _ in 0..200 {

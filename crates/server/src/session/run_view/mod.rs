@@ -77,11 +77,11 @@ pub struct RunView {
     pub applied: BTreeMap<ProposalId, AppliedEdit>,
     /// The sum over all turns.
     spent: Spending,
-    /// The total at the end of the run. It also includes requests that were interrupted, which
+    /// The total that the end of the run reports. It also includes interrupted requests, which
     /// belong to no turn.
     total: Option<Spending>,
     pub end: Option<RunEnd>,
-    /// Why a model did not answer the last time.
+    /// The error of the last model call that failed.
     no_answer: Option<String>,
     /// The number of the last event.
     pub seq: Option<u64>,
