@@ -109,7 +109,7 @@ impl Block {
             } else if claim.denial != Denial::Presence
                 && says_something(&source[claim.span.clone()], claim, least)
             {
-                block.bare.push(Bare {
+                block.bare.push(UncitedClaim {
                     span: claim.span.clone(),
                     names: claim.own_names.clone(),
                     is_new: is_behind || claim.denial == Denial::Behaviour,

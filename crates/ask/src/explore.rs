@@ -245,7 +245,7 @@ impl<'a> Exploration<'a> {
             claims: problems.iter().map(|p| p.claim.clone()).collect(),
         });
         conversation.said(reply);
-        let claim = |problem: &Problem| RejectedClaim {
+        let claim = |problem: &ClaimToCorrect| RejectedClaim {
             claim: problem.claim.clone(),
             what: problem.what.clone(),
         };

@@ -271,7 +271,7 @@ impl<'t> FileLines<'t> {
     /// Returns a line of the claim's symbol if the cited lines belong to another symbol: the nearest
     /// that mentions what the claim says of it, else the one that defines it. That is so if the citation itself names the symbol, or if the lines mention neither
     /// the symbol nor any other word of the claim.
-    fn of_another(&self, first: u32, last: u32, cited: &Cited) -> Option<u32> {
+    fn of_another(&self, first: u32, last: u32, cited: &CitedPart) -> Option<u32> {
         let meant = self.meant(cited);
         let overlaps = |symbol: &&Symbol| {
             symbol.lines.0 <= last.saturating_add(NEAR)
@@ -301,7 +301,7 @@ impl<'t> FileLines<'t> {
     /// Returns the line of the claim's symbol that mentions what the claim says of it, if the cited
     /// lines are of that symbol and mention nothing of the claim. The line that defines the symbol
     /// stands for all of it.
-    fn further_in(&self, first: u32, last: u32, cited: &Cited) -> Option<u32> {
+    fn further_in(&self, first: u32, last: u32, cited: &CitedPart) -> Option<u32> {
         let holds = |symbol: &&Symbol| symbol.lines.0 <= first && last <= symbol.lines.1;
         let one = self.spoken_of(cited).into_iter().find(holds)?;
         let name = &one.path.name;
@@ -335,7 +335,7 @@ impl<'t> FileLines<'t> {
 
     /// Returns the symbols that a citation is about, also those that the claim names without their
     /// class.
-    fn spoken_of(&self, cited: &Cited) -> Vec<&'t Symbol> {
+    fn spoken_of(&self, cited: &CitedPart) -> Vec<&'t Symbol> {
         let meant = self.meant(cited);
         if !meant.is_empty() {
             return meant;
@@ -396,7 +396,7 @@ impl<'t> FileLines<'t> {
         &self,
         (first, last): (u32, u32),
         most: u32,
-        cited: &Cited,
+        cited: &CitedPart,
         claim: &Claim,
     ) -> Option<u32> {
         let meant = self.meant(cited);

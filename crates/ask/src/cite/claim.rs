@@ -184,7 +184,7 @@ fn cited(
         }
         at = mark.span.end;
         let is_about_all = is_only || about.is_empty();
-        found.push(Cited {
+        found.push(CitedPart {
             mark,
             words: lead.clone(),
             members: if is_about_all { &of_sentence } else { &about }.clone(),

@@ -243,7 +243,7 @@ fn a_citation_is_moved_only_within_the_symbol_that_the_claim_names() {
     let place = place();
     let file = starling_syntax::FilePath::new("units.py");
     let files = place.files.with(file, Some(UNITS.into()));
-    let checker = Checker::new(files);
+    let checker = CitationChecker::new(files);
     let shown = |text: &str| Block::check(text, &checker).text;
     for (text, expected) in [
         // Line 13 is behind `Mage.strike`, and `Warrior.strike` is named first.

@@ -11,7 +11,7 @@ use crate::lookup::Lookup;
 use crate::protocol::Pick;
 use crate::state::run_context::RunContext;
 use crate::task::mentions;
-use crate::task::stated::{Named, Stated, stub_of};
+use crate::task::stated::{ExplicitEdit, Named, stub_of};
 use edits::Edits;
 use starling_index::{Heritage, Usage, binds, says_plainly};
 use starling_syntax::{Symbol, SymbolKind, SymbolPath};
@@ -40,11 +40,11 @@ fn of_all(lookup: &Lookup, all: &[ExplicitEdit]) -> Result<Vec<Pick>, String> {
     let gone: Vec<SymbolPath> = all.iter().filter_map(deleted_symbol).collect();
     for stated in all {
         match stated {
-            Stated::Renamed { from, to } => {
+            ExplicitEdit::Renamed { from, to } => {
                 rename(lookup, from, to, &mut edits)?;
                 rename_in_documents(lookup, from, to, &mut edits);
             }
-            Stated::Deleted { what } => picks.extend(delete(lookup, what, &gone)?),
+            ExplicitEdit::Deleted { what } => picks.extend(delete(lookup, what, &gone)?),
         }
     }
     picks.extend(edits.picks(lookup, &in_words(all))?);

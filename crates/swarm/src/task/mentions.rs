@@ -2,7 +2,7 @@
 
 use crate::lookup::Lookup;
 use crate::task::in_strings::first_of;
-use crate::task::stated::{Named, Stated, Statements};
+use crate::task::stated::{ExplicitEdit, ExplicitEdits, Named};
 use crate::task::whole_word::has_word;
 use starling_index::is_test_file;
 use starling_syntax::FilePath;
@@ -60,8 +60,8 @@ pub(crate) fn in_documents(lookup: &Lookup, named: &Named) -> Vec<InDocument> {
 }
 
 /// Describes where documents mention names still that the task takes away and that are gone.
-pub(crate) fn still_mentioned(statements: &Statements, after: &Lookup) -> Vec<String> {
-    let one = |stated: &Stated| {
+pub(crate) fn still_mentioned(statements: &ExplicitEdits, after: &Lookup) -> Vec<String> {
+    let one = |stated: &ExplicitEdit| {
         let named = stated.named();
         let name = named.base_name();
         let is_gone = !matches!(named, Named::File(_)) && !after.index().is_defined(name);

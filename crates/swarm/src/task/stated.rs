@@ -129,13 +129,13 @@ pub(crate) fn renamed_names(statements: &ExplicitEdits) -> impl Iterator<Item = 
     })
 }
 
-impl Statements {
+impl ExplicitEdits {
     /// Whether something is renamed that is no symbol and no file.
     pub fn rename_words(&self) -> bool {
-        let is_word = |one: &Stated| {
+        let is_word = |one: &ExplicitEdit| {
             matches!(
                 one,
-                Stated::Renamed {
+                ExplicitEdit::Renamed {
                     from: Named::Word(_),
                     ..
                 }

@@ -480,10 +480,10 @@ async fn changed_files_are_diagnosed_again_at_the_end_of_a_run() {
     assert_eq!(stop(&events), StopReason::Settled);
 }
 
-fn no_service() -> Arc<Finds> {
-    Arc::new(Finds {
+fn no_service() -> Arc<FakeLanguageService> {
+    Arc::new(FakeLanguageService {
         absent: true,
-        ..Finds::default()
+        ..FakeLanguageService::default()
     })
 }
 

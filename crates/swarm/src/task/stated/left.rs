@@ -1,7 +1,7 @@
 //! Places that have the old name of what a task renames still, although the rest has the new one.
 
 use super::named::{Named, Word};
-use super::{Stated, Statements, strings};
+use super::{ExplicitEdit, ExplicitEdits, strings};
 use crate::lookup::Lookup;
 use crate::task::in_strings::first_of;
 use starling_index::{AttributeOf, Dangling, Index};
@@ -36,19 +36,23 @@ pub(super) fn left(word: &Word, to: &str, before: &Lookup, after: &Lookup) -> Op
 }
 
 /// Returns the words that a task renames, with their new names.
-fn words(statements: &Statements) -> impl Iterator<Item = (&Word, &str)> {
+fn words(statements: &ExplicitEdits) -> impl Iterator<Item = (&Word, &str)> {
     statements.all.iter().filter_map(|stated| match stated {
-        Stated::Renamed {
+        ExplicitEdit::Renamed {
             from: Named::Word(word),
             to,
         } => Some((word, &**to)),
-        Stated::Renamed { .. } | Stated::Deleted { .. } => None,
+        ExplicitEdit::Renamed { .. } | ExplicitEdit::Deleted { .. } => None,
     })
 }
 
 /// Returns the attributes, and the strings, that a change leaves with the old name although it gave
 /// others of their kind the new one.
-pub(crate) fn attributes(statements: &Statements, before: &Index, after: &Index) -> Vec<Dangling> {
+pub(crate) fn attributes(
+    statements: &ExplicitEdits,
+    before: &Index,
+    after: &Index,
+) -> Vec<Dangling> {
     let left = words(statements)
         .flat_map(|(word, to)| after.left_attribute(before, &word.name, to, AttributeOf::Renamed));
     left.collect()
@@ -57,7 +61,7 @@ pub(crate) fn attributes(statements: &Statements, before: &Index, after: &Index)
 /// Returns the strings that a change leaves with the old name although it replaced it in others of
 /// their kind: each with that name.
 pub(crate) fn in_strings(
-    statements: &Statements,
+    statements: &ExplicitEdits,
     before: &Lookup,
     after: &Lookup,
 ) -> Vec<(String, strings::Left)> {
@@ -69,7 +73,11 @@ pub(crate) fn in_strings(
 }
 
 /// Describes the strings that may have the old name of what the task renames.
-pub(crate) fn unsure(statements: &Statements, before: &Lookup, after: &Lookup) -> Option<String> {
+pub(crate) fn unsure(
+    statements: &ExplicitEdits,
+    before: &Lookup,
+    after: &Lookup,
+) -> Option<String> {
     let left = in_strings(statements, before, after);
     let mut unsure = left.iter().filter(|(_, one)| !one.is_sure);
     let (name, _) = unsure.clone().next()?;

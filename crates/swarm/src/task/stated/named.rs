@@ -78,7 +78,7 @@ pub(super) fn find(lookup: &Lookup, wish: &SentenceRequest<'_>) -> Option<Named>
     if is_text && wish.to.is_none() {
         return None;
     }
-    let may_be_symbol = places.are_clear && wish.kind != Some(Kind::FileChange) && !is_text;
+    let may_be_symbol = places.are_clear && wish.kind != Some(Kind::Parameter) && !is_text;
     if may_be_symbol && wish.kind != Some(Kind::File) {
         let (symbols, variables) = defined(lookup, name, wish.kind, &places);
         match (symbols.as_slice(), variables.as_slice()) {

@@ -115,7 +115,7 @@ impl Kind {
             "attribute" | "attributes" | "field" | "fields" | "property" | "member" | "members" => {
                 Kind::Member
             }
-            "parameter" | "argument" | "option" | "flag" | "keyword" => Kind::FileChange,
+            "parameter" | "argument" | "option" | "flag" | "keyword" => Kind::Parameter,
             "file" | "module" => Kind::File,
             "column" | "columns" | "key" | "keys" | "label" | "message" => Kind::Text,
             _ => return None,

@@ -2,7 +2,7 @@
 
 use super::count::{count, in_range};
 use super::named::{Named, Word, original_of, stub_of};
-use super::{Stated, left};
+use super::{ExplicitEdit, left};
 use crate::lookup::Lookup;
 use crate::task::in_strings::{first_of, put_together, stands_in};
 use starling_index::newly_undefined;
