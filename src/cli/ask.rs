@@ -18,8 +18,8 @@ use super::view::text::{Line, Paint, Style};
 use super::view::words;
 use super::{Outcome, WrongUse};
 use starling_ask::session::Session;
-use starling_ask::step::{Source, Step, Watcher};
-use starling_ask::{Answer, AskError, Ended, Models, Query, ask};
+use starling_ask::step::{OwnerAnswerSource, Step, StepCallback};
+use starling_ask::{Answer, AskError, ExplorationEnd, Models, Query, ask};
 use starling_config::Config;
 use starling_core::{Dollars, Limits, Tokens};
 use starling_index::Index;
@@ -78,8 +78,8 @@ pub async fn run(args: AskArgs) -> anyhow::Result<Outcome> {
         index
     });
     index.warn_of_skipped();
-    let waiting = Arc::new(AskDisplay::new());
-    let watcher: Watcher = match args.json {
+    let waiting = Arc::new(Waiting::new());
+    let watcher: StepCallback = match args.json {
         true => Box::new(|_| {}),
         false => {
             let waiting = Arc::clone(&waiting);
@@ -101,11 +101,11 @@ pub async fn run(args: AskArgs) -> anyhow::Result<Outcome> {
         file.keep(&session)?;
     }
     Ok(match answer.ended {
-        Ended::Answered => Outcome::Settled,
-        Ended::BudgetUsedUp { .. }
-        | Ended::OutOfTime { .. }
-        | Ended::ModelFailed { .. }
-        | Ended::Undecided => Outcome::NotSettled,
+        ExplorationEnd::Answered => Outcome::Settled,
+        ExplorationEnd::BudgetUsedUp { .. }
+        | ExplorationEnd::OutOfTime { .. }
+        | ExplorationEnd::ModelFailed { .. }
+        | ExplorationEnd::Undecided => Outcome::NotSettled,
     })
 }
 
@@ -280,9 +280,9 @@ fn lines_of(step: &Step) -> Vec<Line> {
             source,
         } => {
             let how = match source {
-                Source::Model => "",
-                Source::Memory => " (remembered)",
-                Source::Refused => " (not answered)",
+                OwnerAnswerSource::Model => "",
+                OwnerAnswerSource::Memory => " (remembered)",
+                OwnerAnswerSource::Refused => " (not answered)",
             };
             let answer: Vec<&str> = answer.split_whitespace().collect();
             let text = format!(" →{how} {}", answer.join(" "));
@@ -334,13 +334,13 @@ fn end(answer: &Answer, out: Paint, err: Paint) -> io::Result<()> {
 }
 
 /// Returns why an answer is incomplete.
-fn unfinished(ended: &Ended) -> Option<String> {
+fn unfinished(ended: &ExplorationEnd) -> Option<String> {
     let why = match ended {
-        Ended::Answered => return None,
-        Ended::BudgetUsedUp { what } => format!("the budget is used up ({what})"),
-        Ended::OutOfTime { seconds } => format!("the time is up ({seconds} s)"),
-        Ended::ModelFailed { error } => format!("the model failed ({error})"),
-        Ended::Undecided => "the model gave no answer".to_owned(),
+        ExplorationEnd::Answered => return None,
+        ExplorationEnd::BudgetUsedUp { what } => format!("the budget is used up ({what})"),
+        ExplorationEnd::OutOfTime { seconds } => format!("the time is up ({seconds} s)"),
+        ExplorationEnd::ModelFailed { error } => format!("the model failed ({error})"),
+        ExplorationEnd::Undecided => "the model came to no answer".to_owned(),
     };
     Some(format!("The answer is incomplete (best so far): {why}."))
 }
@@ -373,7 +373,7 @@ fn cost(answer: &Answer) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use starling_ask::step::Found;
+    use starling_ask::step::LocatedSymbol;
 
     fn shown(step: &Step) -> Vec<String> {
         let lines = lines_of(step);
@@ -381,8 +381,8 @@ mod tests {
     }
 
     #[test]
-    fn steps_of_an_answer_are_shown_with_questions_and_reasons() {
-        let found = |n: u32| Found {
+    fn who_is_asked_what_and_why_can_be_watched() {
+        let found = |n: u32| LocatedSymbol {
             symbol: format!("a.py::f{n}"),
             why: String::new(),
         };
@@ -413,12 +413,12 @@ mod tests {
             source,
         };
         assert_eq!(
-            shown(&answered(Source::Model)),
+            shown(&answered(OwnerAnswerSource::Model)),
             ["a.py::f → It is \\u{1b}[2Jone."]
         );
-        let remembered = shown(&answered(Source::Memory));
+        let remembered = shown(&answered(OwnerAnswerSource::Memory));
         assert_eq!(remembered, ["a.py::f → (remembered) It is \\u{1b}[2Jone."]);
-        let refused = shown(&answered(Source::Refused));
+        let refused = shown(&answered(OwnerAnswerSource::Refused));
         assert_eq!(refused, ["a.py::f → (not answered) It is \\u{1b}[2Jone."]);
         assert_eq!(shown(&Step::Enough { turns: 1 }), ["enough after 1 turn"]);
         assert_eq!(shown(&Step::Enough { turns: 2 }), ["enough after 2 turns"]);
@@ -441,7 +441,7 @@ mod tests {
             steps: Vec::new(),
             dropped: Vec::new(),
             uncited: Vec::new(),
-            ended: Ended::Answered,
+            ended: ExplorationEnd::Answered,
             calls: 3,
             prompt_tokens: Tokens(18_200),
             output_tokens: Tokens(700),
@@ -460,19 +460,19 @@ mod tests {
         assert!(unpriced.starts_with(expected), "{unpriced}");
         for (ended, why) in [
             (
-                Ended::BudgetUsedUp {
+                ExplorationEnd::BudgetUsedUp {
                     what: "9 calls".to_owned(),
                 },
                 "9 calls",
             ),
-            (Ended::OutOfTime { seconds: 5 }, "5 s"),
+            (ExplorationEnd::OutOfTime { seconds: 5 }, "5 s"),
             (
-                Ended::ModelFailed {
+                ExplorationEnd::ModelFailed {
                     error: "500".to_owned(),
                 },
                 "500",
             ),
-            (Ended::Undecided, "no answer"),
+            (ExplorationEnd::Undecided, "no answer"),
         ] {
             let said = unfinished(&ended).expect("a reason");
             assert!(said.contains("best so far") && said.contains(why), "{said}");

@@ -66,8 +66,10 @@ pub async fn run(args: ReviewArgs) -> anyhow::Result<Outcome> {
     let still: usize = still.map(|run| run.reviews.len()).sum();
     if !args.json {
         let repo = to_name(&root);
-        let mut lines = Vec::new();
-        if applied(&runs) > before {
+        let applied = applied(&runs).saturating_sub(before);
+        let asked = runs.iter().map(|run| run.reviews.len()).sum();
+        let mut lines = vec![Line::plain(&ended(asked, still, applied))];
+        if applied > 0 {
             let undo = format!("Undo: `{}`", command("undo", repo));
             lines.push(Line::of(Style::Dim, &undo));
         }
@@ -82,6 +84,21 @@ pub async fn run(args: ReviewArgs) -> anyhow::Result<Outcome> {
         0 => Outcome::Settled,
         _ => Outcome::NotSettled,
     })
+}
+
+/// Returns the end of a review in words: how many of the proposals that were `asked` about `still`
+/// wait, and how many changes were applied.
+fn ended(asked: usize, still: usize, applied: usize) -> String {
+    let answered = asked.saturating_sub(still);
+    let tests = match applied {
+        0 => "",
+        _ => "; no test ran after it: run them",
+    };
+    format!(
+        "{answered} of {} answered, {} applied{tests}",
+        words::count(asked as u64, "proposal"),
+        words::count(applied as u64, "change")
+    )
 }
 
 /// Reports why there is nothing to review: `nothing`, or the program that has the runs open.
@@ -131,6 +148,27 @@ fn holder_in(locks: &str, inode: u64) -> Option<u32> {
         let of_file = words.next()?.rsplit(':').next()?.parse() == Ok(inode);
         of_file.then_some(pid)
     })
+}
+
+/// Whether all accepted proposals need a skipped one, directly or through each other.
+fn all_stay<'n>(
+    accepted: &BTreeSet<ProposalId>,
+    skipped: &BTreeSet<ProposalId>,
+    needs: impl Fn(ProposalId) -> &'n [ProposalId],
+) -> bool {
+    let mut stay = skipped.clone();
+    loop {
+        let needs_one = |id: &&ProposalId| needs(**id).iter().any(|needed| stay.contains(needed));
+        let more: Vec<ProposalId> = accepted
+            .difference(&stay)
+            .filter(needs_one)
+            .copied()
+            .collect();
+        if more.is_empty() {
+            return accepted.is_subset(&stay);
+        }
+        stay.extend(more);
+    }
 }
 
 /// Returns the number of proposals of these runs that were ever applied.
@@ -190,7 +228,7 @@ pub struct EndedRun {
     last: u64,
     /// Proposals with an answer that is not carried out yet.
     open: BTreeSet<ProposalId>,
-    pub skipped: usize,
+    skipped: BTreeSet<ProposalId>,
 }
 
 impl EndedRun {
@@ -207,7 +245,7 @@ impl EndedRun {
             held: held(run),
             last: events.next_back().map_or(0, |record| record.seq),
             open: BTreeSet::new(),
-            skipped: 0,
+            skipped: BTreeSet::new(),
         }
     }
 
@@ -282,10 +320,24 @@ impl EndedRun {
         self.open.insert(lead);
     }
 
+    pub fn skipped(&mut self, review: &Review) {
+        if let Review::Proposal { id, .. } = review {
+            self.skipped.insert(*id);
+        }
+    }
+
     /// Whether every proposal was answered or skipped, and at least one was skipped. If none was
-    /// skipped, the run ends without this check.
+    /// skipped, the run ends without this check. An accepted proposal that needs a skipped one is
+    /// not waited for: it stays with it.
     pub fn is_through(&self, state: &RunState) -> bool {
-        self.skipped > 0 && self.held.is_empty() && state.reviews.is_empty() && self.open.is_empty()
+        let needs = |id: ProposalId| {
+            let evidence = state.proposal(id).and_then(|made| made.evidence.as_ref());
+            evidence.map_or(&[][..], |evidence| evidence.needs())
+        };
+        !self.skipped.is_empty()
+            && self.held.is_empty()
+            && state.reviews.is_empty()
+            && all_stay(&self.open, &self.skipped, needs)
     }
 
     /// Updates a proposal's diff against the current text.
@@ -383,7 +435,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn process_that_holds_a_file_lock_is_found_by_inode() {
+    fn a_review_ends_with_what_it_did() {
+        let told = "2 of 3 proposals answered, 1 change applied; no test ran after it: run them";
+        assert_eq!(ended(3, 1, 1), told);
+        let told = "0 of 1 proposal answered, 0 changes applied";
+        assert_eq!(ended(1, 1, 0), told);
+    }
+
+    #[test]
+    fn what_needs_a_skipped_proposal_is_not_waited_for() {
+        let set = |ids: &[u32]| ids.iter().copied().map(ProposalId).collect::<BTreeSet<_>>();
+        // The third needs the second, which needs the first.
+        let needs = |id: ProposalId| match id.0 {
+            2 => &[ProposalId(1)][..],
+            3 => &[ProposalId(2)][..],
+            _ => &[],
+        };
+        assert!(all_stay(&set(&[]), &set(&[1]), needs));
+        assert!(all_stay(&set(&[2, 3]), &set(&[1]), needs));
+        assert!(!all_stay(&set(&[1, 2]), &set(&[3]), needs));
+        assert!(!all_stay(&set(&[2, 4]), &set(&[1]), needs));
+    }
+
+    #[test]
+    fn the_holder_of_a_lock_is_found_by_its_inode() {
         let locks = "1: POSIX  ADVISORY  READ 5 08:01:4711 128 128\n\
                      2: FLOCK  ADVISORY  WRITE 17 08:01:4711 0 EOF\n\
                      2: -> FLOCK  ADVISORY  WRITE 18 08:01:4711 0 EOF\n";

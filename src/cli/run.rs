@@ -34,7 +34,7 @@ use starling_platform::files::reads_null_device;
 use starling_platform::processes::end_with_parent;
 use starling_server::protocol::{EditedDocument, LimitsPatch, RunParams};
 use starling_server::{RestorePolicy, WaitingRun};
-use starling_swarm::{Proof, ProposalId};
+use starling_swarm::{Proof, ProposalId, ids};
 use starling_workspace::{PathPolicy, private_file};
 
 /// Time after a question appears in which keys are dropped, because the user cannot have read it.
@@ -595,12 +595,12 @@ impl<'a> Viewer<'a> {
                 self.stopping = true;
                 return Ok(NextAction::Stop);
             }
-            UserCommand::Quit => self.stop(run).await?,
-            UserCommand::Verdict(verdict) => self.answer(run, verdict).await?,
-            UserCommand::Edit => return Ok(NextAction::Edit),
-            UserCommand::Skip => {
-                if let (Some(_), Some(ended)) = (self.state.answered(), &mut self.ended) {
-                    ended.skipped += 1;
+            Said::Quit => self.stop(run).await?,
+            Said::Verdict(verdict) => self.answer(run, verdict).await?,
+            Said::Edit => return Ok(Next::Edit),
+            Said::Skip => {
+                if let (Some(review), Some(ended)) = (self.state.answered(), &mut self.ended) {
+                    ended.skipped(&review);
                 }
                 if let NextAction::Stop = self.through() {
                     return Ok(NextAction::Stop);
@@ -629,18 +629,34 @@ impl<'a> Viewer<'a> {
         if let (Some(ended), Review::Proposal { id, .. }) = (&mut self.ended, &review) {
             ended.answered(*id);
         }
+        let waits = match verdict {
+            Verdict::Accept => self.waits_for_needed(&review),
+            Verdict::Reject { .. } | Verdict::Steer { .. } => None,
+        };
         let target = review.target();
         let answered = match verdict {
             Verdict::Accept => self.editor.accept(&run.id, target).await,
             Verdict::Reject { reason } => self.editor.reject(&run.id, target, &reason).await,
             Verdict::Steer { text } => self.editor.steer(&run.id, target, &text).await,
         };
-        if let Err(error) = answered {
+        match answered {
+            Ok(()) => self.screen.say(waits.as_slice())?,
             // The answer was too late; the run continues.
-            self.screen
-                .say(&[Line::of(Style::Warning, &error.to_string())])?;
+            Err(error) => self
+                .screen
+                .say(&[Line::of(Style::Warning, &error.to_string())])?,
         }
         Ok(())
+    }
+
+    /// Returns what is said when a proposal is accepted that is applied only after others.
+    fn waits_for_needed(&self, review: &Review) -> Option<Line> {
+        let Review::Proposal { id, .. } = review else {
+            return None;
+        };
+        let needs = self.state.proposal(*id)?.evidence.as_ref()?.needs();
+        let text = format!("{id} is applied only after {}", ids(needs));
+        (!needs.is_empty()).then(|| Line::of(Style::Dim, &text))
     }
 
     /// Opens the proposal in question in the user's editor and sends the result.

@@ -111,7 +111,7 @@ fn invalid_ask_arguments_are_usage_errors() {
         .is_wrong_use("no text file to read");
     let long = "why ".repeat(9_000);
     bed.say(&["ask", "--model", &model, &long])
-        .is_wrong_use("ask for less at once");
+        .is_wrong_use("shorten it");
 }
 
 #[test]

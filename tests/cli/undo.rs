@@ -351,7 +351,7 @@ fn unknown_run_is_a_usage_error() {
     std::fs::create_dir(&other).unwrap();
     let repo = other.to_str().unwrap();
     bed.say(&["undo", "--repo", repo, &run])
-        .is_wrong_use("is about another project");
+        .is_wrong_use("belongs to another project");
     assert_eq!(bed.work(), NEW);
 }
 

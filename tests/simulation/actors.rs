@@ -15,7 +15,7 @@ pub struct Reply {
     /// Names and arguments of tool calls.
     pub calls: Vec<(String, String)>,
     pub is_cut: bool,
-    /// Whether a proxy's reply clearly accepts.
+    /// Whether this is a reply of the proxy user that clearly accepts the proposal.
     pub accepts: bool,
     /// The complete reply, if this is the rest of a truncated reply.
     pub whole: Option<Box<Reply>>,
@@ -129,7 +129,7 @@ fn scout(world: &World, request: &ChatRequest, key: &str) -> Reply {
     calls(vec![call("wake", json!({ "symbols": picks }))])
 }
 
-/// Replies of a proxy, each with whether it clearly accepts.
+/// Replies of the proxy user, each with whether it clearly accepts the proposal.
 const VERDICTS: [(&str, bool); 6] = [
     (
         "REJECT: hides the symptom.\nAccept it only when g is mended too.",
@@ -157,7 +157,7 @@ fn proxy(world: &World, request: &ChatRequest, key: &str) -> Reply {
         ..Reply::default()
     };
     if has_tool && world.choices.number(&format!("{key} calls"), 4) > 0 {
-        // A refusal in the text beside a call that accepts is not a clear acceptance.
+        // A reply whose text refuses while its tool call accepts is not a clear acceptance.
         let verdict = match (
             refuses,
             world.choices.number(&format!("{key} contradicts"), 3),
@@ -177,7 +177,8 @@ fn proxy(world: &World, request: &ChatRequest, key: &str) -> Reply {
     reply
 }
 
-/// Returns a candidate of another model: the goal, with a mark that names the model.
+/// Returns a candidate (an alternative proposal) of another model: the wanted version, with a mark
+/// that names the model.
 fn editor(world: &World, model: &str, request: &ChatRequest, key: &str) -> Reply {
     let symbol = request
         .conversation
@@ -272,7 +273,7 @@ fn arity(world: &World, unit: &Unit) -> (usize, usize) {
     (taken, passed.unwrap_or(1))
 }
 
-/// A model request for which the simulated model computes its reply.
+/// A turn of an agent, whose decisions are derived from `key`.
 struct Turn<'a> {
     world: &'a World,
     request: &'a ChatRequest,
@@ -338,7 +339,7 @@ fn agent(world: &World, request: &ChatRequest, key: &str) -> Reply {
     work(&turn, unit, is_own, replies)
 }
 
-/// Attempts to reach something that an agent must not reach.
+/// Attempts something that an agent must not be able to do.
 fn attack(turn: &Turn<'_>, last: &[ToolCall]) -> Option<Reply> {
     // A path that a refused proposal named may have become readable.
     if let Some(named) = last.iter().find_map(|call| {

@@ -15,7 +15,7 @@ use starling_syntax::FilePath;
 use super::project::{Project, Texts};
 use super::world::World;
 
-/// A test runner that evaluates the rules of the simulated project.
+/// A test runner that computes its results from the laws of the generated project.
 pub struct SimulatedTests {
     pub world: Arc<World>,
 }
@@ -137,7 +137,7 @@ impl Drop for TestRunGuard {
     }
 }
 
-/// A language service that reports broken rules of the simulated project as diagnostics.
+/// A language service that reports undefined names in the generated project.
 pub struct SimulatedLanguageService {
     pub world: Arc<World>,
 }

@@ -9,7 +9,7 @@ use starling_syntax::FilePath;
 
 use super::world::World;
 
-/// An editor over the simulated user's texts, with random delays and refusals.
+/// An editor over the user's simulated texts.
 pub struct SimulatedEditor {
     pub world: Arc<World>,
 }

@@ -58,12 +58,14 @@ macro_rules! shards {
 }
 
 shards!(
-    seeds_of_shard_0 0, seeds_of_shard_1 1, seeds_of_shard_2 2, seeds_of_shard_3 3,
-    seeds_of_shard_4 4, seeds_of_shard_5 5, seeds_of_shard_6 6, seeds_of_shard_7 7
+    guarantees_hold_in_shard_0 0, guarantees_hold_in_shard_1 1,
+    guarantees_hold_in_shard_2 2, guarantees_hold_in_shard_3 3,
+    guarantees_hold_in_shard_4 4, guarantees_hold_in_shard_5 5,
+    guarantees_hold_in_shard_6 6, guarantees_hold_in_shard_7 7
 );
 
 #[test]
-fn the_same_seed_gives_the_same_log() {
+fn same_seed_produces_the_same_log() {
     for seed in 0..20 {
         let one = simulate(seed, &BTreeSet::new());
         let other = simulate(seed, &BTreeSet::new());
@@ -74,7 +76,7 @@ fn the_same_seed_gives_the_same_log() {
 
 /// Checks the seeds that once found a bug. Each line is `SEED INVARIANT: description of the bug`.
 #[test]
-fn seeds_of_fixed_bugs_still_pass() {
+fn seeds_that_once_broke_a_guarantee_keep_it() {
     for line in include_str!("../../fixtures/simulation/seeds").lines() {
         let Some(seed) = line.split(' ').next().and_then(|seed| seed.parse().ok()) else {
             continue;

@@ -24,7 +24,7 @@ const PROMPT_PRICE: f64 = 2e-6;
 const OUTPUT_PRICE: f64 = 10e-6;
 const MAX_OUTPUT: Tokens = Tokens(2_000);
 
-/// Returns a model as a run uses it: retries, fallbacks and continuations over simulated providers.
+/// Returns a model as a run uses it: simulated providers with retries, fallbacks and continuations.
 pub fn model(world: &Arc<World>, role: Role, name: &str) -> Arc<dyn ChatModel> {
     let policy = RetryPolicy {
         timeout: Duration::from_secs(60),
@@ -45,7 +45,7 @@ pub fn model(world: &Arc<World>, role: Role, name: &str) -> Arc<dyn ChatModel> {
     Arc::new(ContinuingModel::new(resilient).at_most(4))
 }
 
-/// A model provider whose replies are computed by the simulated actors.
+/// A simulated model provider for one role.
 struct Provider {
     world: Arc<World>,
     role: Role,
@@ -126,7 +126,7 @@ impl Provider {
     }
 }
 
-/// A provider error to return instead of a reply.
+/// A failed request.
 struct Failure {
     error: ModelError,
     /// Whether the provider charges for the prompt.

@@ -10,7 +10,7 @@ use starling_swarm::RunHandle;
 use super::project::{BROKEN_SYNTAX, is_marked, version_in};
 use super::world::World;
 
-/// A user who answers reviews by random choices.
+/// A person who reviews intents and proposals.
 pub struct SimulatedPerson {
     pub world: Arc<World>,
 }
@@ -64,8 +64,7 @@ impl SimulatedPerson {
         let world = &self.world;
         let unit = world.project.unit(&view.symbol.to_string())?;
         let before = world.desk().text(&unit.file)?;
-        // The person edits this text, and the edit is shown to the model, so the model may know the text
-        // from now on.
+        // The agents are shown the person's edit, so from now on a model may know the text.
         world.judge().model_knows(&before);
         let version = 1 + world.choices.number(&format!("{key} version"), 4);
         let lines = before
@@ -163,7 +162,7 @@ pub async fn undo(world: &Arc<World>, handle: &RunHandle) {
     world.judge().undo_ends();
 }
 
-/// Changes a text in the person's name: the change counts as typed.
+/// Changes a text as the person would: the change counts as typed.
 fn type_into(world: &World, file: &str, change: impl FnOnce(&str, &str) -> Option<String>) {
     let now = world.now();
     {

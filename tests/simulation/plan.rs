@@ -8,7 +8,7 @@ use starling_swarm::Task;
 use super::choices::Choices;
 use super::project::Project;
 
-/// The random settings of one simulated run.
+/// Everything that the seed decides about a run before it starts.
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub task: Task,

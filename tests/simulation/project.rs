@@ -20,12 +20,12 @@ pub const BROKEN_SYNTAX: &str = "%%";
 /// A name that is not defined.
 pub const UNDEFINED: &str = "undefined_name";
 
-/// A function of the simulated project.
+/// A function or method of the generated project. It contains a line with its version.
 #[derive(Debug, Clone)]
 pub struct Unit {
     pub file: String,
     pub name: String,
-    /// The function that it calls.
+    /// The function that this one calls.
     pub calls: Option<String>,
     /// The version number that the function must have when the task is done.
     pub goal: i64,
@@ -46,7 +46,7 @@ impl Unit {
     }
 }
 
-/// A condition that the versions of the functions must satisfy; tests and diagnostics check it.
+/// A test of the generated project: a condition on versions or on argument counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProjectRule {
     /// Both symbols have the same version.
@@ -82,7 +82,7 @@ impl ProjectRule {
     }
 }
 
-/// The simulated project: its functions and the rules between them.
+/// A generated project: its functions and methods, and its tests.
 #[derive(Debug, Clone)]
 pub struct Project {
     pub units: Vec<Unit>,

@@ -27,14 +27,14 @@ pub async fn write(world: Arc<World>, mut records: Writing) {
     }
 }
 
-/// An editor over the user's texts, without a run. It never yields, so that no task of the killed
-/// run can continue.
-struct UserTextEditor {
+/// An editor that changes the user's texts directly, for the undo after a kill. It never yields, so
+/// that no task of the killed run can continue.
+struct BufferEditor {
     world: Arc<World>,
 }
 
 #[async_trait]
-impl Editor for UserTextEditor {
+impl Editor for BufferEditor {
     async fn current(&self, file: &FilePath) -> Result<CurrentText, EditorError> {
         let text = self.world.desk().text(file.as_str());
         let missing = || EditorError::Missing { file: file.clone() };
@@ -67,7 +67,7 @@ pub async fn check(world: &Arc<World>, at_first: &Texts) {
         id: RunId("1-simulated".to_owned()),
         path,
     };
-    let editor: Arc<dyn Editor> = Arc::new(UserTextEditor {
+    let editor: Arc<dyn Editor> = Arc::new(BufferEditor {
         world: Arc::clone(world),
     });
     let mut open = OpenRun::open(&found, editor.as_ref(), &root).await.unwrap();

@@ -52,7 +52,7 @@ pub fn report(seed: u64, violation: &Violation) -> String {
     let short = |line: &&str| format!("  {}\n", line.chars().take(300).collect::<String>());
     let last: String = last.map(short).collect();
     format!(
-        "seed {seed} breaks a promise: {} ({}): {}\nIt happens with these deviations alone:\n{steps}The end of its log:\n{last}\
+        "seed {seed} breaks a guarantee: {} ({}): {}\nIt happens with only these deviations:\n{steps}The last records of its log:\n{last}\
          Replay it: STARLING_SIMULATION_SEED={seed} cargo nextest run --test simulation --run-ignored all one_seed",
         violation.invariant, violation.mechanism, violation.text
     )

@@ -22,7 +22,7 @@ pub const SECRETS: [(&str, &str); 3] = [
     (".git/config", "[core]\n\tbare = false\n# MARK-OF-GIT\n"),
 ];
 
-/// The shared state of a simulation: random choices, project, user texts and event log.
+/// Everything that the parts of a simulated run share.
 pub struct World {
     pub choices: Choices,
     pub plan: Plan,
@@ -34,10 +34,10 @@ pub struct World {
     /// Notified when the run is killed while an edit is open.
     pub killed: Notify,
     judge: Mutex<Judge>,
-    /// The rests of truncated replies, by conversation.
+    /// The remaining parts of truncated replies, by conversation.
     pub cuts: Mutex<BTreeMap<String, Reply>>,
     began: Instant,
-    /// Number of uses of each name by `next_key`.
+    /// How often `next_key` was called with each name.
     counts: Mutex<BTreeMap<String, u64>>,
 }
 
@@ -94,7 +94,7 @@ impl World {
     }
 }
 
-/// The user's texts: open buffers over the disk.
+/// The user's texts: the open buffers, and the files on disk.
 #[derive(Debug)]
 pub struct UserTexts {
     pub root: PathBuf,

@@ -5,18 +5,21 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::cite::{Checker, Citation, Cited, Claim, Denial, Mark, Verdict, claims, range, words};
+use super::cite::{
+    Citation, CitationChecker, CitationMark, CitationVerdict, CitedPart, Claim, Denial, claims,
+    range, words,
+};
 
 /// A citation that was removed from an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Dropped {
+pub struct DroppedCitation {
     /// The citation as the model wrote it.
     pub citation: String,
     pub claim: String,
     pub why: String,
 }
 
-/// A problem in a block.
+/// A problem of one claim in a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flaw {
     /// The byte range of the claim in the block's source.
@@ -24,9 +27,10 @@ pub struct Flaw {
     pub what: FlawKind,
 }
 
+/// The kind of problem of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FlawKind {
-    WrongCitation(Dropped),
+    WrongCitation(DroppedCitation),
     /// A claim about code without a supporting citation.
     Uncited,
 }
@@ -43,31 +47,33 @@ pub struct Block {
     pub moved: Vec<(String, String)>,
     pub wrong: Vec<Flaw>,
     /// Claims without a citation.
-    bare: Vec<Bare>,
-    /// Names in claims that have a citation.
+    bare: Vec<UncitedClaim>,
+    /// Code names that occur in claims with a citation.
     borne_out: BTreeSet<String>,
 }
 
 /// A claim without a citation.
 #[derive(Debug, Clone)]
-struct Bare {
+struct UncitedClaim {
     span: Range<usize>,
     /// The code names in the claim.
     names: BTreeSet<String>,
-    /// True if a sentence with a citation precedes the claim, or if the claim denies a behaviour:
-    /// no summary of cited claims says that.
+    /// True if the claim follows a sentence with a citation, or denies a behaviour. Such a claim
+    /// adds information, so it cannot be a summary of cited claims.
     is_new: bool,
 }
 
 /// Minimum number of words that make a sentence without code names a claim.
 const WORDS: usize = 4;
+/// The same for a sentence that follows a cited one: it goes on about the code.
+const WORDS_BEHIND: usize = 2;
 /// Replaces a wrong citation.
 const UNVERIFIED: &str = "unverified";
-/// Follows a claim without a citation.
+/// Marker that is appended to a claim without a citation.
 const UNCITED: &str = " [uncited]";
 
 impl Block {
-    pub fn check(source: &str, checker: &Checker) -> Block {
+    pub fn check(source: &str, checker: &CitationChecker) -> Block {
         let mut block = Block {
             source: source.to_owned(),
             text: String::new(),
@@ -90,18 +96,23 @@ impl Block {
                 let shown = block.check_cited(cited, claim, checker);
                 block.text.push_str(&shown);
             }
-            let covered = claims[nth..].iter().any(|later| !later.cited.is_empty());
-            if covered {
+            let is_cited = |claim: &Claim| !claim.cited.is_empty();
+            let is_behind = claims[..nth].iter().any(is_cited);
+            // Sentences that lead to the first citation share it.
+            let is_covered = match is_behind {
+                true => is_cited(claim),
+                false => claims[nth..].iter().any(is_cited),
+            };
+            let least = if is_behind { WORDS_BEHIND } else { WORDS };
+            if is_covered {
                 block.borne_out.extend(claim.names.iter().cloned());
             } else if claim.denial != Denial::Presence
-                && says_something(&source[claim.span.clone()], claim)
+                && says_something(&source[claim.span.clone()], claim, least)
             {
-                let mut earlier = claims[..nth].iter();
-                block.bare.push(Bare {
+                block.bare.push(UncitedClaim {
                     span: claim.span.clone(),
                     names: claim.own_names.clone(),
-                    is_new: claim.denial == Denial::Behaviour
-                        || earlier.any(|earlier| !earlier.cited.is_empty()),
+                    is_new: is_behind || claim.denial == Denial::Behaviour,
                 });
             }
         }
@@ -110,20 +121,25 @@ impl Block {
     }
 
     /// Checks each line range of a citation and returns the text that replaces the citation.
-    fn check_cited(&mut self, cited: &Cited, claim: &Claim, checker: &Checker) -> String {
+    fn check_cited(
+        &mut self,
+        cited: &CitedPart,
+        claim: &Claim,
+        checker: &CitationChecker,
+    ) -> String {
         let mark = &cited.mark;
         let mut good: Vec<Citation> = Vec::new();
         for lines in &mark.lines {
             let written = format!("{}:{}", mark.path, range(lines.0, lines.1));
             match checker.check(cited, *lines, claim) {
-                Verdict::Holds(citation) => good.push(citation),
-                Verdict::Moved(citation) => {
+                CitationVerdict::Holds(citation) => good.push(citation),
+                CitationVerdict::Moved(citation) => {
                     self.moved.push((written, citation.place()));
                     good.push(citation);
                 }
-                Verdict::Wrong(why) => {
+                CitationVerdict::Wrong(why) => {
                     let text = self.source[claim.span.clone()].trim().to_owned();
-                    let dropped = Dropped {
+                    let dropped = DroppedCitation {
                         citation: written,
                         claim: text,
                         why,
@@ -154,7 +170,7 @@ impl Block {
     }
 
     /// Returns the marker for a wrong citation, in brackets unless the citation already has them.
-    fn unverified(&self, mark: &Mark) -> String {
+    fn unverified(&self, mark: &CitationMark) -> String {
         let before = &self.source[..mark.span.start];
         match before.rfind(['[', '(']) > before.rfind([']', ')']) {
             true => UNVERIFIED.to_owned(),
@@ -180,13 +196,14 @@ impl Block {
     /// Returns every claim to mark: unsupported claims, uncited claims that follow a cited
     /// sentence or deny a behaviour, and claims that name no code.
     pub fn without_citation(&self, borne_out: &BTreeSet<String>) -> Vec<Range<usize>> {
-        let is_marked =
-            |bare: &&Bare| bare.is_new || bare.names.is_empty() || bare.rests_on_nothing(borne_out);
+        let is_marked = |bare: &&UncitedClaim| {
+            bare.is_new || bare.names.is_empty() || bare.rests_on_nothing(borne_out)
+        };
         let marked = self.bare.iter().filter(is_marked);
         marked.map(|bare| bare.span.clone()).collect()
     }
 
-    /// Names in claims that have a citation.
+    /// Returns the code names that occur in claims with a citation.
     pub fn borne_out(&self) -> &BTreeSet<String> {
         &self.borne_out
     }
@@ -196,7 +213,7 @@ impl Block {
         let mut text = self.text.clone();
         let mut from = 0;
         for span in self.without_citation(borne_out) {
-            // Bare claims hold no citation, so the text contains them unchanged from the source.
+            // A claim without a citation is not edited, so `self.text` contains it unchanged.
             let claim = self.source[span].trim_end();
             if let Some(at) = text[from..].find(claim) {
                 from += at + claim.len();
@@ -226,19 +243,19 @@ impl Block {
     }
 }
 
-impl Bare {
+impl UncitedClaim {
     /// Whether fewer than half of the claim's names appear in cited claims.
     fn rests_on_nothing(&self, borne_out: &BTreeSet<String>) -> bool {
         self.names.intersection(borne_out).count() * 2 < self.names.len()
     }
 }
 
-/// Whether a sentence makes a claim. Headings, table rows, questions and list introductions
-/// make none.
-fn says_something(sentence: &str, claim: &Claim) -> bool {
+/// Whether a sentence makes a claim: it names code, or has at least `least` words. Headings, table
+/// rows, questions and list introductions make none.
+fn says_something(sentence: &str, claim: &Claim, least: usize) -> bool {
     let sentence = sentence.trim();
     let is_frame = sentence.starts_with(['#', '|']) || sentence.ends_with([':', '?']);
-    !claim.own_names.is_empty() || !is_frame && words(sentence).len() >= WORDS
+    !claim.own_names.is_empty() || !is_frame && words(sentence).len() >= least
 }
 
 /// Whether a block or line starts a fenced code block.

@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 
-use super::draft::Draft;
-use super::step::{Step, Steps};
-use super::tools::{self, Executors, Seat};
+use super::draft::AnswerDraft;
+use super::step::{Step, StepLog};
+use super::tools::{self, AskRole, Executors};
 use starling_core::{
     ChatModel, ChatReply, ChatWatch, ModelError, ModelNotice, Role, Tokens, ToolCalling, ToolSpec,
     WorstCase,
@@ -14,10 +14,11 @@ use starling_core::{
 use starling_dialogue::Conversation;
 use starling_swarm::budget::{Budget, CallBudget, CallFailed};
 
-/// Maximum length of an answer. A longer answer is cut and the received part is checked.
+/// Maximum length of an answer. A longer answer is truncated, and its received part is checked.
 const LONGEST_ANSWER: Tokens = Tokens(4_000);
 
-/// Starts a conversation. Equal questions get equal names, so that recordings match.
+/// Starts a conversation. Equal questions get conversations with equal names, so that recorded
+/// model replies can be matched to them.
 pub fn conversation(name: String, system: String, first: String) -> Conversation {
     let mut conversation = Conversation::new(name, Role::Agent, system);
     conversation.longest = LONGEST_ANSWER;
@@ -28,7 +29,7 @@ pub fn conversation(name: String, system: String, first: String) -> Conversation
 /// Makes the model calls of one question.
 pub struct Caller<'a> {
     pub ledger: &'a Budget,
-    pub steps: &'a Arc<Steps>,
+    pub steps: &'a Arc<StepLog>,
 }
 
 impl Caller<'_> {
@@ -43,14 +44,14 @@ impl Caller<'_> {
         model: &Arc<dyn ChatModel>,
         conversation: &mut Conversation,
         tools: Vec<ToolSpec>,
-        draft: Option<&Mutex<Draft>>,
+        draft: Option<&Mutex<AnswerDraft>>,
     ) -> Result<ChatReply, CallFailed> {
         let mut request = conversation.request(tools, model.profile());
         let worst = WorstCase::of(&request, model.profile());
         let budget = CallBudget::open(self.ledger, worst).await?;
         request.max_output = budget.max_output();
         conversation.ordinal += 1;
-        let watch = Watch {
+        let watch = CallWatch {
             caller: self,
             who,
             draft,
@@ -64,7 +65,7 @@ impl Caller<'_> {
         Ok(result?)
     }
 
-    /// Reports that earlier results were left out of a prompt.
+    /// Reports that earlier tool results were left out of a prompt because it would be too long.
     pub fn left_out(&self, who: &str) {
         let what = "the prompt nears the model's window: earlier results are left out";
         self.trouble(who, what.to_owned());
@@ -77,10 +78,10 @@ impl Caller<'_> {
         });
     }
 
-    /// Whether the budget has room for two more calls like the conversation's next one: a tool call
-    /// and the answer.
+    /// Whether the budget has room for two more requests of this conversation: one that calls
+    /// tools, and one for the answer.
     pub fn can_go_on(&self, model: &dyn ChatModel, conversation: &Conversation) -> bool {
-        let tools = tools::toolbox(Seat::Reader, Executors::default());
+        let tools = tools::toolbox(AskRole::Reader, Executors::default());
         let next = conversation.request(tools.specs(ToolCalling::Native), model.profile());
         let worst = WorstCase::of(&next, model.profile());
         self.ledger.has_room(2, &worst)
@@ -88,15 +89,15 @@ impl Caller<'_> {
 }
 
 /// Reports the events of a call as steps and streams its text to a draft.
-struct Watch<'a> {
+struct CallWatch<'a> {
     caller: &'a Caller<'a>,
     who: &'a str,
-    draft: Option<&'a Mutex<Draft>>,
+    draft: Option<&'a Mutex<AnswerDraft>>,
     budget: &'a CallBudget,
 }
 
 #[async_trait]
-impl ChatWatch for Watch<'_> {
+impl ChatWatch for CallWatch<'_> {
     fn delta(&self, text: &str) {
         self.budget.delta(text);
         if let Some(draft) = self.draft {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::cite::{identifiers, words};
-use super::code::Code;
+use super::code::CodeReader;
 use super::session::Session;
 use starling_index::{Certainty, Definition, Located, is_test_file};
 use starling_syntax::{FilePath, Language, SymbolKind, SymbolPath};
@@ -14,16 +14,17 @@ const CLASS_USES: usize = 8;
 /// Maximum number of named symbols whose users are shown.
 const USED: usize = 2;
 const USERS: usize = 5;
-/// Maximum number of hits to examine for one word.
+/// Maximum number of text search hits to examine for one word of the question.
 const HITS: usize = 100;
-/// Maximum number of symbols of one file that precede those of other files.
+/// Maximum number of symbols of one file at the start of the list. Further symbols of the file come
+/// after the symbols of other files.
 const PER_FILE: usize = 3;
-/// Maximum number of definitions of a name. A name with more is too ambiguous.
+/// Maximum number of definitions of a name. A name with more definitions is ignored as ambiguous.
 const SHARED: usize = 4;
 
 /// Returns the definitions of the code names in a question, if unambiguous. `Class.method` selects
 /// the method, not the class.
-pub fn named(code: &Code, question: &str) -> Vec<Definition> {
+pub fn named(code: &CodeReader, question: &str) -> Vec<Definition> {
     let dotted = dotted(question);
     let part = |name: &String| {
         let within = |whole: &String| whole.split('.').any(|part| part == name);
@@ -52,7 +53,7 @@ pub fn named(code: &Code, question: &str) -> Vec<Definition> {
 }
 
 /// Whether a symbol is a signature for type checkers, without a body.
-fn is_overload(code: &Code, symbol: &SymbolPath) -> bool {
+fn is_overload(code: &CodeReader, symbol: &SymbolPath) -> bool {
     let overloads = |decorator: &String| decorator.ends_with("overload");
     code.symbol(symbol)
         .is_ok_and(|found| found.symbol.contract.decorators.iter().any(overloads))
@@ -117,7 +118,7 @@ pub fn used(named: &[Definition], question: &str, most: usize) -> Vec<(String, S
 
 /// Returns the candidate symbols, each with the reason for its selection.
 pub fn candidates(
-    code: &Code,
+    code: &CodeReader,
     question: &str,
     session: &Session,
     named: &[Definition],
@@ -148,7 +149,7 @@ pub fn candidates(
     let mut of_file: BTreeMap<FilePath, usize> = BTreeMap::new();
     let located = code.index().locate(&text, 4 * most).into_iter();
     let located = located.filter(|located| !is_overload(code, &located.symbol));
-    // Excess symbols of one file come last.
+    // Symbols of a file beyond `PER_FILE` come last.
     let (mut located, more): (Vec<Located>, Vec<Located>) = located.partition(|located| {
         let count = of_file.entry(located.symbol.file.clone()).or_default();
         *count += 1;
@@ -156,7 +157,7 @@ pub fn candidates(
     });
     located.extend(more);
     if located.is_empty() || mostly_plain(code) {
-        // Files without symbols can only be found by their lines.
+        // Files without a grammar have no symbols, so they are found by a text search.
         for symbol in by_lines(code, question) {
             add(&symbol, "holds words of the question".to_owned());
         }
@@ -172,7 +173,7 @@ pub fn candidates(
 }
 
 /// Returns the symbols outside tests that certainly or likely use the named definitions.
-fn users(code: &Code, named: &[Definition]) -> Vec<SymbolPath> {
+fn users(code: &CodeReader, named: &[Definition]) -> Vec<SymbolPath> {
     let mut users: Vec<SymbolPath> = Vec::new();
     for definition in named.iter().take(USED) {
         let path = definition.symbol.to_string();
@@ -191,7 +192,7 @@ fn users(code: &Code, named: &[Definition]) -> Vec<SymbolPath> {
 }
 
 /// Whether less than a fifth of the files have a grammar.
-fn mostly_plain(code: &Code) -> bool {
+fn mostly_plain(code: &CodeReader) -> bool {
     let files = code.files().files();
     let read = files
         .iter()
@@ -201,7 +202,7 @@ fn mostly_plain(code: &Code) -> bool {
 
 /// Returns the symbols whose lines contain the most words of the question. For files without a
 /// grammar, returns the files.
-fn by_lines(code: &Code, question: &str) -> Vec<SymbolPath> {
+fn by_lines(code: &CodeReader, question: &str) -> Vec<SymbolPath> {
     let mut held: BTreeMap<SymbolPath, usize> = BTreeMap::new();
     let words: BTreeSet<&str> = question
         .split(|c: char| !c.is_alphanumeric() && c != '_')

@@ -1,11 +1,12 @@
-//! The code as shown to a reader: lines with their numbers, so that they can be cited.
+//! Read access to the code for models. Lines are shown with their numbers, so that they can be
+//! cited.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::tools::{self, Executors, Look, Seat, SeatTools, Wanted};
+use super::tools::{self, AskAction, AskRole, AskTools, CodeLookup, Executors};
 use starling_core::Tokens;
 use starling_dialogue::Execute;
 use starling_index::{Certainty, Hit, Index, Usage, is_test_file};
@@ -17,12 +18,12 @@ use starling_workspace::{Snapshot, UnusualPaths};
 
 /// Maximum size of one tool result.
 const LOOK: Tokens = Tokens(4_500);
-/// Minimum share of a tool result for each of its targets.
+/// Minimum size of the part of a tool result that each target (such as a symbol to read) gets.
 const LEAST: Tokens = Tokens(1_200);
 const TARGETS: usize = 8;
 const HITS: usize = 25;
 const USES: usize = 60;
-/// Maximum number of uses to examine; the most certain ones come first.
+/// Maximum number of uses of a symbol to examine. The most certain uses are examined first.
 const LOOKED_AT: usize = 400;
 /// Maximum number of hits in tests to show.
 const TEST_HITS: usize = 5;
@@ -31,28 +32,28 @@ const TEST_USES: usize = 6;
 /// Read-only access to the code, without the files that the workspace does not list (ignored files
 /// and secrets).
 #[derive(Clone)]
-pub struct Code {
+pub struct CodeReader {
     files: Snapshot,
     lookup: Lookup,
 }
 
-/// Carries out the tools that look at the code.
-struct Looking<'a>(&'a Code);
+/// Executes the tools that read code.
+struct CodeToolExecutor<'a>(&'a CodeReader);
 
 #[async_trait]
-impl Execute<Wanted> for Looking<'_> {
-    async fn execute(&self, wanted: &Wanted) -> String {
+impl Execute<AskAction> for CodeToolExecutor<'_> {
+    async fn execute(&self, wanted: &AskAction) -> String {
         match wanted {
-            Wanted::Look(look) => self.0.look(look),
-            Wanted::Question(_) => String::new(),
+            AskAction::Look(look) => self.0.look(look),
+            AskAction::Question(_) => String::new(),
         }
     }
 }
 
-impl Code {
+impl CodeReader {
     pub fn new(index: Arc<Index>) -> Self {
         let files = index.snapshot().clone();
-        Code {
+        CodeReader {
             lookup: Lookup::new(files.clone(), index),
             files,
         }
@@ -94,24 +95,24 @@ impl Code {
         }
     }
 
-    /// Returns the tools of a seat, which look at this code. `question` puts questions to owners.
+    /// Returns the tools of a role. They read this code; `question` executes questions to owners.
     pub fn tools<'a>(
         &'a self,
-        seat: Seat,
-        question: Option<Arc<dyn Execute<Wanted> + 'a>>,
-    ) -> SeatTools<'a> {
-        let look = Some(Arc::new(Looking(self)) as Arc<dyn Execute<Wanted> + 'a>);
-        tools::toolbox(seat, Executors { look, question })
+        role: AskRole,
+        question: Option<Arc<dyn Execute<AskAction> + 'a>>,
+    ) -> AskTools<'a> {
+        let look = Some(Arc::new(CodeToolExecutor(self)) as Arc<dyn Execute<AskAction> + 'a>);
+        tools::toolbox(role, Executors { look, question })
     }
 
     /// Runs a code-reading tool and returns its result.
-    fn look(&self, look: &Look) -> String {
+    fn look(&self, look: &CodeLookup) -> String {
         match look {
-            Look::Read(read) => self.read(&read.symbols),
-            Look::Outline(file) => self.outline(&file.file),
-            Look::Search(search) => self.search(search),
-            Look::Definition(name) => self.definition(&name.name),
-            Look::References(name) => self.references(&name.name, USES),
+            CodeLookup::Read(read) => self.read(&read.symbols),
+            CodeLookup::Outline(file) => self.outline(&file.file),
+            CodeLookup::Search(search) => self.search(search),
+            CodeLookup::Definition(name) => self.definition(&name.name),
+            CodeLookup::References(name) => self.references(&name.name, USES),
         }
     }
 
@@ -254,7 +255,7 @@ impl Code {
     pub fn references(&self, name: &str, most: usize) -> String {
         let mut usages = self.index().references(name, LOOKED_AT);
         if usages.found.is_empty() {
-            // The full path has no uses; search for the bare name.
+            // No use of the full path was found, so search for the last part of the name.
             let last = name.rsplit(['.', ':']).next().unwrap_or(name);
             let last = last.split('#').next().unwrap_or(last);
             usages = self.index().references(last, LOOKED_AT);

@@ -4,20 +4,20 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::block::{Block, Dropped, Flaw, FlawKind, blocks};
-use super::cite::{Checker, Citation};
-use super::example::Example;
-use super::step::{Step, Steps};
+use super::block::{Block, DroppedCitation, Flaw, FlawKind, blocks};
+use super::cite::{Citation, CitationChecker};
+use super::example::PromptExample;
+use super::step::{Step, StepLog};
 
-/// Number of characters of an unfinished answer to show while it is written.
+/// Number of characters at the end of an unfinished answer that are shown while it is written.
 const TAIL: usize = 60;
 
 /// A partly written answer whose blocks are checked as they arrive.
-pub struct Draft {
-    checker: Checker,
+pub struct AnswerDraft {
+    checker: CitationChecker,
     /// The prompt's example; sentences that repeat it are removed from the answer.
-    example: Example,
-    steps: Arc<Steps>,
+    example: PromptExample,
+    steps: Arc<StepLog>,
     /// The text received so far.
     coming: String,
     blocks: Vec<Block>,
@@ -25,18 +25,18 @@ pub struct Draft {
     shown: usize,
 }
 
-/// A finished answer.
+/// A finished answer with the results of its checks.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Checked {
+pub struct CheckedAnswer {
     pub text: String,
     pub citations: Vec<Citation>,
-    pub dropped: Vec<Dropped>,
+    pub dropped: Vec<DroppedCitation>,
     pub uncited: Vec<String>,
 }
 
-/// A claim to correct, and its block.
+/// A claim that the model must correct, and the block that contains it.
 #[derive(Debug, Clone)]
-pub struct Problem {
+pub struct ClaimToCorrect {
     block: usize,
     flaw: Flaw,
     pub claim: String,
@@ -44,18 +44,18 @@ pub struct Problem {
     pub what: String,
 }
 
-/// Returns the end of a text on a single line.
+/// Returns the last characters of a text, on a single line.
 fn tail(text: &str) -> String {
     let from = text.char_indices().rev().nth(TAIL).map_or(0, |(at, _)| at);
     let words: Vec<&str> = text[from..].split_whitespace().collect();
     words.join(" ")
 }
 
-impl Draft {
-    pub fn new(checker: Checker, steps: Arc<Steps>) -> Self {
-        Draft {
+impl AnswerDraft {
+    pub fn new(checker: CitationChecker, steps: Arc<StepLog>) -> Self {
+        AnswerDraft {
             checker,
-            example: Example::default(),
+            example: PromptExample::default(),
             steps,
             coming: String::new(),
             blocks: Vec::new(),
@@ -63,10 +63,10 @@ impl Draft {
         }
     }
 
-    /// Sets the example to the one in this prompt; sentences that repeat it are removed.
+    /// Reads the example in `prompt`. Sentences of the answer that repeat it are removed.
     pub fn without_example(self, prompt: &str) -> Self {
-        let example = Example::of(prompt, &self.checker);
-        Draft { example, ..self }
+        let example = PromptExample::of(prompt, &self.checker);
+        AnswerDraft { example, ..self }
     }
 
     /// Appends a piece of the answer and shows the blocks that pass their checks.
@@ -120,9 +120,9 @@ impl Draft {
     }
 
     /// Returns the claims that must be corrected before the remaining blocks can be shown.
-    pub fn problems(&self) -> Vec<Problem> {
+    pub fn problems(&self) -> Vec<ClaimToCorrect> {
         let borne_out = self.borne_out();
-        let mut problems: Vec<Problem> = Vec::new();
+        let mut problems: Vec<ClaimToCorrect> = Vec::new();
         for (at, block) in self.blocks.iter().enumerate().skip(self.shown) {
             let uncited = block.uncited(&borne_out);
             for flaw in block.wrong.iter().cloned().chain(uncited) {
@@ -135,7 +135,7 @@ impl Draft {
                 };
                 // Combine all problems of a claim, so that the model sees each claim once.
                 match problems.last_mut() {
-                    Some(Problem {
+                    Some(ClaimToCorrect {
                         block,
                         flaw: known,
                         what: so_far,
@@ -144,7 +144,7 @@ impl Draft {
                         so_far.push_str("; ");
                         so_far.push_str(&what);
                     }
-                    Some(_) | None => problems.push(Problem {
+                    Some(_) | None => problems.push(ClaimToCorrect {
                         block: at,
                         flaw,
                         claim,
@@ -157,7 +157,7 @@ impl Draft {
     }
 
     /// Replaces faulty claims with corrected ones. `None` deletes a claim.
-    pub fn mend(&mut self, mended: Vec<(Problem, Option<String>)>) {
+    pub fn mend(&mut self, mended: Vec<(ClaimToCorrect, Option<String>)>) {
         for at in 0..self.blocks.len() {
             let claims: Vec<_> = mended
                 .iter()
@@ -173,14 +173,14 @@ impl Draft {
 
     /// Shows the remaining blocks, with markers on unsupported claims, and returns the whole
     /// answer.
-    pub fn finish(&mut self) -> Checked {
+    pub fn finish(&mut self) -> CheckedAnswer {
         let borne_out = self.borne_out();
         for at in self.shown..self.blocks.len() {
             let text = self.blocks[at].marked(&borne_out);
             self.show(at, &text);
         }
         self.shown = self.blocks.len();
-        let mut checked = Checked::default();
+        let mut checked = CheckedAnswer::default();
         for block in &self.blocks {
             checked.text.push_str(&block.marked(&borne_out));
             for citation in &block.citations {

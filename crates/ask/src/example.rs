@@ -6,13 +6,13 @@ use super::cite::{Files, claims, marks};
 /// Minimum number of words of a sentence to compare.
 const WORDS: usize = 4;
 
-/// The sentences of an example, split into words.
+/// The sentences of the example in a prompt, split into words.
 #[derive(Debug, Clone, Default)]
-pub struct Example {
+pub struct PromptExample {
     sentences: Vec<Vec<String>>,
 }
 
-impl Example {
+impl PromptExample {
     /// Reads the example from a prompt: the text after the line that begins with "Example".
     pub fn of(prompt: &str, files: &impl Files) -> Self {
         let mut lines = prompt.lines();
@@ -21,7 +21,7 @@ impl Example {
         let text = text.unwrap_or_default();
         let spans = claims(&text, files).into_iter().map(|claim| claim.span);
         let sentences = spans.map(|span| words(&text[span], files));
-        Example {
+        PromptExample {
             sentences: sentences.filter(|words| words.len() >= WORDS).collect(),
         }
     }
@@ -77,6 +77,7 @@ mod tests {
     use super::*;
     use starling_core::prompts::{AskSystemSmall, Prompt};
 
+    /// A project without files.
     struct Nothing;
 
     impl Files for Nothing {
@@ -90,9 +91,9 @@ mod tests {
     }
 
     #[test]
-    fn sentences_of_the_example_are_taken_out() {
+    fn sentences_copied_from_the_example_are_removed() {
         let prompt = "Be short.\n\nExample, of a zoo:\nThe `mane` is combed [zoo/lion.py:3]. `Ape.f` sings a song [zoo/ape.py:7].";
-        let example = Example::of(prompt, &Nothing);
+        let example = PromptExample::of(prompt, &Nothing);
         for (text, expected) in [
             (
                 "The cart pays [a.py:1]. The mane is combed from `[b.py:9]`.",
@@ -120,8 +121,8 @@ mod tests {
     }
 
     #[test]
-    fn the_prompt_of_small_models_has_an_example() {
-        let example = Example::of(&AskSystemSmall {}.render(), &Nothing);
+    fn prompt_for_small_models_contains_an_example() {
+        let example = PromptExample::of(&AskSystemSmall {}.render(), &Nothing);
         assert_eq!(example.sentences.len(), 2, "{example:?}");
     }
 }

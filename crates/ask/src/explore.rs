@@ -1,5 +1,6 @@
-//! The reader's turns. In each turn the reader calls tools or questions owners, all in parallel,
-//! and answers as soon as it has enough information.
+//! The turns of the reader (the model that answers the user's question). In each turn, the reader
+//! calls tools or questions owners (models that each know one symbol), all in parallel. It answers
+//! as soon as it has enough information.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -13,14 +14,14 @@ use serde::{Deserialize, Serialize};
 
 use super::Models;
 use super::call::{Caller, conversation};
-use super::cite::Checker;
-use super::code::Code;
-use super::draft::{Checked, Draft, Problem};
+use super::cite::CitationChecker;
+use super::code::CodeReader;
+use super::draft::{AnswerDraft, CheckedAnswer, ClaimToCorrect};
 use super::material::is_small;
-use super::owner::{Asker, Report, answered, looked};
+use super::owner::{OwnerQuestioner, OwnerReport, answered, looked};
 use super::session::Session;
-use super::step::{Source, Step};
-use super::tools::{Call, Question, Seat, SeatTools, Wanted};
+use super::step::{OwnerAnswerSource, Step};
+use super::tools::{AskAction, AskRole, AskTools, Call, Question};
 use starling_core::prompts::{
     AskMendPrompt, AskSystem, AskSystemSmall, AskSystemText, Prompt, RejectedClaim,
 };
@@ -40,10 +41,10 @@ const READER: &str = "reader";
 const ANSWER_NOW: &str =
     "Answer now, with what you know; say what you do not know. No tools are left.";
 
-/// Why an exploration ended.
+/// Why the work on a question ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "end", rename_all = "snake_case")]
-pub enum Ended {
+pub enum ExplorationEnd {
     /// The reader answered.
     Answered,
     /// The budget ran out; the answer is the best so far.
@@ -57,30 +58,30 @@ pub enum Ended {
 }
 
 /// The state of answering one question.
-pub struct Exploring<'a> {
-    pub code: &'a Code,
-    pub checker: &'a Checker,
+pub struct Exploration<'a> {
+    pub code: &'a CodeReader,
+    pub checker: &'a CitationChecker,
     pub models: &'a Models,
     pub caller: &'a Caller<'a>,
     session: Mutex<Session>,
-    draft: Mutex<Draft>,
-    reports: Mutex<Vec<Report>>,
+    draft: Mutex<AnswerDraft>,
+    reports: Mutex<Vec<OwnerReport>>,
     asked: AtomicU32,
 }
 
-impl<'a> Exploring<'a> {
+impl<'a> Exploration<'a> {
     pub fn new(
-        code: &'a Code,
-        checker: &'a Checker,
+        code: &'a CodeReader,
+        checker: &'a CitationChecker,
         models: &'a Models,
         caller: &'a Caller<'a>,
         session: Session,
     ) -> Self {
-        let mut draft = Draft::new(checker.clone(), Arc::clone(caller.steps));
+        let mut draft = AnswerDraft::new(checker.clone(), Arc::clone(caller.steps));
         if is_small(models.reader.profile()) {
             draft = draft.without_example(&AskSystemSmall {}.render());
         }
-        Exploring {
+        Exploration {
             code,
             checker,
             models,
@@ -96,10 +97,10 @@ impl<'a> Exploring<'a> {
     ///
     /// # Errors
     /// The model failed before any information was found.
-    pub async fn run(&self, prompt: String) -> Result<(Checked, Ended), ModelError> {
+    pub async fn run(&self, prompt: String) -> Result<(CheckedAnswer, ExplorationEnd), ModelError> {
         let left = self.caller.ledger.time_left();
         let turns = async {
-            let refused_tools = |ended: &Result<Ended, CallFailed>| {
+            let refused_tools = |ended: &Result<ExplorationEnd, CallFailed>| {
                 let reader = self.models.reader.profile();
                 matches!(ended, Err(CallFailed::Model(ModelError::NoTools { .. })))
                     && reader.tool_calling == ToolCalling::Text
@@ -111,14 +112,14 @@ impl<'a> Exploring<'a> {
         };
         let ended = match tokio::time::timeout(left, turns).await {
             Ok(Ok(ended)) => ended,
-            Ok(Err(CallFailed::Budget(exhausted))) => Ended::BudgetUsedUp {
+            Ok(Err(CallFailed::Budget(exhausted))) => ExplorationEnd::BudgetUsedUp {
                 what: exhausted.what,
             },
             Ok(Err(CallFailed::Model(error))) if self.knows_nothing() => return Err(error),
-            Ok(Err(CallFailed::Model(error))) => Ended::ModelFailed {
+            Ok(Err(CallFailed::Model(error))) => ExplorationEnd::ModelFailed {
                 error: error.to_string(),
             },
-            Err(_) => Ended::OutOfTime {
+            Err(_) => ExplorationEnd::OutOfTime {
                 seconds: self.caller.ledger.limits().seconds,
             },
         };
@@ -129,14 +130,14 @@ impl<'a> Exploring<'a> {
         Ok((self.draft().finish(), ended))
     }
 
-    /// Returns the session with the owners' and the reader's answers, for follow-up questions.
+    /// Returns the session for follow-up questions, with the answers of the owners and the reader.
     pub fn into_session(self) -> Session {
         self.session
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn turns(&self, prompt: String) -> Result<Ended, CallFailed> {
+    async fn turns(&self, prompt: String) -> Result<ExplorationEnd, CallFailed> {
         let profile = self.models.reader.profile();
         let calling = profile.tool_calling;
         let system = match (calling, is_small(profile)) {
@@ -144,17 +145,17 @@ impl<'a> Exploring<'a> {
             (ToolCalling::Native, false) => AskSystem {}.render(),
             (ToolCalling::Text, false) => AskSystemText {}.render(),
         };
-        let questioning = Arc::new(Questioning(self));
+        let questioning = Arc::new(OwnerQuestionExecutor(self));
         let mut reading = ReaderTurns {
             exploring: self,
             conversation: conversation("ask".to_owned(), system, prompt),
-            tools: self.code.tools(Seat::Reader, Some(questioning)),
+            tools: self.code.tools(AskRole::Reader, Some(questioning)),
             seen: BTreeSet::new(),
             turn: 0,
             is_last: false,
         };
         let ended = converse(&mut reading, TURNS).await;
-        ended.unwrap_or(Ok(Ended::Undecided))
+        ended.unwrap_or(Ok(ExplorationEnd::Undecided))
     }
 
     fn can_go_on(&self, conversation: &Conversation) -> bool {
@@ -174,7 +175,7 @@ impl<'a> Exploring<'a> {
             .await
     }
 
-    /// Sends a question to an owner, or returns the remembered answer.
+    /// Sends a question to an owner, or returns the owner's earlier answer to the same question.
     async fn question(&self, question: &Question) -> String {
         let steps = self.caller.steps;
         steps.add(Step::Asked {
@@ -187,7 +188,7 @@ impl<'a> Exploring<'a> {
         text
     }
 
-    async fn answer_of_owner(&self, question: &Question) -> (String, Source) {
+    async fn answer_of_owner(&self, question: &Question) -> (String, OwnerAnswerSource) {
         let known = question.symbol.parse().ok().and_then(|symbol| {
             let session = self.session();
             session
@@ -195,17 +196,17 @@ impl<'a> Exploring<'a> {
                 .map(str::to_owned)
         });
         if let Some(known) = known {
-            return (known, Source::Memory);
+            return (known, OwnerAnswerSource::Memory);
         }
         if self.asked.fetch_add(1, Ordering::Relaxed) >= QUESTIONS {
             let text =
                 format!("{QUESTIONS} questions have been asked; look for yourself or answer.");
-            return (text, Source::Refused);
+            return (text, OwnerAnswerSource::Refused);
         }
         if let Err(exhausted) = self.caller.ledger.count_message() {
-            return (exhausted.to_string(), Source::Refused);
+            return (exhausted.to_string(), OwnerAnswerSource::Refused);
         }
-        let asker = Asker {
+        let asker = OwnerQuestioner {
             code: self.code,
             checker: self.checker,
             model: &self.models.owner,
@@ -222,13 +223,13 @@ impl<'a> Exploring<'a> {
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)
                     .push(report);
-                (text, Source::Model)
+                (text, OwnerAnswerSource::Model)
             }
-            Err(why) => (format!("No answer: {why}"), Source::Refused),
+            Err(why) => (format!("No answer: {why}"), OwnerAnswerSource::Refused),
         }
     }
 
-    /// Checks the answer and sends faulty claims back to the model once.
+    /// Checks the answer. If it has faulty claims, asks the model once to correct them.
     async fn answer(&self, conversation: &mut Conversation, reply: &ChatReply, turn: u32) {
         self.caller.steps.add(Step::Enough { turns: turn });
         if reply.finish == Finish::Length {
@@ -244,7 +245,7 @@ impl<'a> Exploring<'a> {
             claims: problems.iter().map(|p| p.claim.clone()).collect(),
         });
         conversation.said(reply);
-        let claim = |problem: &Problem| MendClaim {
+        let claim = |problem: &ClaimToCorrect| RejectedClaim {
             claim: problem.claim.clone(),
             what: problem.what.clone(),
         };
@@ -258,7 +259,7 @@ impl<'a> Exploring<'a> {
             .caller
             .call(READER, model, conversation, Vec::new(), None)
             .await;
-        // A failure is already reported, and the claims stay marked.
+        // A failed call is already reported as a step, and the claims keep their markers.
         if let Ok(mended) = mended {
             self.draft().mend(read_mended(&mended.text, problems));
         }
@@ -314,40 +315,40 @@ impl<'a> Exploring<'a> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn draft(&self) -> MutexGuard<'_, Draft> {
+    fn draft(&self) -> MutexGuard<'_, AnswerDraft> {
         self.draft.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Puts the reader's questions to owners.
-struct Questioning<'a>(&'a Exploring<'a>);
+/// Executes the reader's questions: sends each to the owner of its symbol.
+struct OwnerQuestionExecutor<'a>(&'a Exploration<'a>);
 
 #[async_trait]
-impl Execute<Wanted> for Questioning<'_> {
-    async fn execute(&self, wanted: &Wanted) -> String {
+impl Execute<AskAction> for OwnerQuestionExecutor<'_> {
+    async fn execute(&self, wanted: &AskAction) -> String {
         match wanted {
-            Wanted::Question(question) => self.0.question(question).await,
-            Wanted::Look(_) => String::new(),
+            AskAction::Question(question) => self.0.question(question).await,
+            AskAction::Look(_) => String::new(),
         }
     }
 }
 
-/// The reader at work.
+/// The reader's turns: hooks for the conversation loop of the reader.
 struct ReaderTurns<'a> {
-    exploring: &'a Exploring<'a>,
+    exploring: &'a Exploration<'a>,
     conversation: Conversation,
-    tools: SeatTools<'a>,
-    /// The calls whose results stand in the conversation.
+    tools: AskTools<'a>,
+    /// Fingerprints of the calls whose results are in the conversation.
     seen: BTreeSet<String>,
     turn: u32,
-    /// The reader must answer in this turn.
+    /// Whether the reader must answer in this turn.
     is_last: bool,
 }
 
 #[async_trait]
 impl Turns for ReaderTurns<'_> {
-    type Action = Wanted;
-    type End = Result<Ended, CallFailed>;
+    type Action = AskAction;
+    type End = Result<ExplorationEnd, CallFailed>;
     type Failed = CallFailed;
 
     fn name(&self) -> String {
@@ -406,9 +407,9 @@ impl Turns for ReaderTurns<'_> {
             exploring
                 .answer(&mut self.conversation, reply, self.turn)
                 .await;
-            end = Some(Ok(Ended::Answered));
+            end = Some(Ok(ExplorationEnd::Answered));
         } else if self.is_last {
-            end = Some(Ok(Ended::Undecided));
+            end = Some(Ok(ExplorationEnd::Undecided));
         } else {
             exploring.draft().restart();
             exploring
@@ -419,12 +420,16 @@ impl Turns for ReaderTurns<'_> {
         AfterWords { told, end }
     }
 
-    /// Carries out all calls of a turn side by side.
-    async fn act(&mut self, _reply: &ChatReply, calls: Vec<Call>) -> AfterCalls<Wanted, Self::End> {
-        // Text beside tool calls is not part of the answer.
+    /// Executes all calls of a turn concurrently.
+    async fn act(
+        &mut self,
+        _reply: &ChatReply,
+        calls: Vec<Call>,
+    ) -> AfterCalls<AskAction, Self::End> {
+        // Text in a reply with tool calls is not part of the answer.
         self.exploring.draft().restart();
         let (caller, tools, seen) = (self.exploring.caller, &self.tools, &mut self.seen);
-        // A call over the per-turn limit may be repeated later, so it is not recorded as seen.
+        // A call over the limit of a turn is not executed, so the model may repeat it later.
         let mut is_fresh =
             |nth: usize, call: &Call| nth >= CALLS || seen.insert(call.fingerprint());
         let calls: Vec<(usize, bool, Call)> = (0..)
@@ -441,8 +446,8 @@ impl Turns for ReaderTurns<'_> {
             }
             let text = tools.execute(&call).await.unwrap_or_default();
             match &call.action {
-                Ok(Wanted::Look(_)) => caller.steps.add(looked(READER, &call, &text)),
-                Ok(Wanted::Question(_)) => {}
+                Ok(AskAction::Look(_)) => caller.steps.add(looked(READER, &call, &text)),
+                Ok(AskAction::Question(_)) => {}
                 Err(error) => caller.trouble(READER, error.clone()),
             }
             (call, text)
@@ -457,9 +462,9 @@ impl Turns for ReaderTurns<'_> {
     }
 }
 
-/// Parses corrections: `1: the claim with its citation`, or `1: drop`. Unlisted claims stay
-/// unchanged.
-fn read_mended(text: &str, problems: Vec<Problem>) -> Vec<(Problem, Option<String>)> {
+/// Parses the model's corrections, one per line: `1: the claim with its citation`, or `1: drop`.
+/// Claims that are not listed stay unchanged.
+fn read_mended(text: &str, problems: Vec<ClaimToCorrect>) -> Vec<(ClaimToCorrect, Option<String>)> {
     let mut mended = Vec::new();
     for (nth, problem) in (1_usize..).zip(problems) {
         let line = text.lines().find_map(|line| {

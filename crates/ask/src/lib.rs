@@ -25,19 +25,19 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use call::Caller;
-use cite::{Checker, Citation};
-use code::Code;
-use explore::Exploring;
+use cite::{Citation, CitationChecker};
+use code::CodeReader;
+use explore::Exploration;
 use session::Session;
 use starling_core::{ChatModel, Dollars, Limits, ModelError, Tokens};
 use starling_index::Index;
 use starling_swarm::budget::Budget;
-use step::{Step, Steps, Watcher};
+use step::{Step, StepCallback, StepLog};
 
-pub use block::Dropped;
-pub use explore::Ended;
+pub use block::DroppedCitation;
+pub use explore::ExplorationEnd;
 
-/// Maximum length of a question. A longer question is refused.
+/// Maximum length of a question. A longer question is rejected.
 const LONGEST_QUESTION: Tokens = Tokens(4_000);
 
 /// The user's question and its limits.
@@ -63,10 +63,10 @@ pub struct Answer {
     pub citations: Vec<Citation>,
     pub steps: Vec<Step>,
     /// Wrong citations that could not be corrected.
-    pub dropped: Vec<Dropped>,
+    pub dropped: Vec<DroppedCitation>,
     /// Claims about code without a citation; the answer marks them.
     pub uncited: Vec<String>,
-    pub ended: Ended,
+    pub ended: ExplorationEnd,
     pub calls: u32,
     pub prompt_tokens: Tokens,
     pub output_tokens: Tokens,
@@ -81,23 +81,23 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// Why a question has no answer.
+/// Why a question could not be answered.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum AskError {
     #[error("the question is empty: say what you want to know")]
     EmptyQuestion,
     #[error(
-        "the question has about {tokens} tokens, the most is {LONGEST_QUESTION}: ask for less at once"
+        "the question has about {tokens} tokens, but the maximum is {LONGEST_QUESTION}: shorten it"
     )]
     LongQuestion { tokens: Tokens },
-    #[error("{}: there is no text file to read: name the project's folder by --repo", .0.display())]
+    #[error("{}: there is no text file to read: set the project directory with --repo", .0.display())]
     NothingToRead(PathBuf),
     #[error(transparent)]
     Model(#[from] ModelError),
 }
 
 impl AskError {
-    /// Whether the cause is the question or the directory, and not the model.
+    /// Whether the error is caused by the question or the directory, and not by the model.
     pub fn is_wrong_use(&self) -> bool {
         match self {
             AskError::EmptyQuestion
@@ -119,7 +119,7 @@ pub async fn ask(
     index: Arc<Index>,
     models: Models,
     session: Session,
-    watcher: Watcher,
+    watcher: StepCallback,
 ) -> Result<(Answer, Session), AskError> {
     let question = query.text.trim().to_owned();
     if question.is_empty() {
@@ -134,8 +134,8 @@ pub async fn ask(
         return Err(AskError::NothingToRead(files.root().to_owned()));
     }
     let ledger = Budget::new(query.limits);
-    let steps = Arc::new(Steps::new(watcher));
-    let code = Code::new(index);
+    let steps = Arc::new(StepLog::new(watcher));
+    let code = CodeReader::new(index);
     let material = {
         let (code, question, session) = (code.clone(), question.clone(), session.clone());
         let profile = models.reader.profile().clone();
@@ -148,12 +148,12 @@ pub async fn ask(
         symbols: material.located,
         millis: material.millis,
     });
-    let checker = Checker::new(files.clone());
+    let checker = CitationChecker::new(files.clone());
     let caller = Caller {
         ledger: &ledger,
         steps: &steps,
     };
-    let exploring = Exploring::new(&code, &checker, &models, &caller, session);
+    let exploring = Exploration::new(&code, &checker, &models, &caller, session);
     let (checked, ended) = exploring.run(material.prompt).await?;
     let mut session = exploring.into_session();
     session.answered(&question, &checked.text, &checked.citations, &files);

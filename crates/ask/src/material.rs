@@ -5,21 +5,21 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use super::candidates::{candidates, named, used};
-use super::code::Code;
+use super::code::CodeReader;
 use super::session::Session;
-use super::step::Found;
+use super::step::LocatedSymbol;
 use starling_core::prompts::{AskPrompt, AskTurn, Prompt};
 use starling_core::{ModelProfile, Tokens};
 use starling_index::{Definition, Seed};
 use starling_swarm::reading::{Focus, Layout, chosen};
 use starling_syntax::{FilePath, SymbolPath};
 
-/// Minimum room that is left for another symbol to be shown.
+/// Minimum number of tokens that must be left to show another symbol.
 const LEAST: Tokens = Tokens(100);
 
-/// Limits of each part of the initial context.
+/// Size limits of the parts of the initial context, in tokens unless stated otherwise.
 #[derive(Debug, Clone, Copy)]
-struct Caps {
+struct ContextLimits {
     symbols: usize,
     /// Limit for all excerpts together.
     excerpts: Tokens,
@@ -27,15 +27,15 @@ struct Caps {
     first: Tokens,
     best: Tokens,
     rest: Tokens,
-    /// Number of symbols whose uses are listed, and maximum number of uses of each.
+    /// Number of symbols whose uses are listed, and maximum number of uses per symbol.
     used: (usize, usize),
     map_tokens: usize,
 }
 
-impl Caps {
-    fn of(profile: &ModelProfile) -> Caps {
+impl ContextLimits {
+    fn of(profile: &ModelProfile) -> ContextLimits {
         match is_small(profile) {
-            false => Caps {
+            false => ContextLimits {
                 symbols: 12,
                 excerpts: Tokens(5_500),
                 named: Tokens(1_800),
@@ -45,7 +45,7 @@ impl Caps {
                 used: (2, 30),
                 map_tokens: 700,
             },
-            true => Caps {
+            true => ContextLimits {
                 symbols: 5,
                 excerpts: Tokens(1_500),
                 named: Tokens(700),
@@ -64,18 +64,23 @@ pub fn is_small(profile: &ModelProfile) -> bool {
     profile.is_small()
 }
 
-/// The first prompt and the symbols in it.
-pub struct Material {
+/// The first prompt to the reader, and the symbols in it.
+pub struct InitialContext {
     pub prompt: String,
-    pub located: Vec<Found>,
+    pub located: Vec<LocatedSymbol>,
     pub millis: u64,
 }
 
-/// Gathers the initial context of a question. Takes a second or two for a large code base that is
-/// not yet read.
-pub fn gather(code: &Code, question: &str, session: &Session, profile: &ModelProfile) -> Material {
+/// Gathers the initial context of a question. Takes up to two seconds for a large code base that
+/// is not yet indexed.
+pub fn gather(
+    code: &CodeReader,
+    question: &str,
+    session: &Session,
+    profile: &ModelProfile,
+) -> InitialContext {
     let began = Instant::now();
-    let caps = Caps::of(profile);
+    let caps = ContextLimits::of(profile);
     let named = named(code, question);
     let candidates = candidates(code, question, session, &named, caps.symbols);
     let excerpts = excerpts(code, &candidates, &named, &Focus::of(question), caps);
@@ -104,11 +109,11 @@ pub fn gather(code: &Code, question: &str, session: &Session, profile: &ModelPro
         findings: findings(session),
         small: is_small(profile),
     };
-    let located = candidates.into_iter().map(|(symbol, why)| Found {
+    let located = candidates.into_iter().map(|(symbol, why)| LocatedSymbol {
         symbol: symbol.to_string(),
         why,
     });
-    Material {
+    InitialContext {
         prompt: prompt.render(),
         located: located.collect(),
         millis: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
@@ -117,11 +122,11 @@ pub fn gather(code: &Code, question: &str, session: &Session, profile: &ModelPro
 
 /// Returns the sources of the candidates within the limits. No line is shown twice.
 fn excerpts(
-    code: &Code,
+    code: &CodeReader,
     candidates: &[(SymbolPath, String)],
     named: &[Definition],
     focus: &Focus,
-    caps: Caps,
+    caps: ContextLimits,
 ) -> Vec<String> {
     let mut excerpts = Vec::new();
     let mut left = caps.excerpts;
@@ -138,7 +143,7 @@ fn excerpts(
             .collect();
         let most = match (is_named, at) {
             (true, _) => caps.named,
-            // The symbols inside this one have excerpts of their own.
+            // Symbols inside this one are candidates, too, and have their own excerpts.
             (false, _) if !inside.is_empty() => caps.rest,
             (false, 0) => caps.first,
             (false, 1 | 2) => caps.best,
@@ -166,7 +171,7 @@ fn excerpts(
 }
 
 /// Lists the top-level directories with their number of files.
-fn folders(code: &Code) -> String {
+fn folders(code: &CodeReader) -> String {
     let files = code.files().files();
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for file in files {
@@ -190,7 +195,7 @@ fn folders(code: &Code) -> String {
 
 fn turns(session: &Session) -> Vec<AskTurn> {
     let last = session.turns().iter().rev().take(3).rev();
-    let turn = |turn: &super::session::Turn| AskTurn {
+    let turn = |turn: &super::session::AnsweredQuestion| AskTurn {
         question: turn.question.clone(),
         answer: turn.answer.chars().take(1_500).collect(),
     };

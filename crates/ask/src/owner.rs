@@ -1,4 +1,5 @@
-//! Questions to symbol owners. Each owner reads its own source and related code, and reports.
+//! Questions to owners. An owner is a model that answers a question about one symbol: it reads the
+//! source of the symbol and related code, and reports its findings.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -8,10 +9,10 @@ use async_trait::async_trait;
 
 use super::block::{Block, blocks};
 use super::call::{Caller, conversation};
-use super::cite::{Checker, Citation};
-use super::code::Code;
-use super::step::{Source, Step};
-use super::tools::{Call, Question, Seat, SeatTools, Wanted};
+use super::cite::{Citation, CitationChecker};
+use super::code::CodeReader;
+use super::step::{OwnerAnswerSource, Step};
+use super::tools::{AskAction, AskRole, AskTools, Call, Question};
 use starling_core::prompts::{AskOwnerPrompt, AskOwnerSystem, Prompt};
 use starling_core::{ChatModel, ChatReply, ModelError, ModelProfile, Tokens, ToolSpec};
 use starling_dialogue::{AfterCalls, AfterWords, Conversation, Turns, converse};
@@ -30,24 +31,24 @@ const LOOKS: usize = 6;
 
 /// An owner's answer with its citations.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Report {
+pub struct OwnerReport {
     pub symbol: SymbolPath,
     pub text: String,
     pub citations: Vec<Citation>,
 }
 
-/// The resources for questioning an owner.
+/// Sends questions to owners, with the resources that this needs.
 #[derive(Clone, Copy)]
-pub struct Asker<'a> {
-    pub code: &'a Code,
-    pub checker: &'a Checker,
+pub struct OwnerQuestioner<'a> {
+    pub code: &'a CodeReader,
+    pub checker: &'a CitationChecker,
     pub model: &'a Arc<dyn ChatModel>,
     pub caller: &'a Caller<'a>,
 }
 
-impl Asker<'_> {
+impl OwnerQuestioner<'_> {
     /// Questions the owner of a symbol. `Err` holds a message for the model that asked.
-    pub async fn ask(&self, question: &Question) -> Result<Report, String> {
+    pub async fn ask(&self, question: &Question) -> Result<OwnerReport, String> {
         let symbol: SymbolPath = question
             .symbol
             .parse()
@@ -71,21 +72,21 @@ impl Asker<'_> {
             asker: self,
             who: symbol.to_string(),
             conversation: conversation(name, system, prompt.render()),
-            tools: self.code.tools(Seat::Owner, None),
+            tools: self.code.tools(AskRole::Owner, None),
         };
         // Half of the remaining time is reserved for the reader's answer.
         let deadline = DEADLINE.min(self.caller.ledger.time_left() / 2);
         let text = tokio::time::timeout(deadline, converse(&mut reporting, TURNS))
             .await
             .map_err(|_| format!("no answer within {} s", deadline.as_secs()))?
-            .unwrap_or(Err(OwnerFailed::Undecided))
+            .unwrap_or(Err(OwnerFailure::Undecided))
             .map_err(|error| error.to_string())?;
         Ok(self.report(symbol, &cap(&text, ANSWER)))
     }
 
     /// Creates a report that holds only valid citations.
-    fn report(&self, symbol: SymbolPath, text: &str) -> Report {
-        let mut report = Report {
+    fn report(&self, symbol: SymbolPath, text: &str) -> OwnerReport {
+        let mut report = OwnerReport {
             symbol,
             text: String::new(),
             citations: Vec::new(),
@@ -99,18 +100,18 @@ impl Asker<'_> {
     }
 }
 
-/// An owner at work.
+/// The turns of an owner: hooks for the conversation loop of one owner.
 struct OwnerTurns<'a> {
-    asker: &'a Asker<'a>,
+    asker: &'a OwnerQuestioner<'a>,
     who: String,
     conversation: Conversation,
-    tools: SeatTools<'a>,
+    tools: AskTools<'a>,
 }
 
 #[async_trait]
 impl Turns for OwnerTurns<'_> {
-    type Action = Wanted;
-    type End = Result<String, OwnerFailed>;
+    type Action = AskAction;
+    type End = Result<String, OwnerFailure>;
     type Failed = CallFailed;
 
     fn name(&self) -> String {
@@ -126,9 +127,9 @@ impl Turns for OwnerTurns<'_> {
     }
 
     async fn begin(&mut self, turn: u32) -> ControlFlow<Self::End, Option<Vec<ToolSpec>>> {
-        let Asker { caller, model, .. } = self.asker;
+        let OwnerQuestioner { caller, model, .. } = self.asker;
         if !caller.can_go_on(model.as_ref(), &self.conversation) {
-            return ControlFlow::Break(Err(OwnerFailed::NoRoom));
+            return ControlFlow::Break(Err(OwnerFailure::NoRoom));
         }
         ControlFlow::Continue(Some(match turn < TURNS {
             true => self.tools.specs(self.profile().tool_calling),
@@ -137,7 +138,7 @@ impl Turns for OwnerTurns<'_> {
     }
 
     async fn call(&mut self, tools: Vec<ToolSpec>) -> Result<ChatReply, CallFailed> {
-        let Asker { caller, model, .. } = self.asker;
+        let OwnerQuestioner { caller, model, .. } = self.asker;
         caller
             .call(&self.who, model, &mut self.conversation, tools, None)
             .await
@@ -165,7 +166,11 @@ impl Turns for OwnerTurns<'_> {
         }
     }
 
-    async fn act(&mut self, _reply: &ChatReply, calls: Vec<Call>) -> AfterCalls<Wanted, Self::End> {
+    async fn act(
+        &mut self,
+        _reply: &ChatReply,
+        calls: Vec<Call>,
+    ) -> AfterCalls<AskAction, Self::End> {
         let mut results = Vec::new();
         for (nth, call) in calls.into_iter().enumerate() {
             let text = match nth {
@@ -185,7 +190,7 @@ impl Turns for OwnerTurns<'_> {
     }
 }
 
-/// Returns the step that reports a look at the code.
+/// Returns the step that reports that a model read code.
 pub fn looked(by: &str, call: &Call, text: &str) -> Step {
     Step::Looked {
         by: by.to_owned(),
@@ -197,7 +202,7 @@ pub fn looked(by: &str, call: &Call, text: &str) -> Step {
 
 /// Why an owner did not answer.
 #[derive(Debug, thiserror::Error)]
-enum OwnerFailed {
+enum OwnerFailure {
     #[error(transparent)]
     Call(#[from] CallFailed),
     #[error("the budget has no room for it")]
@@ -207,7 +212,7 @@ enum OwnerFailed {
 }
 
 /// Returns the step that reports an owner's answer.
-pub fn answered(symbol: &str, answer: &str, source: Source) -> Step {
+pub fn answered(symbol: &str, answer: &str, source: OwnerAnswerSource) -> Step {
     Step::Answered {
         symbol: symbol.to_owned(),
         answer: answer.trim().to_owned(),

@@ -15,19 +15,19 @@ const VERSION: u32 = 1;
 const TURNS: usize = 6;
 const FINDINGS: usize = 40;
 
-/// Questions and answers about one code base.
+/// The earlier questions and answers about one code base, for follow-up questions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Session {
     version: u32,
     /// The directory of the code base.
     root: String,
-    turns: Vec<Turn>,
-    findings: Vec<Finding>,
+    turns: Vec<AnsweredQuestion>,
+    findings: Vec<OwnerFinding>,
 }
 
 /// A question of the user and its answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Turn {
+pub struct AnsweredQuestion {
     pub question: String,
     pub answer: String,
     /// Symbols that the answer cites.
@@ -37,22 +37,24 @@ pub struct Turn {
 
 /// An owner's answer to a question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Finding {
+pub struct OwnerFinding {
     pub symbol: SymbolPath,
     pub question: String,
     pub answer: String,
     files: Files,
 }
 
-/// Files with the hash of the text that an entry depends on.
+/// The files that an entry depends on, each with the hash of its text at that time.
 type Files = BTreeMap<FilePath, ContentHash>;
 
 /// Why a session cannot be resumed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SessionError {
-    #[error("it is of version {found}, this Starling reads version {VERSION}; begin a new one")]
+    #[error(
+        "its format version is {found}, but this version of Starling reads {VERSION}; start a new session"
+    )]
     Version { found: u32 },
-    #[error("it is about {of}, not {here}; begin a new one")]
+    #[error("it belongs to {of}, not to {here}; start a new session")]
     OtherFolder { of: String, here: String },
 }
 
@@ -91,11 +93,11 @@ impl Session {
     }
 
     /// Returns earlier questions with their answers, oldest first.
-    pub fn turns(&self) -> &[Turn] {
+    pub fn turns(&self) -> &[AnsweredQuestion] {
         &self.turns
     }
 
-    pub fn findings(&self) -> &[Finding] {
+    pub fn findings(&self) -> &[OwnerFinding] {
         &self.findings
     }
 
@@ -118,7 +120,7 @@ impl Session {
     ) {
         let paths = cited.iter().map(|citation| FilePath::new(&citation.path));
         let seen = hashes(paths.chain([symbol.file.clone()]), files);
-        self.findings.push(Finding {
+        self.findings.push(OwnerFinding {
             symbol,
             question: question.to_owned(),
             answer: answer.to_owned(),
@@ -137,7 +139,7 @@ impl Session {
                 symbols.push(symbol);
             }
         }
-        self.turns.push(Turn {
+        self.turns.push(AnsweredQuestion {
             question: question.to_owned(),
             answer: answer.to_owned(),
             symbols,

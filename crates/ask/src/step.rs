@@ -9,7 +9,10 @@ use serde::{Deserialize, Serialize};
 #[serde(tag = "step", rename_all = "snake_case")]
 pub enum Step {
     /// Symbols were found without a model.
-    Located { symbols: Vec<Found>, millis: u64 },
+    Located {
+        symbols: Vec<LocatedSymbol>,
+        millis: u64,
+    },
     /// A model read code.
     Looked {
         by: String,
@@ -27,27 +30,27 @@ pub enum Step {
     Answered {
         symbol: String,
         answer: String,
-        source: Source,
+        source: OwnerAnswerSource,
     },
     /// The reader has enough information and answers.
     Enough { turns: u32 },
     /// A citation was corrected.
     Mended { written: String, now: String },
-    /// Faulty claims were sent back to the model.
+    /// The model was asked to correct faulty claims.
     SentBack { claims: Vec<String> },
-    /// A problem and the reaction to it.
+    /// A problem (such as a failed model call) and how it was handled.
     Trouble { who: String, what: String },
     /// A piece of the answer with checked citations.
     Said { text: String },
-    /// The last, unchecked words of the answer in progress. Not kept.
+    /// The last words of the unfinished answer. They are not checked yet and not kept.
     Writing { tail: String },
-    /// The pieces shown so far are void, because the answer is written again.
+    /// The answer is written again, so the pieces shown so far are invalid.
     Restarted,
 }
 
 /// A symbol that may be relevant to the question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Found {
+pub struct LocatedSymbol {
     pub symbol: String,
     pub why: String,
 }
@@ -55,7 +58,7 @@ pub struct Found {
 /// The origin of an owner's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
+pub enum OwnerAnswerSource {
     Model,
     /// The answer to an earlier, equal question.
     Memory,
@@ -64,17 +67,17 @@ pub enum Source {
 }
 
 /// A callback that receives every step at once. It must not block.
-pub type Watcher = Box<dyn Fn(&Step) + Send + Sync>;
+pub type StepCallback = Box<dyn Fn(&Step) + Send + Sync>;
 
-/// Keeps steps and passes them to the watcher.
-pub struct Steps {
-    watcher: Watcher,
+/// Stores the steps of a question and passes each to the callback.
+pub struct StepLog {
+    watcher: StepCallback,
     kept: Mutex<Vec<Step>>,
 }
 
-impl Steps {
-    pub fn new(watcher: Watcher) -> Self {
-        Steps {
+impl StepLog {
+    pub fn new(watcher: StepCallback) -> Self {
+        StepLog {
             watcher,
             kept: Mutex::default(),
         }
@@ -86,7 +89,7 @@ impl Steps {
         kept.push(step);
     }
 
-    /// Passes a step to the watcher without keeping it.
+    /// Passes a step to the callback without storing it.
     pub fn live(&self, step: Step) {
         (self.watcher)(&step);
     }

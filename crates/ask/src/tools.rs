@@ -9,7 +9,7 @@ use starling_swarm::reading::{Name, OutlineFile, Read, Search};
 
 /// The role of a model. Both roles can read code; only the reader can question owners.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seat {
+pub enum AskRole {
     /// Answers the user's question.
     Reader,
     /// Answers a question about one symbol.
@@ -18,7 +18,7 @@ pub enum Seat {
 
 /// A call of a code-reading tool.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Look {
+pub enum CodeLookup {
     Read(Read),
     Outline(OutlineFile),
     Search(Search),
@@ -38,51 +38,53 @@ pub struct Question {
     pub why: String,
 }
 
-/// A valid tool call.
+/// What a valid tool call does.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Wanted {
-    Look(Look),
+pub enum AskAction {
+    Look(CodeLookup),
     Question(Question),
 }
 
 /// One tool call of a reply.
-pub type Call = starling_dialogue::Call<Wanted>;
-/// The tools of a seat.
-pub type SeatTools<'a> = Toolbox<'a, Seat, Wanted>;
+pub type Call = starling_dialogue::Call<AskAction>;
+/// The tools of a role.
+pub type AskTools<'a> = Toolbox<'a, AskRole, AskAction>;
 
-type Executor<'a> = Arc<dyn Execute<Wanted> + 'a>;
+type Executor<'a> = Arc<dyn Execute<AskAction> + 'a>;
 
-/// What carries out the calls. Without executors, the tools can only be described and read.
+/// The executors of the tools. Without them, calls can be described and parsed, but not executed.
 #[derive(Default)]
 pub struct Executors<'a> {
     pub look: Option<Executor<'a>>,
     pub question: Option<Executor<'a>>,
 }
 
-impl InShort for Wanted {
+impl InShort for AskAction {
     fn in_short(&self) -> String {
         match self {
-            Wanted::Look(Look::Read(read)) => read.symbols.join(" "),
-            Wanted::Look(Look::Outline(outline)) => outline.file.clone(),
-            Wanted::Look(Look::Search(search)) => search.query.clone(),
-            Wanted::Look(Look::Definition(name) | Look::References(name)) => name.name.clone(),
-            Wanted::Question(question) => question.symbol.clone(),
+            AskAction::Look(CodeLookup::Read(read)) => read.symbols.join(" "),
+            AskAction::Look(CodeLookup::Outline(outline)) => outline.file.clone(),
+            AskAction::Look(CodeLookup::Search(search)) => search.query.clone(),
+            AskAction::Look(CodeLookup::Definition(name) | CodeLookup::References(name)) => {
+                name.name.clone()
+            }
+            AskAction::Question(question) => question.symbol.clone(),
         }
     }
 }
 
 /// Returns all tools, in a fixed order so that provider caches hit.
-fn all<'a>(by: &Executors<'a>) -> Vec<Tool<'a, Seat, Wanted>> {
+fn all<'a>(by: &Executors<'a>) -> Vec<Tool<'a, AskRole, AskAction>> {
     let mut tools = reading(by);
     tools.push(questioning(by));
     tools
 }
 
 /// The tools that read code.
-fn reading<'a>(by: &Executors<'a>) -> Vec<Tool<'a, Seat, Wanted>> {
+fn reading<'a>(by: &Executors<'a>) -> Vec<Tool<'a, AskRole, AskAction>> {
     use LineArguments::{Rest, Words};
     use ToolCost::Lookup;
-    const BOTH: &[Seat] = &[Seat::Reader, Seat::Owner];
+    const BOTH: &[AskRole] = &[AskRole::Reader, AskRole::Owner];
     let look = || by.look.clone();
     vec![
         Tool::new(
@@ -90,7 +92,7 @@ fn reading<'a>(by: &Executors<'a>) -> Vec<Tool<'a, Seat, Wanted>> {
             "Show the source of symbols or of ranges of lines, numbered.",
             BOTH,
             Lookup,
-            |read: Read| Wanted::Look(Look::Read(read)),
+            |read: Read| AskAction::Look(CodeLookup::Read(read)),
         )
         .line("read", Words("symbols"))
         .by(look()),
@@ -99,7 +101,7 @@ fn reading<'a>(by: &Executors<'a>) -> Vec<Tool<'a, Seat, Wanted>> {
             "List the symbols of a file with their lines and signatures.",
             BOTH,
             Lookup,
-            |file: OutlineFile| Wanted::Look(Look::Outline(file)),
+            |file: OutlineFile| AskAction::Look(CodeLookup::Outline(file)),
         )
         .line("outline", Rest("file"))
         .by(look()),
@@ -108,7 +110,7 @@ fn reading<'a>(by: &Executors<'a>) -> Vec<Tool<'a, Seat, Wanted>> {
             "Find lines that hold all these words, in code, comments and documents.",
             BOTH,
             Lookup,
-            |search: Search| Wanted::Look(Look::Search(search)),
+            |search: Search| AskAction::Look(CodeLookup::Search(search)),
         )
         .line("search", Rest("query"))
         .by(look()),
@@ -117,7 +119,7 @@ fn reading<'a>(by: &Executors<'a>) -> Vec<Tool<'a, Seat, Wanted>> {
             "Where a name is defined, with the source.",
             BOTH,
             Lookup,
-            |name: Name| Wanted::Look(Look::Definition(name)),
+            |name: Name| AskAction::Look(CodeLookup::Definition(name)),
         )
         .line("definition", Rest("name"))
         .by(look()),
@@ -126,21 +128,21 @@ fn reading<'a>(by: &Executors<'a>) -> Vec<Tool<'a, Seat, Wanted>> {
             "Where a name is used, by which symbols.",
             BOTH,
             Lookup,
-            |name: Name| Wanted::Look(Look::References(name)),
+            |name: Name| AskAction::Look(CodeLookup::References(name)),
         )
         .line("references", Rest("name"))
         .by(look()),
     ]
 }
 
-fn questioning<'a>(by: &Executors<'a>) -> Tool<'a, Seat, Wanted> {
+fn questioning<'a>(by: &Executors<'a>) -> Tool<'a, AskRole, AskAction> {
     Tool::new(
         "question",
         "Put a question to the owner of a symbol, who reads it and what it leads to, and \
              reports what it found with its places. Several at once are answered side by side.",
-        &[Seat::Reader],
+        &[AskRole::Reader],
         ToolCost::Model,
-        Wanted::Question,
+        AskAction::Question,
     )
     .line(
         "question",
@@ -149,9 +151,9 @@ fn questioning<'a>(by: &Executors<'a>) -> Tool<'a, Seat, Wanted> {
     .by(by.question.clone())
 }
 
-/// Returns the tools of a seat.
-pub fn toolbox<'a>(seat: Seat, by: Executors<'a>) -> SeatTools<'a> {
-    Toolbox::of(seat, all(&by)).absent("; nothing can be changed here")
+/// Returns the tools of a role.
+pub fn toolbox<'a>(role: AskRole, by: Executors<'a>) -> AskTools<'a> {
+    Toolbox::of(role, all(&by)).absent("; nothing can be changed here")
 }
 
 #[cfg(test)]
@@ -163,17 +165,17 @@ mod tests {
 
     fn calls(
         calling: ToolCalling,
-        seat: Seat,
+        role: AskRole,
         reply: &ChatReply,
         paths: &UnusualPaths,
     ) -> Vec<Call> {
-        let tools = toolbox(seat, Executors::default());
+        let tools = toolbox(role, Executors::default());
         tools.calls(calling, reply, |text| tools.lines(text, paths))
     }
 
-    fn asked(calling: ToolCalling, seat: Seat, text: &str) -> Vec<(String, String)> {
+    fn asked(calling: ToolCalling, role: AskRole, text: &str) -> Vec<(String, String)> {
         let reply = reply("m", text, Finish::Stop);
-        let calls = calls(calling, seat, &reply, &UnusualPaths::default());
+        let calls = calls(calling, role, &reply, &UnusualPaths::default());
         calls
             .into_iter()
             .map(|call| (call.tool, call.label.1))
@@ -181,26 +183,26 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_calls_only_where_there_are_no_tools() {
+    fn lines_are_read_as_calls_only_in_the_text_protocol() {
         let text = "@search till\nI think @search x\n@fly away\n@read\n @references pay ";
         let wanted = [("search", "till"), ("references", "pay")];
         let wanted = wanted.map(|(tool, argument)| (tool.to_owned(), argument.to_owned()));
-        assert_eq!(asked(ToolCalling::Text, Seat::Reader, text), wanted);
-        assert_eq!(asked(ToolCalling::Native, Seat::Reader, text), []);
+        assert_eq!(asked(ToolCalling::Text, AskRole::Reader, text), wanted);
+        assert_eq!(asked(ToolCalling::Native, AskRole::Reader, text), []);
     }
 
     #[test]
-    fn an_owner_asks_nobody() {
+    fn only_the_reader_can_question_owners() {
         let line = "@question a.py::f what is it?";
-        assert_eq!(asked(ToolCalling::Text, Seat::Owner, line), []);
+        assert_eq!(asked(ToolCalling::Text, AskRole::Owner, line), []);
         let reply = reply("m", line, Finish::Stop);
         let calls = calls(
             ToolCalling::Text,
-            Seat::Reader,
+            AskRole::Reader,
             &reply,
             &UnusualPaths::default(),
         );
-        let Ok(Wanted::Question(question)) = &calls[0].action else {
+        let Ok(AskAction::Question(question)) = &calls[0].action else {
             panic!("{calls:?}");
         };
         assert_eq!(question.symbol, "a.py::f");
@@ -208,32 +210,32 @@ mod tests {
     }
 
     #[test]
-    fn a_path_with_a_space_is_one_word() {
+    fn path_with_a_space_is_read_as_one_argument() {
         let file = starling_syntax::FilePath::new("my kit/x.py");
         let paths = UnusualPaths::of(&[file], std::path::Path::new("/w"));
         let text = "@question my kit/x.py::f what is it?\n@read my kit/x.py:1-3 a.py::g";
         let reply = reply("m", text, Finish::Stop);
-        let calls = calls(ToolCalling::Text, Seat::Reader, &reply, &paths);
-        let Ok(Wanted::Question(question)) = &calls[0].action else {
+        let calls = calls(ToolCalling::Text, AskRole::Reader, &reply, &paths);
+        let Ok(AskAction::Question(question)) = &calls[0].action else {
             panic!("{calls:?}");
         };
         assert_eq!(question.symbol, "my kit/x.py::f");
         assert_eq!(question.question, "what is it?");
-        let Ok(Wanted::Look(Look::Read(read))) = &calls[1].action else {
+        let Ok(AskAction::Look(CodeLookup::Read(read))) = &calls[1].action else {
             panic!("{calls:?}");
         };
         assert_eq!(read.symbols, ["my kit/x.py:1-3", "a.py::g"]);
     }
 
     #[test]
-    fn a_cut_reply_asks_for_nothing_by_lines() {
+    fn truncated_reply_contains_no_call_in_the_text_protocol() {
         let cut = reply("m", "@search ti", Finish::Length);
         let paths = UnusualPaths::default();
-        assert_eq!(calls(ToolCalling::Text, Seat::Reader, &cut, &paths), []);
+        assert_eq!(calls(ToolCalling::Text, AskRole::Reader, &cut, &paths), []);
     }
 
     #[test]
-    fn broken_calls_are_told_to_the_model() {
+    fn invalid_calls_are_reported_to_the_model() {
         let mut broken = reply("m", "", Finish::ToolCalls);
         for (name, arguments) in [("search", "{\"query\": "), ("propose", "{}"), ("read", "")] {
             broken.tool_calls.push(ToolCall {
@@ -243,7 +245,7 @@ mod tests {
             });
         }
         let paths = UnusualPaths::default();
-        let calls = calls(ToolCalling::Native, Seat::Reader, &broken, &paths);
+        let calls = calls(ToolCalling::Native, AskRole::Reader, &broken, &paths);
         let errors: Vec<String> = calls
             .into_iter()
             .filter_map(|call| call.action.err())

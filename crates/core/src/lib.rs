@@ -26,7 +26,7 @@ pub use model::{
 };
 pub use run::{Approval, AskIntent, Driver, Limits};
 pub use tests::{
-    CommandOrigin, ResultSource, TestCase, TestOutcome, TestReport, TestRequest, TestRunner,
-    TestStatus,
+    CommandOrigin, CompileRequest, CompiledFile, ResultSource, TestCase, TestOutcome, TestReport,
+    TestRequest, TestRunner, TestStatus,
 };
 pub use tokens::Tokens;

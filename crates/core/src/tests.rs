@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
+use crate::language::Problem;
 use starling_syntax::FilePath;
 
 /// The tests to run and the texts to run them on.
@@ -138,6 +139,22 @@ impl TestReport {
     }
 }
 
+/// A Python file to compile, with its text before and after a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompiledFile {
+    pub file: FilePath,
+    /// `None` for a new file.
+    pub before: Option<Arc<str>>,
+    pub after: Arc<str>,
+}
+
+/// The Python files of a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompileRequest {
+    pub files: Vec<CompiledFile>,
+    pub deadline: Duration,
+}
+
 /// The origin of the command that runs the tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandOrigin {
@@ -178,4 +195,13 @@ pub trait TestRunner: Send + Sync {
     fn selects(&self) -> bool;
 
     async fn run(&self, request: TestRequest) -> TestReport;
+
+    /// Compiles files with the Python of the tests, without running them. Returns what does not
+    /// compile after the change and did before; nothing where the runner has no Python.
+    ///
+    /// # Errors
+    /// Why nothing could be compiled, for the user.
+    async fn compile(&self, _request: CompileRequest) -> Result<Vec<Problem>, String> {
+        Ok(Vec::new())
+    }
 }

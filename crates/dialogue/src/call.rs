@@ -1,4 +1,4 @@
-//! One call of a tool, as a reply asks for it.
+//! One tool call of a model's reply.
 
 use std::fmt::Debug;
 
@@ -7,7 +7,7 @@ use crate::tool::ToolCost;
 /// Maximum number of characters of a call's argument that are shown.
 pub(crate) const SHOWN: usize = 120;
 
-/// What a call asks for, in a short form for the user.
+/// Describes an action of a tool call in a few words, for the user.
 pub trait InShort {
     fn in_short(&self) -> String;
 }

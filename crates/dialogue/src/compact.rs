@@ -1,16 +1,16 @@
-//! What a conversation leaves out when it nears the model's window: results of tools first, the
-//! cheapest and oldest before others, then whole turns. The messages before the first reply and the last
-//! turns stay, and a call stays with its result.
+//! Shortens a conversation that nears the model's context window. Tool results are left out first,
+//! the cheapest and oldest before others, then whole turns. The messages before the first reply and
+//! the last turns are kept, and a call is kept together with its result.
 
 use starling_core::{Message, ModelProfile, Tokens, ToolSpec};
 
-use crate::conversation::{Conversation, Label, Results, Summary, first_line};
+use crate::conversation::{CallLabel, Conversation, ToolResults, TurnsSummary, first_line};
 use crate::tool::ToolCost;
 
-/// Number of turns at the end of a conversation that stay as they are.
+/// Number of turns at the end of a conversation that are never shortened.
 const LAST_TURNS: usize = 2;
-/// Part of the room for a prompt from which on something is left out, in eighths. Tokens are guessed,
-/// so it is not all of it.
+/// The conversation is shortened if its prompt needs more than this many eighths of the window. The
+/// rest is a reserve, because the number of tokens is an estimate.
 const NEAR: u64 = 7;
 /// Maximum number of characters of a message that a summary quotes.
 const QUOTED: usize = 600;
@@ -19,21 +19,22 @@ const LINES: usize = 60;
 const HEAD: &str = "Earlier turns were left out to save room. In them:";
 
 impl Conversation {
-    /// Leaves something out if the next request would come near the model's window. Returns whether it
-    /// did. Much is left out at once, so that this is rare and the caches of providers hit in between.
+    /// Shortens the conversation if the next request would come near the model's window. Returns
+    /// whether it was shortened. Much is left out at once, so that this is rare and the prompt
+    /// caches of model providers hit in between.
     pub(crate) fn make_room(&mut self, tools: &[ToolSpec], profile: &ModelProfile) -> bool {
         let of_tools = Tokens::of_prompt(&[], tools, Tokens::estimate);
         let room = profile
             .context_window
             .saturating_sub(self.longest_answer(profile))
             .saturating_sub(of_tools);
-        // Without room for any prompt, nothing helps.
+        // If the window has no room for any prompt, leaving out messages does not help.
         let is_near = room > Tokens(0) && self.estimate() > Tokens(room.0 / 8 * NEAR);
         is_near && self.leave_out(room)
     }
 
-    /// Leaves out as much as if the prompt just filled the window. Returns whether anything was left
-    /// out.
+    /// Shortens the conversation as if its current prompt exactly filled the window. Returns
+    /// whether it was shortened.
     pub(crate) fn shorten(&mut self) -> bool {
         self.leave_out(self.estimate())
     }
@@ -42,8 +43,8 @@ impl Conversation {
         Tokens::of_prompt(&self.messages, &[], Tokens::estimate)
     }
 
-    /// Leaves results out until half of the room is free. Where that does not free a quarter of it,
-    /// whole turns are left out.
+    /// Leaves out tool results until the prompt takes half of `room`. If it still takes more than
+    /// three quarters, also leaves out whole turns.
     fn leave_out(&mut self, room: Tokens) -> bool {
         let Some((first, last)) = self.middle() else {
             return false;
@@ -53,13 +54,13 @@ impl Conversation {
         let turns_are_left_out = is_full && self.leave_turns_out(first, last);
         let is_changed = results_are_left_out || turns_are_left_out;
         if is_changed {
-            // The record gets the conversation as it is now.
+            // Earlier messages have changed, so the whole conversation must be recorded again.
             self.recorded = 0;
         }
         is_changed
     }
 
-    /// Returns the range of messages between the task and the last turns; `None` if there is none.
+    /// Returns the range of messages between the task and the last turns; `None` if it is empty.
     fn middle(&self) -> Option<(usize, usize)> {
         let says = |at: &usize| matches!(self.messages[*at], Message::Assistant { .. });
         let replies: Vec<usize> = (0..self.messages.len()).filter(says).collect();
@@ -68,11 +69,12 @@ impl Conversation {
         (first < last).then_some((first, last))
     }
 
-    /// Replaces results before `last` until the prompt is short enough. Returns whether it replaced any.
+    /// Replaces tool results before the message `last` by notes until the prompt has at most `most`
+    /// tokens. Returns whether any was replaced.
     fn leave_results_out(&mut self, last: usize, most: Tokens) -> bool {
         let mut is_changed = false;
-        let is_kept = |one: &&mut Results| one.at < last && !one.is_left_out;
-        let mut results: Vec<&mut Results> = self.results.iter_mut().filter(is_kept).collect();
+        let is_kept = |one: &&mut ToolResults| one.at < last && !one.is_left_out;
+        let mut results: Vec<&mut ToolResults> = self.results.iter_mut().filter(is_kept).collect();
         results.sort_by_key(|one| (one.cost, one.at));
         for one in results {
             if Tokens::of_prompt(&self.messages, &[], Tokens::estimate) <= most {
@@ -92,7 +94,8 @@ impl Conversation {
         is_changed
     }
 
-    /// Replaces the messages of a range by a summary. Returns whether that made the prompt shorter.
+    /// Replaces a range of messages by a summary. Returns false if the summary would not be
+    /// shorter.
     fn leave_turns_out(&mut self, first: usize, last: usize) -> bool {
         let earlier = self.summary.as_ref().filter(|one| one.at + 1 == first);
         let mut lines = earlier.map_or_else(Vec::new, |one| one.lines.clone());
@@ -111,11 +114,11 @@ impl Conversation {
         for one in &mut self.results {
             one.at -= last - start - 1;
         }
-        self.summary = Some(Summary { at: start, lines });
+        self.summary = Some(TurnsSummary { at: start, lines });
         true
     }
 
-    /// Describes the messages of a range, each in a line.
+    /// Returns one line of the summary for each message of a range.
     fn lines(&self, first: usize, last: usize) -> Vec<String> {
         let describe = |at: usize| {
             let results = self.results.iter().find(|one| one.at == at);
@@ -141,8 +144,8 @@ fn length(message: &Message) -> usize {
     message.text().len() + of_calls.sum::<usize>()
 }
 
-/// The line that stands in place of results.
-fn in_place_of(results: &Results, characters: usize) -> String {
+/// Returns the note that replaces tool results that were left out.
+fn in_place_of(results: &ToolResults, characters: usize) -> String {
     let calls: Vec<String> = results.calls.iter().map(|(call, _)| name(call)).collect();
     let calls = calls.join(", ");
     let again = match results.cost {
@@ -154,18 +157,18 @@ fn in_place_of(results: &Results, characters: usize) -> String {
     format!("[Left out to save room: the result of {calls}, {characters} characters.{again}]")
 }
 
-fn name((tool, argument): &Label) -> String {
+fn name((tool, argument): &CallLabel) -> String {
     match argument.is_empty() {
         true => format!("`{tool}`"),
         false => format!("`{tool} {}`", first_line(argument)),
     }
 }
 
-fn called((label, result): &(Label, String)) -> String {
+fn called((label, result): &(CallLabel, String)) -> String {
     format!("- {}: {result}", name(label))
 }
 
-/// Quotes a message in one line; nothing if it is empty.
+/// Quotes a message in one line. Returns no line if the message is empty.
 fn quoted(who: &str, text: &str) -> Vec<String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let text = words.join(" ");

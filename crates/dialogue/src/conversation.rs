@@ -1,5 +1,5 @@
-//! A conversation with a model. It is only appended to, so that the caches of providers hit, until it
-//! nears the model's window.
+//! A conversation with a model. Messages are only appended, so that the prompt caches of model
+//! providers hit, until the conversation nears the model's context window.
 
 use starling_core::{ChatReply, ChatRequest, Message, ModelProfile, Role, Tokens, ToolSpec};
 
@@ -21,7 +21,8 @@ pub struct Conversation {
     pub temperature: f32,
     /// Prefix of every reply.
     pub beginning: String,
-    /// Text after a reply that fills a hole; empty for other conversations.
+    /// Text that follows the reply, if the model fills a gap in a text; empty for other
+    /// conversations.
     pub following: String,
     /// Stop sequences.
     pub stop: Vec<String>,
@@ -29,31 +30,31 @@ pub struct Conversation {
     pub longest: Tokens,
     /// Number of replies so far.
     pub ordinal: u32,
-    /// Number of messages that the record of the conversation holds.
+    /// Number of messages that are already recorded in the trajectory.
     pub recorded: usize,
-    /// The messages that hold results of tools.
-    pub(crate) results: Vec<Results>,
-    /// The message that stands for the turns that were left out.
-    pub(crate) summary: Option<Summary>,
+    /// The messages that contain tool results.
+    pub(crate) results: Vec<ToolResults>,
+    /// The message that replaces the turns that were left out.
+    pub(crate) summary: Option<TurnsSummary>,
 }
 
-/// A message that holds results of tools.
+/// A message that contains tool results.
 #[derive(Debug, Clone)]
-pub(crate) struct Results {
+pub(crate) struct ToolResults {
     /// Index of the message.
     pub at: usize,
     /// The calls, with the first line of each result.
-    pub calls: Vec<(Label, String)>,
+    pub calls: Vec<(CallLabel, String)>,
     pub cost: ToolCost,
     pub is_left_out: bool,
 }
 
-/// Tool and argument of a call.
-pub(crate) type Label = (String, String);
+/// The tool and the argument of a call.
+pub(crate) type CallLabel = (String, String);
 
-/// A message that stands for the turns that were left out.
+/// The message that replaces the turns that were left out, with its index and lines.
 #[derive(Debug, Clone)]
-pub(crate) struct Summary {
+pub(crate) struct TurnsSummary {
     pub at: usize,
     pub lines: Vec<String>,
 }
@@ -89,8 +90,8 @@ impl Conversation {
         });
     }
 
-    /// Adds the results of a turn: one message for each native call, and one user message for the
-    /// others.
+    /// Adds the results of a turn: one message for each native call, and one user message for all
+    /// calls of the text protocol.
     pub fn results<A>(&mut self, results: Vec<(Call<A>, String)>) {
         let (mut plain, mut texts) = (Vec::new(), Vec::new());
         let mut cost = ToolCost::Lookup;
@@ -98,7 +99,7 @@ impl Conversation {
             let shown = (call.label.clone(), first_line(&text));
             match call.call_id {
                 Some(call_id) => {
-                    self.results.push(Results {
+                    self.results.push(ToolResults {
                         at: self.messages.len(),
                         calls: vec![shown],
                         cost: call.cost,
@@ -114,7 +115,7 @@ impl Conversation {
             }
         }
         if !plain.is_empty() {
-            self.results.push(Results {
+            self.results.push(ToolResults {
                 at: self.messages.len(),
                 calls: plain,
                 cost,
@@ -156,7 +157,7 @@ impl Conversation {
         self.recorded = self.recorded.min(self.messages.len());
     }
 
-    /// Returns the longest answer that is asked of a model.
+    /// Returns the maximum length of a reply to request from a model.
     pub fn longest_answer(&self, profile: &ModelProfile) -> Tokens {
         profile.max_output.min(self.longest)
     }

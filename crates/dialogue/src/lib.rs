@@ -1,5 +1,5 @@
-//! Conversations with models: tools as values ([`Tool`], [`Toolbox`]), the loop of turns
-//! ([`converse`]) and what is left out when a conversation nears the model's window.
+//! Conversations with models: their tools ([`Tool`], [`Toolbox`]), the loop of turns
+//! ([`converse`]), and the shortening of a conversation that nears the model's context window.
 
 mod call;
 mod compact;

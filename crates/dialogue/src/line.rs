@@ -3,32 +3,33 @@
 use serde_json::{Value, json};
 use starling_workspace::UnusualPaths;
 
-/// How the rest of a line gives the arguments of a tool. The names are those of the arguments.
+/// How the rest of a line `@tool rest` is parsed into the arguments of the tool. The strings are
+/// the names of these arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineArguments {
-    /// There are none.
+    /// The tool has no arguments.
     None,
-    /// All of it, which may be empty.
+    /// One argument: the rest of the line, which may be empty.
     Optional(&'static str),
-    /// All of it.
+    /// One argument: the rest of the line, which must not be empty.
     Rest(&'static str),
-    /// Its words, as a list.
+    /// One argument: the list of the words in the rest of the line.
     Words(&'static str),
-    /// Its first word, and the rest.
+    /// Two arguments: the first word, and the text after it.
     FirstAndRest(&'static str, &'static str),
-    /// A JSON object.
+    /// The rest of the line is a JSON object with all arguments.
     Json,
 }
 
-/// The line of a tool.
+/// How a tool is called in the text protocol: `@word`, then arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ToolLine {
-    /// What stands after the `@`.
+pub(crate) struct LineSyntax {
+    /// The word after the `@`.
     pub word: String,
     pub arguments: LineArguments,
 }
 
-impl ToolLine {
+impl LineSyntax {
     /// Returns the arguments as JSON text; `None` if the line has none and the tool needs some.
     pub fn read(&self, rest: &str, paths: &UnusualPaths) -> Option<String> {
         let value: Value = match self.arguments {

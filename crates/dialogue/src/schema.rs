@@ -1,4 +1,4 @@
-//! JSON schemas of the arguments of tools, as models need them.
+//! JSON schemas for the arguments of tools, reduced to what models need.
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 

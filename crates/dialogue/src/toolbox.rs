@@ -1,4 +1,5 @@
-//! The tools of one user: their descriptions, and the way from a reply to their calls and results.
+//! The tools of one role: their descriptions for models, the parsing of calls in a reply, and the
+//! execution of these calls.
 
 use futures::future::join_all;
 use starling_core::{ChatReply, Finish, ToolCall, ToolCalling, ToolSpec};
@@ -8,15 +9,15 @@ use crate::call::{Call, InShort, SHOWN};
 use crate::line::command;
 use crate::tool::{Tool, ToolCost};
 
-/// The tools of one user, in a fixed order, so that provider caches hit.
+/// The tools of one role, in a fixed order, so that the prompt caches of model providers hit.
 pub struct Toolbox<'a, U, A> {
     tools: Vec<Tool<'a, U, A>>,
-    /// What the model is told when it calls a tool that is not there, after the name.
+    /// Message to a model that calls an unknown tool. It follows the name of the tool.
     absent: &'static str,
 }
 
 impl<'a, U: Copy + PartialEq, A: InShort + 'static> Toolbox<'a, U, A> {
-    /// Takes the tools that a user may use.
+    /// Creates the toolbox with those of `all` tools that a role may use.
     pub fn of(user: U, all: impl IntoIterator<Item = Tool<'a, U, A>>) -> Self {
         let tools = all.into_iter().filter(|tool| tool.users.contains(&user));
         Toolbox {
@@ -25,7 +26,7 @@ impl<'a, U: Copy + PartialEq, A: InShort + 'static> Toolbox<'a, U, A> {
         }
     }
 
-    /// Sets what the model is told when it calls a tool that is not there, after the tool's name.
+    /// Sets the message to a model that calls an unknown tool. It follows the name of the tool.
     pub fn absent(mut self, told: &'static str) -> Self {
         self.absent = told;
         self
@@ -39,8 +40,8 @@ impl<'a, U: Copy + PartialEq, A: InShort + 'static> Toolbox<'a, U, A> {
         }
     }
 
-    /// Returns the calls of a reply. Native calls count in both protocols; text counts only in the
-    /// text protocol, and only if it is whole. `text` reads it.
+    /// Returns the calls of a reply. Native calls count in both protocols. The text of the reply is
+    /// parsed by `text`, but only in the text protocol and only if the reply is complete.
     pub fn calls(
         &self,
         calling: ToolCalling,
@@ -90,8 +91,8 @@ impl<'a, U: Copy + PartialEq, A: InShort + 'static> Toolbox<'a, U, A> {
         }
     }
 
-    /// Returns the call of a line of the text protocol. Every other line, and a word that is no
-    /// tool (a decorator or a mention), is none.
+    /// Returns the call in a line of the text protocol, or `None` if the line is no call: it does
+    /// not begin with `@`, or the word is not a tool (but a decorator or a mention, for example).
     pub fn line(&self, line: &str, paths: &UnusualPaths) -> Option<Call<A>> {
         let (word, rest) = command(line)?;
         let (tool, form) = self.tools.iter().find_map(|tool| {
@@ -117,9 +118,9 @@ impl<'a, U: Copy + PartialEq, A: InShort + 'static> Toolbox<'a, U, A> {
             .collect()
     }
 
-    /// Carries out a call by the executor of its tool, and returns the result for the model. An
-    /// invalid call gets its error. `None` if the tool has no executor: the call is then for whoever
-    /// leads the conversation.
+    /// Executes a call by the executor of its tool, and returns the result for the model. The
+    /// result of an invalid call is its error. Returns `None` if the tool has no executor; then
+    /// [`Turns::act`](crate::Turns::act) has to execute the call.
     pub async fn execute(&self, call: &Call<A>) -> Option<String> {
         let action = match &call.action {
             Ok(action) => action,
@@ -129,7 +130,7 @@ impl<'a, U: Copy + PartialEq, A: InShort + 'static> Toolbox<'a, U, A> {
         let executor = tool.executor.as_ref()?;
         Some(executor.execute(action).await)
     }
-    /// Carries out calls side by side. The result of a call without an executor is empty.
+    /// Executes calls concurrently. The result of a call without an executor is empty.
     pub async fn execute_all(&self, calls: Vec<Call<A>>) -> Vec<(Call<A>, String)> {
         let one = |call: Call<A>| async move {
             let text = self.execute(&call).await;

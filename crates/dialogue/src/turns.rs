@@ -1,5 +1,5 @@
-//! The loop of turns: call the model, read the calls of its reply, carry them out, append their
-//! results.
+//! The loop of turns: request a reply from the model, parse the tool calls in the reply, execute
+//! them, and append their results to the conversation.
 
 use std::ops::ControlFlow;
 
@@ -10,59 +10,61 @@ use tracing::Instrument;
 use crate::call::Call;
 use crate::conversation::Conversation;
 
-/// Why a model was not asked, or gave no reply.
+/// Why there is no reply of a model: it was not called, or its call failed.
 pub trait ModelFailure {
-    /// The model's error; `None` if it was not asked.
+    /// Returns the model's error; `None` if the model was not called.
     fn of_model(&self) -> Option<&ModelError>;
 }
 
-/// What follows from a reply without a call.
+/// What to do after a reply without a tool call.
 pub struct AfterWords<E> {
-    /// What the model is told; `None` if the reply does not become part of the conversation.
+    /// The message with which the model is answered; `None` if the reply is not added to the
+    /// conversation.
     pub told: Option<String>,
     pub end: Option<E>,
 }
 
-/// What follows from the calls of a reply: their results, and whether the work ends.
+/// The results of the tool calls of a reply, and whether the conversation ends.
 pub struct AfterCalls<A, E> {
     pub results: Vec<(Call<A>, String)>,
     pub end: Option<E>,
 }
 
-/// Who leads a conversation with a model: what differs between agents, the scout, and those who answer
-/// questions. A hook that breaks ends the conversation.
+/// The leader of a conversation with a model: hooks of the loop in [`converse`] that differ between
+/// agents, the scout (which picks symbols), and the roles that answer questions. A hook that
+/// returns `Break` ends the conversation.
 #[async_trait]
 pub trait Turns: Send {
-    /// What the calls of its tools are read to.
+    /// The type into which tool calls are parsed.
     type Action: Send;
-    /// How its work ends.
+    /// The result of the conversation.
     type End: Send;
     type Failed: ModelFailure + Send;
 
-    /// Name for the log.
+    /// Returns a name for log messages.
     fn name(&self) -> String;
 
     fn conversation(&mut self) -> &mut Conversation;
 
     fn profile(&self) -> &ModelProfile;
 
-    /// Prepares a turn, counted from 1, and returns the tools that the model is offered. `None` if the
-    /// turn was used in another way, without a call of the model.
+    /// Prepares a turn, counted from 1, and returns the tools to offer to the model. Returns `None`
+    /// if the turn was used without a call of the model.
     async fn begin(&mut self, turn: u32) -> ControlFlow<Self::End, Option<Vec<ToolSpec>>>;
 
     /// Calls the model. The reply is not added to the conversation.
     async fn call(&mut self, tools: Vec<ToolSpec>) -> Result<ChatReply, Self::Failed>;
 
-    /// Decides whether the next turn tries again after a failed call.
+    /// Decides whether the conversation continues with the next turn after a failed model call.
     fn failed(&mut self, error: Self::Failed) -> ControlFlow<Self::End>;
 
-    /// Reads the calls of a reply.
+    /// Parses the tool calls of a reply.
     fn calls(&mut self, reply: &ChatReply) -> Vec<Call<Self::Action>>;
 
-    /// Hears a reply without a call.
+    /// Handles a reply without a tool call.
     async fn hear(&mut self, reply: &ChatReply) -> AfterWords<Self::End>;
 
-    /// Carries out the calls of a reply.
+    /// Executes the tool calls of a reply.
     async fn act(
         &mut self,
         reply: &ChatReply,
@@ -72,12 +74,12 @@ pub trait Turns: Send {
     /// Called after a turn that did not end the conversation.
     fn after_turn(&mut self) {}
 
-    /// Called when earlier results were left out of the conversation, so that they may be asked for
-    /// again.
+    /// Called when earlier results were left out of the conversation. The model may then repeat
+    /// their calls.
     fn left_out(&mut self) {}
 }
 
-/// Leads a conversation for at most so many turns. Returns how it ended; `None` if no turn ended it.
+/// Runs a conversation for at most `most` turns. Returns its result, or `None` if no turn ended it.
 pub async fn converse<T: Turns>(turns: &mut T, most: u32) -> Option<T::End> {
     for number in 1..=most {
         let span = tracing::info_span!("turn", agent = turns.name(), number);
@@ -117,8 +119,8 @@ async fn turn<T: Turns>(turns: &mut T, number: u32) -> ControlFlow<T::End> {
     }
 }
 
-/// Calls the model with a prompt that leaves room for its answer. A prompt that is too long all the
-/// same is shortened once more.
+/// Calls the model with a prompt that leaves room for its reply. If the model rejects the prompt as
+/// too long anyway, the conversation is shortened and the call is repeated once.
 async fn call<T: Turns>(turns: &mut T, tools: Vec<ToolSpec>) -> Result<ChatReply, T::Failed> {
     let profile = turns.profile().clone();
     if turns.conversation().make_room(&tools, &profile) {

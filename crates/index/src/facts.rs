@@ -78,7 +78,7 @@ pub(super) struct SymbolFacts {
 pub(super) struct FileFacts {
     pub(super) file: FilePath,
     pub(super) text: String,
-    /// Number of bytes that were read. It is 0 for generated files.
+    /// Number of bytes that were read. It is 0 for files that are generated or take too long to parse.
     pub(super) bytes_read: usize,
     /// Symbols in order of their start, the module body first.
     pub(super) symbols: Vec<SymbolFacts>,
@@ -93,6 +93,9 @@ impl FileFacts {
         // The tree is dropped: keeping the trees of all files would take much memory, and only a
         // few are needed later.
         let tree = SymbolTree::parse(file.clone(), text.as_str().into());
+        if tree.is_unparsed() {
+            return FileFacts::by_path(file, text);
+        }
         let marks = marks(&tree);
         let mut reader = WordCollector::default();
         let symbols = (0..tree.symbols().len())
@@ -107,7 +110,8 @@ impl FileFacts {
         }
     }
 
-    /// Returns the facts of a generated file, which consist only of the words of its path.
+    /// Returns the facts of a file that is generated or takes too long to parse: only the words of
+    /// its path.
     fn by_path(file: FilePath, text: String) -> Self {
         let mut reader = WordCollector::default();
         reader.words(module_words(&file), Field::Name);

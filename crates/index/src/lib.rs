@@ -12,6 +12,7 @@ mod generated;
 mod importable;
 mod in_scripts;
 mod in_strings;
+mod left_attribute;
 mod locate;
 mod lookup;
 mod map;
@@ -38,6 +39,7 @@ pub use calls::BadCall;
 pub use dynamic::DynamicUse;
 pub use importable::Importable;
 pub use in_strings::InString;
+pub use left_attribute::AttributeOf;
 pub use locate::{Candidate, Located, LocatedFile};
 pub use lookup::{Definition, Description, Usage, Usages, Variable};
 pub use map::{MapFile, MapSymbol, RepositoryMap, Seed};
@@ -53,6 +55,7 @@ pub use trace::{Frame, frame, frames};
 pub use unheld::NewAttribute;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use code::Code;
@@ -73,6 +76,8 @@ pub struct Index {
     opened: OnceLock<OpenedIndex>,
     /// The search table, built by the first query that needs it.
     table: OnceLock<locate::Table>,
+    /// Whether the files that are not read yet are left out.
+    stopped: Arc<AtomicBool>,
 }
 
 /// The index from which a new one is built, so that unchanged files need not be parsed.
@@ -143,7 +148,11 @@ impl Index {
             (None, IndexOrigin::Store(store)) => IndexOrigin::Store(store.clone()),
             (None, IndexOrigin::Earlier(code)) => IndexOrigin::Earlier(code.clone()),
         };
-        Index::begin(snapshot, origin)
+        let mut after = Index::begin(snapshot, origin);
+        if self.opened.get().is_none() {
+            after.stopped = Arc::clone(&self.stopped);
+        }
+        after
     }
 
     fn begin(snapshot: Snapshot, origin: IndexOrigin) -> Self {
@@ -152,7 +161,14 @@ impl Index {
             origin,
             opened: OnceLock::new(),
             table: OnceLock::new(),
+            stopped: Arc::default(),
         }
+    }
+
+    /// Ends the first reading of the files, if it is not done: the files that are not read yet are left out of this
+    /// index and of those made after it meanwhile. Nothing is stored then.
+    pub fn stop_reading(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
     }
 
     pub fn snapshot(&self) -> &Snapshot {
@@ -187,16 +203,25 @@ impl Index {
     }
 
     /// Returns the text files that are not in the index, with the reasons: the file is too long,
-    /// has a deceptive name, or is not valid text in its declared encoding.
+    /// has a deceptive name, is not valid text in its declared encoding, or takes too long to parse.
     pub fn skipped(&self) -> Vec<ReadError> {
         let code = self.code();
         let is_missing =
             |file: &&FilePath| Language::of(file) != Language::Plain && code.find(file).is_none();
         let missing = self.snapshot.files().iter().filter(is_missing);
         let unreadable = missing.filter_map(|file| self.snapshot.read(file).err());
+        let unparsed = code.files().filter(|file| code.view(*file).bytes == 0);
+        let unparsed = unparsed.filter(|file| self.is_unparsed(code.path(*file)));
+        let unparsed = unparsed.map(|file| ReadError::Unparsed(code.path(file).clone()));
         let mut skipped = self.snapshot.skipped().to_vec();
-        skipped.extend(unreadable);
+        skipped.extend(unreadable.chain(unparsed));
         skipped
+    }
+
+    /// Whether a file of which nothing was read is neither empty nor generated.
+    fn is_unparsed(&self, file: &FilePath) -> bool {
+        let text = search::text_of(&self.snapshot, file);
+        text.is_some_and(|text| !text.is_empty() && !generated::is_generated(&text))
     }
 
     /// Returns the best `limit` lines that contain all words of `query`, ignoring case.
@@ -338,6 +363,38 @@ impl Index {
         unheld::half_renamed(before.code(), self.code(), old, new)
     }
 
+    /// Returns where the attribute `old` of classes of `before`, which was renamed to `new`, is still
+    /// defined, set or read.
+    pub fn left_attribute(
+        &self,
+        before: &Index,
+        old: &str,
+        new: &str,
+        of: AttributeOf<'_>,
+    ) -> Vec<Dangling> {
+        left_attribute::left_attribute(before.world(), self.world(), (old, new), of)
+    }
+
+    /// Whether code outside tests has this name only for attributes of classes and objects.
+    pub fn is_attribute_only(&self, name: &str) -> bool {
+        left_attribute::is_attribute_only(self.world(), name)
+    }
+
+    /// Returns how many modules, classes and functions outside tests give a name a meaning, imports
+    /// aside.
+    pub fn meanings(&self, name: &str) -> usize {
+        left_attribute::meanings(self.world(), name)
+    }
+
+    /// Whether the body or a method of a class gives an attribute of this name a value.
+    pub fn has_attribute(&self, class: &SymbolPath, name: &str) -> bool {
+        let groups = resolve::Resolver::new(self.code()).sharing(name);
+        let is_it = |(file, own): &resolve::Body| {
+            *own == class.name && *self.code().path(*file) == class.file
+        };
+        groups.iter().flatten().any(is_it)
+    }
+
     fn world(&self) -> unheld::WorkspaceState<'_> {
         unheld::WorkspaceState {
             code: self.code(),
@@ -418,14 +475,46 @@ impl Index {
 
     fn opened(&self) -> &OpenedIndex {
         self.opened.get_or_init(|| match &self.origin {
-            IndexOrigin::Nothing => {
-                OpenedIndex::of(ReadCode::in_memory(&self.snapshot, &Code::default()))
-            }
-            IndexOrigin::Earlier(code) => {
-                OpenedIndex::of(ReadCode::in_memory(&self.snapshot, code))
-            }
-            IndexOrigin::Store(store) => open(store, &self.snapshot),
+            IndexOrigin::Nothing => OpenedIndex::of(self.in_memory(&Code::default())),
+            IndexOrigin::Earlier(code) => OpenedIndex::of(self.in_memory(code)),
+            IndexOrigin::Store(store) => self.open_stored(store),
         })
+    }
+
+    fn in_memory(&self, earlier: &Code) -> ReadCode {
+        ReadCode::in_memory(&self.snapshot, earlier, &self.stopped)
+    }
+
+    /// Loads the stored index, updates it to the files on disk, stores it, and applies the open buffers
+    /// on top. Unsaved text is never stored.
+    fn open_stored(&self, store: &Store) -> OpenedIndex {
+        let snapshot = &self.snapshot;
+        let stored = store.load();
+        let disk = snapshot.without_overlay();
+        let worn = store::worn(&stored.code);
+        let keep = |segment| store.keep(segment);
+        let reading = read::read(&disk, &stored.code, &self.stopped, worn, keep);
+        let mut trouble = stored.trouble;
+        if reading.is_news_to(&stored.code)
+            && !self.stopped.load(Ordering::Relaxed)
+            && let Err(error) = store.save(&reading.code)
+        {
+            trouble.get_or_insert(format!("the index is not stored: {error}"));
+        }
+        if let Some(trouble) = &trouble {
+            tracing::warn!("{trouble}");
+        }
+        let mut opened = OpenedIndex {
+            from_cache: stored.found,
+            trouble,
+            ..OpenedIndex::of(reading)
+        };
+        if !snapshot.overlay().is_empty() {
+            let over = self.in_memory(&opened.code);
+            opened.parsed += over.parsed;
+            opened.code = Arc::new(over.code);
+        }
+        opened
     }
 
     /// Logs the files that are not in the index. Called once each time the directory is opened.
@@ -442,6 +531,7 @@ impl Index {
         };
         match skipped.len() {
             0 => {}
+            _ if self.stopped.load(Ordering::Relaxed) => {}
             1 => tracing::warn!("1 file is not in the index: {}", shown[0]),
             count => tracing::warn!(
                 "{count} files are not in the index: {}{more}",
@@ -462,36 +552,7 @@ impl OpenedIndex {
     }
 }
 
-/// Loads the stored index, updates it to the files on disk, stores it, and applies the open buffers
-/// on top. Unsaved text is never stored.
-fn open(store: &Store, snapshot: &Snapshot) -> OpenedIndex {
-    let stored = store.load();
-    let disk = snapshot.without_overlay();
-    let worn = store::worn(&stored.code);
-    let reading = read::read(&disk, &stored.code, worn, |segment| store.keep(segment));
-    let mut trouble = stored.trouble;
-    if reading.is_news_to(&stored.code)
-        && let Err(error) = store.save(&reading.code)
-    {
-        trouble.get_or_insert(format!("the index is not stored: {error}"));
-    }
-    if let Some(trouble) = &trouble {
-        tracing::warn!("{trouble}");
-    }
-    let mut opened = OpenedIndex {
-        from_cache: stored.found,
-        trouble,
-        ..OpenedIndex::of(reading)
-    };
-    if !snapshot.overlay().is_empty() {
-        let over = ReadCode::in_memory(snapshot, &opened.code);
-        opened.parsed += over.parsed;
-        opened.code = Arc::new(over.code);
-    }
-    opened
-}
-
-/// Returns whether a file contains tests, judging by its path.
+/// Whether a file contains tests, judging by its path.
 pub fn is_test_file(file: &FilePath) -> bool {
     facts::is_test(file)
 }

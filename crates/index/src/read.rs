@@ -1,7 +1,7 @@
 //! Brings the code up to date with a snapshot: reads the files that changed, on all cores.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::SystemTime;
 
 use super::code::{Code, IndexedFile};
@@ -32,8 +32,8 @@ pub(super) struct ReadCode {
 
 impl ReadCode {
     /// Brings `earlier` up to date with a snapshot, in memory only.
-    pub(super) fn in_memory(snapshot: &Snapshot, earlier: &Code) -> Self {
-        read(snapshot, earlier, |_| false, |segment| segment)
+    pub(super) fn in_memory(snapshot: &Snapshot, earlier: &Code, stopped: &AtomicBool) -> Self {
+        read(snapshot, earlier, stopped, |_| false, |segment| segment)
     }
 
     /// Returns whether this reading differs from `earlier`: it has other texts or stamps, or lacks
@@ -51,10 +51,11 @@ impl ReadCode {
 
 /// Returns the code of `snapshot`. Files with unchanged text are taken from `earlier`, except that
 /// files for which `again` returns true are always parsed. Each segment is passed to `keep` as soon
-/// as it is complete.
+/// as it is complete. Once `stopped` is set, no more files are read, and those that are left are not in the code.
 pub(super) fn read(
     snapshot: &Snapshot,
     earlier: &Code,
+    stopped: &AtomicBool,
     again: impl Fn(&IndexedFile) -> bool,
     keep: impl Fn(Segment) -> Segment + Sync,
 ) -> ReadCode {
@@ -78,7 +79,11 @@ pub(super) fn read(
     }
     let batches = batches(&changed);
     let progress = Progress::begin(changed.len());
-    let read_one = |batch: &&[ChangedFile<'_>]| read_batch(snapshot, batch, &keep, &progress);
+    let read_one = |batch: &&[ChangedFile<'_>]| {
+        let goes_on = || !stopped.load(Ordering::Relaxed);
+        let left = batch.iter().take_while(|_| goes_on());
+        read_batch(snapshot, left, &keep, &progress)
+    };
     let mut parsed = 0;
     for (known, of_batch) in on_all_cores(&batches, step_back, read_one) {
         same.extend(known);
@@ -169,9 +174,9 @@ pub(super) fn on_all_cores<T: Sync, R: Send>(
     all.into_iter().map(|(_, made)| made).collect()
 }
 
-fn read_batch(
+fn read_batch<'c, 's: 'c>(
     snapshot: &Snapshot,
-    batch: &[ChangedFile<'_>],
+    batch: impl Iterator<Item = &'c ChangedFile<'s>>,
     keep: impl Fn(Segment) -> Segment,
     progress: &Progress,
 ) -> (Vec<IndexedFile>, usize) {
@@ -214,12 +219,15 @@ fn read_batch(
 /// Returns the text, with a stamp if a later change is certain to change the stamp. Returns `None`
 /// if the file cannot be read.
 fn text_of(snapshot: &Snapshot, changed: &ChangedFile<'_>) -> Option<(String, Option<Stamp>)> {
-    if let Held::Text(text) = &changed.held {
-        return Some((text.as_ref().to_owned(), None));
+    match &changed.held {
+        Held::Text(text) => Some((text.as_ref().to_owned(), None)),
+        Held::OnDisk(_) => {
+            let looked = SystemTime::now();
+            let (text, stamp) = snapshot.glance(changed.file).ok()?;
+            Some((text, stamp.filter(|stamp| stamp.is_settled(looked))))
+        }
+        Held::Nothing => None,
     }
-    let looked = SystemTime::now();
-    let (text, stamp) = snapshot.glance(changed.file).ok()?;
-    Some((text, stamp.filter(|stamp| stamp.is_settled(looked))))
 }
 
 #[cfg(test)]

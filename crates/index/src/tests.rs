@@ -445,3 +445,158 @@ fn method_is_the_only_attribute_if_its_name_is_bound_nowhere_else() {
         assert!(!is_only(other), "{other}");
     }
 }
+
+/// A text that takes too long to parse.
+fn continuations() -> String {
+    format!("x = 1{}\n", " \\\n".repeat(30_000))
+}
+
+#[test]
+fn a_file_that_takes_too_long_to_parse_is_skipped_and_told() {
+    let Fixture { dir, .. } = fixture();
+    std::fs::write(dir.path().join("shop/odd.py"), continuations()).unwrap();
+    std::fs::write(dir.path().join("shop/empty.py"), "").unwrap();
+    let cache = tempfile::tempdir().unwrap();
+    let workspace = Workspace::open(dir.path().to_owned()).unwrap();
+    let file = FilePath::new("shop/odd.py");
+    // The second time, it is not parsed again.
+    for parsed in [6, 0] {
+        let snapshot = workspace.snapshot(Overlay::new());
+        let index = Index::open(snapshot, cache.path().to_owned());
+        assert_eq!(index.skipped(), [ReadError::Unparsed(file.clone())]);
+        assert_eq!(index.report().parsed, parsed);
+        assert_eq!(
+            named(&index.definitions("Cart.total")),
+            ["shop/cart.py::Cart.total"]
+        );
+        assert!(index.symbols("odd", 5).0.is_empty());
+    }
+    let typed = Overlay::from([(FilePath::new("shop/cart.py"), Some(continuations().into()))]);
+    let index = Index::open(workspace.snapshot(typed), cache.path().to_owned());
+    assert_eq!(index.skipped().len(), 2);
+}
+
+#[test]
+fn a_buffer_that_begins_with_a_private_key_is_in_no_answer() {
+    let Fixture { dir, .. } = fixture();
+    let workspace = Workspace::open(dir.path().to_owned()).unwrap();
+    let key = "-----BEGIN OPENSSH PRIVATE KEY-----\nSECRETLINE = 1\n";
+    let names = ["notes.txt", "shop/tally.py", "new.py"];
+    let typed = names.map(|name| (FilePath::new(name), Some(key.into())));
+    let index = Index::new(workspace.snapshot(typed.into()));
+    assert!(index.search("SECRETLINE", 9).hits.is_empty());
+    assert!(!index.mentions("SECRETLINE"));
+    // Nor is the text that the disk still has.
+    assert!(index.search("tally of a cart", 9).hits.is_empty());
+    assert!(index.definitions("Tally").is_empty());
+    let skipped = index.skipped();
+    assert_eq!(skipped.len(), 1, "{skipped:?}");
+    assert!(skipped[0].to_string().contains("a private key"));
+}
+
+#[test]
+fn a_reading_that_is_stopped_leaves_out_the_rest_and_stores_nothing() {
+    let Fixture { dir, .. } = fixture();
+    let cache = tempfile::tempdir().unwrap();
+    let workspace = Workspace::open(dir.path().to_owned()).unwrap();
+    let open = || {
+        let snapshot = workspace.snapshot(Overlay::new());
+        Index::open(snapshot, cache.path().to_owned())
+    };
+    let index = open();
+    index.stop_reading();
+    assert_eq!(index.report().files, 0);
+    let index = open();
+    let later = index.after(
+        index
+            .snapshot()
+            .with(FilePath::new("new.py"), Some("".into())),
+    );
+    index.stop_reading();
+    assert_eq!(later.report().files, 0);
+    let index = open();
+    assert_eq!(
+        (index.report().files, index.report().from_cache),
+        (4, false)
+    );
+    // What is made after a reading that was done is read.
+    index.stop_reading();
+    let later = index.after(
+        index
+            .snapshot()
+            .with(FilePath::new("new.py"), Some("def n(): pass\n".into())),
+    );
+    assert_eq!(later.report().files, 5);
+}
+
+/// Texts of 300 KB that repeat one form: work that grows with the square of their length would take minutes.
+#[test]
+fn no_form_of_text_takes_long_to_read() {
+    const LONG: usize = 300_000;
+    let again = |part: &str| part.repeat(LONG / part.len());
+    let pair = |open: &str, close: &str| {
+        let depth = LONG / (open.len() + close.len());
+        format!("x = {}1{}\n", open.repeat(depth), close.repeat(depth))
+    };
+    let stairs = |line: &str| {
+        let steps = (1..700).map(|step| format!("{}{line}\n", " ".repeat(step - 1)));
+        steps.collect::<String>()
+    };
+    let texts = [
+        again("1 + \\\n"),
+        format!("x = '{}'\n", again("a\\\n")),
+        format!("x = 1{}\n", again(" \\\n")),
+        again("\\\r\n"),
+        format!("def f():\n{}    pass\n", again("    # c\n")),
+        again("# c\n"),
+        format!("#{}\n", again("c")),
+        pair("(", ")"),
+        pair("[", "]"),
+        pair("{", "}"),
+        pair("f(", ")"),
+        pair("-", ""),
+        pair("f'{", "}'"),
+        again("("),
+        again("f'{x"),
+        format!("x = '{}'\n", again("a")),
+        format!("x = \"\"\"{}", again("a\n")),
+        format!("x = f'{}'\n", again("{x}")),
+        again("'"),
+        again("'a' "),
+        stairs("if x:"),
+        stairs("def f():"),
+        stairs("class C:"),
+        format!("{}def f(): pass\n", again("@d\n")),
+        again("def f(): pass\n"),
+        again("class C: pass\n"),
+        again("x = 1\n"),
+        again("x; "),
+        again("import a\n"),
+        format!("from a import {}b\n", again("a, ")),
+        format!("def f({}): pass\n", again("a, ")),
+        format!("x{}\n", again(".x")),
+        format!("x = 1{}\n", again(" + 1")),
+        format!("x = {}1\n", again("lambda: ")),
+        format!("x = [{}]\n", again("1, ")),
+        format!("if x: pass\n{}", again("elif x: pass\n")),
+        format!("def f():\n{}", again("    raise E\n")),
+        format!("def f():\n{}", again("    yield\n")),
+        again("x\n  y\n"),
+        again(" "),
+        again("é"),
+    ];
+    for text in texts {
+        let start = processor_time();
+        let shown: String = text.chars().take(20).collect();
+        super::facts::FileFacts::read(FilePath::new("a.py"), text);
+        let taken = processor_time() - start;
+        assert!(taken.as_secs() < 15, "{shown:?}: {taken:?}");
+    }
+}
+
+/// The time for which this thread had a processor.
+fn processor_time() -> std::time::Duration {
+    let figures = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    let nanoseconds = figures.split(' ').next().unwrap().parse().unwrap();
+    std::time::Duration::from_nanos(nanoseconds)
+}

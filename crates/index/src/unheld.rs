@@ -166,9 +166,16 @@ fn uses(world: WorkspaceState<'_>, name: &str) -> Vec<Dangling> {
 /// assignment, a keyword argument, a field named in a string, a command-line option, or a table or
 /// message in a file of another language.
 fn is_held(world: WorkspaceState<'_>, name: &str) -> bool {
-    if Resolver::new(world.code).is_attribute_of_some(name) {
-        return true;
-    }
+    Resolver::new(world.code).is_attribute_of_some(name)
+        || is_held_by_text(world, name)
+        || in_strings::in_strings(world.texts, name)
+            .iter()
+            .any(|one| !one.is_script)
+}
+
+/// Returns whether a field of a tuple, a command-line option, or a table or message in a file of
+/// another language has this name.
+pub(super) fn is_held_by_text(world: WorkspaceState<'_>, name: &str) -> bool {
     let option = format!("--{}", name.replace('_', "-"));
     let holds = |file: &FilePath| {
         let text = text_of(world.texts, file).unwrap_or_default();
@@ -177,10 +184,7 @@ fn is_held(world: WorkspaceState<'_>, name: &str) -> bool {
             Language::Plain => !is_prose(file) && has_word(&text, name),
         }
     };
-    let in_strings = || in_strings::in_strings(world.texts, name);
-    in_strings::is_field(world.texts, name)
-        || world.texts.files().iter().any(holds)
-        || in_strings().iter().any(|one| !one.is_script)
+    in_strings::is_field(world.texts, name) || world.texts.files().iter().any(holds)
 }
 
 fn is_prose(file: &FilePath) -> bool {

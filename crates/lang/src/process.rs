@@ -14,8 +14,8 @@ use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::find::Program;
-use super::link::Link;
+use super::find::ServerProgram;
+use super::link::ServerLink;
 use starling_platform::processes::{ProcessGroup, lead_group};
 use starling_workspace::{HostPrograms, Variables};
 
@@ -122,7 +122,7 @@ async fn listen(mut errors: impl AsyncRead + Unpin, words: ErrorOutput) {
 pub(super) struct ServerProcess {
     child: Child,
     group: Option<ProcessGroup>,
-    words: Words,
+    words: ErrorOutput,
     listener: JoinHandle<()>,
 }
 

@@ -305,7 +305,7 @@ impl ServerSession {
         let has_it = !provided.is_null() && *provided != Value::Bool(false);
         if !has_it || is_deaf_over(&self.name, provider) {
             return Err(RequestFailure::Refused(format!(
-                "it has no quick {provider}"
+                "it does not support {provider}, or only slowly"
             )));
         }
         let texts = texts(asked.request);

@@ -1,5 +1,5 @@
-//! Operations of the system that differ between Linux, macOS and Windows. Each module has one file
-//! for each system; all other crates call these functions and do not ask which system it is.
+//! System operations that differ between Linux, macOS and Windows. Each module has one file per
+//! system. All other crates call these functions and do not distinguish systems.
 
 pub mod files;
 pub mod processes;

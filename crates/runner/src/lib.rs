@@ -3,6 +3,7 @@
 mod candidates;
 mod collect;
 mod command;
+mod compile;
 mod detect;
 mod environment;
 mod interpreter;
@@ -37,7 +38,8 @@ use detect::Framework;
 use redact::SecretValues;
 use results::{Recorder, Reporters};
 use starling_core::{
-    CommandOrigin, ResultSource, TestCase, TestOutcome, TestReport, TestRequest, TestRunner,
+    CommandOrigin, CompileRequest, Problem, ResultSource, TestCase, TestOutcome, TestReport,
+    TestRequest, TestRunner,
 };
 use starling_sandbox::{Captured, End, ShadowCommand, ShadowError, Shadows};
 use starling_workspace::Snapshot;
@@ -85,6 +87,10 @@ pub struct ProjectTests {
     installed: Arc<BTreeSet<String>>,
     /// Set after unittest has used Starling's reporter.
     reports: Arc<OnceLock<()>>,
+    /// The interpreter that the user named.
+    python: Option<PathBuf>,
+    /// The interpreter that compiles changed files, or why there is none. Unset until it is needed.
+    compiler: Arc<tokio::sync::OnceCell<Result<String, String>>>,
 }
 
 impl ProjectTests {
@@ -127,6 +133,8 @@ impl ProjectTests {
             loads: Arc::default(),
             installed: Arc::new(installed),
             reports: Arc::default(),
+            python: settings.python,
+            compiler: Arc::default(),
         }
     }
 
@@ -522,5 +530,9 @@ impl TestRunner for ProjectTests {
         span.record("outcome", report.outcome.word());
         span.record("results", report.cases.len());
         report
+    }
+
+    async fn compile(&self, request: CompileRequest) -> Result<Vec<Problem>, String> {
+        self.compile_files(&request).await
     }
 }

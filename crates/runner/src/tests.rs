@@ -1,5 +1,6 @@
 //! Tests with real projects and a real interpreter.
 
+mod compile;
 mod hostile;
 mod private;
 mod results;

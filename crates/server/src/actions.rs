@@ -17,7 +17,7 @@ use super::settings::ClientSettings;
 use starling_syntax::{FilePath, SymbolPath};
 use starling_text::{Position, offset_of};
 
-/// The kind of actions that only Starling has.
+/// The code action kind of Starling's own actions, such as accepting a proposal.
 pub const KIND: CodeActionKind = CodeActionKind::new("starling");
 
 /// Maximum number of lines of a selection that are searched for a TODO comment.
@@ -78,7 +78,8 @@ pub fn actions(
         .collect()
 }
 
-/// In a client that shows no questions, each reason for a rejection is an action of its own.
+/// Splits the reject command into one command per reason if the client cannot ask the user for a
+/// reason.
 fn with_reasons(command: Command, client: &ClientSettings) -> Vec<Command> {
     let argument = command.arguments.as_ref().and_then(|all| all.first());
     let is_about_proposal = argument.is_some_and(|one| one.get("proposal").is_some());
@@ -96,7 +97,8 @@ fn with_reasons(command: Command, client: &ClientSettings) -> Vec<Command> {
     REASONS.iter().map(with).collect()
 }
 
-/// A requested kind also includes its sub-kinds: `refactor` includes `refactor.rewrite`.
+/// Returns whether the client requested the kind of an action. A requested kind includes its
+/// sub-kinds: `refactor` includes `refactor.rewrite`.
 fn is_wanted(action: &CodeAction, kinds: &[CodeActionKind]) -> bool {
     let own = action.kind.as_ref().map_or("", CodeActionKind::as_str);
     kinds.iter().any(|kind| {
@@ -107,6 +109,7 @@ fn is_wanted(action: &CodeAction, kinds: &[CodeActionKind]) -> bool {
     })
 }
 
+/// The document for which code actions are requested, and the client that requests them.
 struct ActionContext<'a> {
     file: &'a FilePath,
     document: &'a DocumentView,
@@ -322,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn review_actions_are_code_actions() {
+    fn review_actions_are_offered_as_code_actions() {
         let mut view = waiting(&[(1, "a.py::C")]);
         doing(&mut view, "a.py::g");
         let review_actions = review_actions(&RunId("r".to_owned()), &view, &FilePath::new("a.py"));
@@ -349,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn returns_only_requested_kinds() {
+    fn code_actions_are_filtered_by_the_requested_kinds() {
         let kinds = |only: &[&str]| -> Vec<String> {
             let context = json!({"diagnostics": [], "only": only});
             let actions = asked(BASE, context, (6, 10), &[], &ClientCommand::ALL);
@@ -366,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_task_from_todo_comment() {
+    fn task_is_read_from_a_todo_comment() {
         for (line, found) in [
             ("x = 1  # TODO: more", Some("more")),
             ("# FIXME(ann): ö\n", Some("ö")),

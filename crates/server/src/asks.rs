@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::documents::DocumentStore;
-use super::outgoing::Plugin;
+use super::outgoing::ClientPlugin;
 use super::protocol::{
     AnswerNotification, AnswerParams, AnswerUpdate, AskId, AskParams, AskReply, AskSnapshot,
 };
@@ -31,9 +31,10 @@ pub struct Asks {
     shared: Arc<AsksShared>,
 }
 
+/// The part of [`Asks`] that tasks share.
 struct AsksShared {
     services: Services,
-    plugin: Plugin,
+    plugin: ClientPlugin,
     documents: DocumentStore,
     refresh: RefreshNotifier,
     window: Arc<ClientWindow>,
@@ -42,12 +43,14 @@ struct AsksShared {
 }
 
 #[derive(Default)]
+/// The questions and sessions of a client.
 struct AskTable {
     entries: Vec<AskEntry>,
-    /// What was learned in each session, by the client's name for the session.
+    /// The results of earlier questions of each session, by the client's name for the session.
     sessions: BTreeMap<String, Session>,
 }
 
+/// A question, its steps so far, and its state.
 struct AskEntry {
     id: AskId,
     question: String,
@@ -119,10 +122,10 @@ impl Asks {
         Ok(AskReply { ask: id })
     }
 
-    /// Cancels a question. An ended question is left as it is.
+    /// Cancels a question. Has no effect on an ended question.
     ///
     /// # Errors
-    /// There is no such question.
+    /// The question does not exist.
     pub fn cancel(&self, id: &AskId) -> Result<(), RunError> {
         let state = self.lock();
         let entry = state.entries.iter().find(|entry| entry.id == *id);
@@ -189,7 +192,7 @@ impl Asks {
         }
     }
 
-    /// Sends steps in their order until no more can come.
+    /// Sends the steps of a question to the client in order, until the channel is closed.
     async fn forward(&self, id: &AskId, mut steps: mpsc::UnboundedReceiver<Step>) {
         while let Some(step) = steps.recv().await {
             self.tell(id, AnswerUpdate::Step(step)).await;
@@ -253,7 +256,7 @@ impl Asks {
             if let Step::Writing { .. } = step {
                 return;
             }
-            // If the receiver is gone, nobody needs the step.
+            // Sending fails if the receiver is dropped; then the step is not needed.
             let _ = steps.send(step.clone());
         });
         let answered = starling_ask::ask(query, index, models, session, watcher).await;

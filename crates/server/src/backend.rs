@@ -1,5 +1,5 @@
-//! The request handlers. A handler never waits for a model or a person. It reads the disk only to
-//! show a file that is not open.
+//! The LSP request handlers. A handler never waits for a model or a person, and reads the disk only
+//! to show a file that is not open.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -69,14 +69,14 @@ pub struct TaskComposer {
     pub models: ModelList,
 }
 
-/// What has to be shut down after the client has disconnected.
-pub struct Closing {
+/// The parts of the server that have to be shut down after the client has disconnected.
+pub struct ShutdownHandles {
     session: RunSession,
     asks: Asks,
     context: ClientContext,
 }
 
-impl Closing {
+impl ShutdownHandles {
     /// Ends all questions and runs, and removes the documents that were shown.
     pub async fn shutdown(self) {
         self.asks.shutdown();
@@ -109,9 +109,9 @@ impl Backend {
         }
     }
 
-    /// Returns what has to be shut down at the end.
-    pub fn closing(&self) -> Closing {
-        Closing {
+    /// Returns the parts of the server to shut down when the client has disconnected.
+    pub fn closing(&self) -> ShutdownHandles {
+        ShutdownHandles {
             session: self.session.clone(),
             asks: self.asks.clone(),
             context: self.context.clone(),
@@ -156,7 +156,7 @@ impl Backend {
             .map_or(Encoding::Utf16, |settings| settings.encoding)
     }
 
-    /// `window/workDoneProgress/cancel`, which tower-lsp does not support.
+    /// Handles `window/workDoneProgress/cancel`, which tower-lsp does not support.
     pub async fn cancel_progress(&self, params: WorkDoneProgressCancelParams) {
         let cancelled = run_of_token(&params.token).map(|run| self.session.cancel(&run, false));
         if !matches!(cancelled, Some(Ok(()))) {
@@ -270,7 +270,7 @@ impl Backend {
         }
     }
 
-    /// Replaces a waiting proposal by the user's version.
+    /// Replaces a waiting proposal by the version that the user edited.
     async fn edit(&self, params: EditParams) -> std::result::Result<(), RunError> {
         let root = self.session.root();
         let edited = |document: EditedDocument| {
@@ -426,8 +426,8 @@ impl LanguageServer for Backend {
             .and_then(|document| self.hover_at(place.position.line, &file, &document, settings)))
     }
 
-    /// Ends all work. Waiting reviews wait again with the next server. The transport notes the
-    /// shutdown before this handler is called.
+    /// Ends all runs and questions. The next server offers the waiting reviews again. The transport
+    /// has recorded the shutdown before this handler is called.
     async fn shutdown(&self) -> Result<()> {
         self.asks.shutdown();
         self.session.stop_all();
@@ -458,10 +458,10 @@ impl LanguageServer for Backend {
         });
     }
 
-    /// Only the buffer matters, saved or not.
+    /// Does nothing: the server uses the text of the buffer, whether it is saved or not.
     async fn did_save(&self, _params: DidSaveTextDocumentParams) {}
 
-    /// Closed files changed, so waiting proposals may no longer fit, or fit again.
+    /// Refreshes the conflicts of waiting proposals after files changed that are not open.
     async fn did_change_watched_files(&self, _params: DidChangeWatchedFilesParams) {
         self.session.refresh().notify();
     }

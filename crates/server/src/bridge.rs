@@ -1,6 +1,6 @@
-//! The editor's own language providers as a language service. They are asked through the client's
-//! plugin, only about texts that the editor shows. If they cannot answer, Starling's own language
-//! servers are asked.
+//! A language service that uses the editor's own language providers. It sends them requests through
+//! the client's plugin, but only for texts that are equal to the editor's. If the providers cannot
+//! answer, it uses Starling's own language servers.
 
 #[cfg(test)]
 mod tests;
@@ -33,9 +33,9 @@ use starling_syntax::FilePath;
 use starling_text::position_of;
 use starling_workspace::PathPolicy;
 
-/// How long the editor may take to answer. Starling's own servers can answer instead.
+/// How long the editor may take to answer. After that, Starling's own language servers are used.
 const DEADLINE: Duration = Duration::from_secs(2);
-/// The name of the source in messages.
+/// The name that messages use for the editor's providers.
 const TOOL: &str = "the editor";
 
 /// Returns a language service that asks the editor's providers before Starling's own servers.
@@ -58,6 +58,7 @@ pub fn with_editor_providers(
     }
 }
 
+/// Sends requests to the editor's providers first, then to Starling's own language servers.
 struct BridgedLanguageService {
     own: Arc<dyn LanguageService>,
     client: Client,
@@ -170,7 +171,7 @@ impl BridgedLanguageService {
             }
             Ok(spots) => Some(spots),
             Err(error) => {
-                tracing::info!(error, "what the editor told makes no sense");
+                tracing::info!(error, "the editor's reply cannot be parsed");
                 None
             }
         }
@@ -189,8 +190,8 @@ impl BridgedLanguageService {
 
 #[async_trait]
 impl LanguageService for BridgedLanguageService {
-    /// Proposals are compared before and after by the same tool, so the editor is asked only if
-    /// Starling's own servers fail.
+    /// Uses the editor only if Starling's own servers fail: the texts before and after a proposal
+    /// must be diagnosed by the same tool, and the editor knows only the text before it.
     async fn diagnostics(&self, request: TextRequest) -> Diagnostics {
         match self.own.diagnostics(request.clone()).await {
             Diagnostics::Unknown { reason } => match self.editor_problems(&request).await {

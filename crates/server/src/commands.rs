@@ -56,9 +56,9 @@ pub enum ServerCommand {
 /// Why a command cannot be executed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
-    #[error("there is no command `{0}`; there are {list}", list = COMMANDS.join(", "))]
+    #[error("there is no command `{0}`; the commands are {list}", list = COMMANDS.join(", "))]
     Unknown(String),
-    #[error("{command} takes one object as its argument, not {found}")]
+    #[error("{command} takes exactly one argument, an object, but got {found} arguments")]
     NotOneObject { command: String, found: usize },
     #[error("{command}: {message}")]
     Arguments { command: String, message: String },
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn parses_commands() {
+    fn commands_and_their_arguments_are_parsed() {
         let run = || RunId("r1".to_owned());
         assert_eq!(
             parse(ACCEPT, json!({"run": "r1", "proposal": 2})),
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn parses_commands_for_whole_runs() {
+    fn commands_for_whole_runs_are_parsed() {
         let run = || RunId("r1".to_owned());
         let all = ServerCommand::parse(ACCEPT_ALL, vec![]);
         assert_eq!(all, Ok(ServerCommand::AcceptAll(None)));
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_dollar_limit_that_is_not_positive() {
+    fn dollar_limit_that_is_not_positive_is_rejected() {
         for dollars in [-2.0, 0.0] {
             for command in [
                 (RUN, json!({"task": "x", "limits": {"dollars": dollars}})),
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_arguments_of_wrong_shape() {
+    fn command_arguments_of_the_wrong_shape_are_rejected() {
         for (name, argument) in [
             (RUN, json!(null)),
             (RUN, json!([{"task": "x"}])),
@@ -402,7 +402,7 @@ mod tests {
             assert!(error.starts_with(&format!("{name}: ")), "{error}");
         }
         let two = ServerCommand::parse(CANCEL, vec![json!({"run": "r"}), json!({})]);
-        let expected = "starling.cancel takes one object as its argument, not 2";
+        let expected = "starling.cancel takes exactly one argument, an object, but got 2 arguments";
         assert_eq!(two.unwrap_err().to_string(), expected);
     }
 }

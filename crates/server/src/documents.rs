@@ -18,7 +18,7 @@ use tower_lsp::lsp_types::{Range, TextDocumentContentChangeEvent, Url};
 use super::editor::TextHistory;
 use super::paths::disk_path;
 use super::symbol_markers::{Splice, SymbolMarkers};
-use starling_core::{Current, DocVersion};
+use starling_core::{CurrentText, DocVersion};
 use starling_platform::files::PathExt;
 use starling_text::{ByteRange, Encoding, Position, offset_of};
 
@@ -60,7 +60,7 @@ pub enum DocumentMessage {
         base: Arc<str>,
         after: Arc<str>,
         texts: TextHistory,
-        reply: oneshot::Sender<Expected>,
+        reply: oneshot::Sender<ExpectReply>,
     },
     View {
         path: PathBuf,
@@ -76,8 +76,8 @@ pub enum DocumentMessage {
     },
 }
 
-/// Identifies one opening of a document. What was read before a document was closed does not apply
-/// after it is opened again.
+/// Identifies one opening of a document. Symbols that were parsed before a document was closed are
+/// invalid after it is opened again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenId(u64);
 
@@ -93,7 +93,7 @@ pub struct DocumentView {
 /// The reply to [`DocumentStore::expect`]. `arrived` resolves when the document has the expected
 /// text.
 #[derive(Debug)]
-pub enum Expected {
+pub enum ExpectReply {
     /// The document is open and its text differs from the base.
     Stale,
     /// A change of the document may have been lost, so its text may differ from the editor's.
@@ -194,7 +194,7 @@ impl DocumentStore {
         base: Arc<str>,
         after: Arc<str>,
         texts: TextHistory,
-    ) -> Result<Expected, StoreClosed> {
+    ) -> Result<ExpectReply, StoreClosed> {
         let (reply, answer) = oneshot::channel();
         self.send(DocumentMessage::Expect {
             path,
@@ -207,6 +207,7 @@ impl DocumentStore {
     }
 }
 
+/// An open document, as the actor stores it.
 #[derive(Debug)]
 struct Document {
     /// The URI as the client writes it.
@@ -216,7 +217,7 @@ struct Document {
     opening: OpenId,
     version: DocVersion,
     text: Rope,
-    /// The text as one string, made when it is first needed and shared.
+    /// The text as one shared string. It is created on first use.
     whole: OnceCell<Arc<str>>,
     markers: Option<SymbolMarkers>,
     reading: SymbolReading,
@@ -238,7 +239,7 @@ enum SyncState {
 #[derive(Debug)]
 enum SymbolReading {
     Idle,
-    /// Contains the edits since the parse began.
+    /// A parse is running. Contains the edits since it began.
     Running(Vec<Splice>),
 }
 
@@ -269,16 +270,18 @@ impl Document {
     }
 }
 
+/// Waits until the document at `path` has the text `after`.
 #[derive(Debug)]
-struct TextWatch {
+struct TextWaiter {
     path: PathBuf,
     after: Arc<str>,
-    /// Receives each text for as long as somebody else holds it.
+    /// Receives each text of the document while another handle of the history exists.
     texts: TextHistory,
     /// `None` when it has been sent.
-    arrived: Option<oneshot::Sender<Current>>,
+    arrived: Option<oneshot::Sender<CurrentText>>,
 }
 
+/// The actor that owns all open documents.
 #[derive(Debug)]
 struct DocumentActor {
     open: HashMap<PathBuf, Document>,
@@ -286,7 +289,7 @@ struct DocumentActor {
     openings: u64,
     /// Documents that changed without having been opened: the `didOpen` message was lost.
     changed_unopened: HashSet<PathBuf>,
-    watches: Vec<TextWatch>,
+    watches: Vec<TextWaiter>,
     /// Sends messages to this actor.
     sender: mpsc::WeakUnboundedSender<DocumentMessage>,
     count: watch::Sender<u64>,
@@ -384,7 +387,7 @@ impl DocumentActor {
             let markers = read.await.unwrap_or_default();
             tokio::time::sleep(after).await;
             if let Some(sender) = sender.upgrade() {
-                // If the actor has stopped, nobody needs the symbols.
+                // Sending fails if the actor has stopped; then the symbols are not needed.
                 let _ = sender.send(DocumentMessage::SymbolsRead {
                     path,
                     opening,
@@ -500,35 +503,35 @@ impl DocumentActor {
         base: &str,
         after: Arc<str>,
         texts: TextHistory,
-    ) -> Expected {
+    ) -> ExpectReply {
         let open = match self.open.get(&path) {
             Some(document) if document.sync == SyncState::Uncertain => {
-                return Expected::Uncertain;
+                return ExpectReply::Uncertain;
             }
-            Some(document) if document.text != base => return Expected::Stale,
+            Some(document) if document.text != base => return ExpectReply::Stale,
             Some(document) => Some((document.uri.clone(), document.version)),
-            None if self.changed_unopened.contains(&path) => return Expected::Uncertain,
+            None if self.changed_unopened.contains(&path) => return ExpectReply::Uncertain,
             None => None,
         };
         let (tell, arrived) = oneshot::channel();
         self.watches.retain(|watch| watch.texts.is_shared());
-        self.watches.push(TextWatch {
+        self.watches.push(TextWaiter {
             path,
             after,
             texts,
             arrived: Some(tell),
         });
         match open {
-            Some((uri, version)) => Expected::Open {
+            Some((uri, version)) => ExpectReply::Open {
                 uri,
                 version,
                 arrived,
             },
-            None => Expected::Closed { arrived },
+            None => ExpectReply::Closed { arrived },
         }
     }
 
-    /// Tells the watches of a document its current text.
+    /// Passes the current text of a document to the waiters for this document.
     fn notify_watches(&mut self, path: &PathBuf) {
         let Some(document) = self.open.get(path) else {
             return;
@@ -545,7 +548,7 @@ impl DocumentActor {
     }
 }
 
-/// Replaces a range that is given in LSP positions.
+/// Replaces a range of LSP positions in a text.
 pub fn splice(text: &mut Rope, range: Range, insert: &str, encoding: Encoding) -> Splice {
     let offset = |at: tower_lsp::lsp_types::Position| {
         let position = Position {
@@ -569,6 +572,6 @@ pub fn splice(text: &mut Rope, range: Range, insert: &str, encoding: Encoding) -
 /// Sends a reply. The receiver may have stopped waiting.
 fn reply_to<T>(reply: oneshot::Sender<T>, value: T) {
     if reply.send(value).is_err() {
-        tracing::trace!("nobody waits for this answer any more");
+        tracing::trace!("the receiver of this reply no longer waits");
     }
 }

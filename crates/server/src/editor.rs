@@ -1,5 +1,5 @@
-//! The editor port over LSP: texts come from the open documents, changes are sent by versioned
-//! `workspace/applyEdit` requests.
+//! Implements the `Editor` trait over LSP: reads texts from the open documents, and sends changes
+//! as versioned `workspace/applyEdit` requests.
 
 mod arrival;
 mod late;
@@ -27,7 +27,7 @@ use tower_lsp::lsp_types::{
 use self::late::GivenUpEdits;
 pub use self::tracked::TextHistory;
 use self::tracked::{TextPair, TrackedEdit};
-use super::documents::{DocumentStore, Expected, StoreClosed};
+use super::documents::{DocumentStore, ExpectReply, StoreClosed};
 use super::outgoing::AFTER_ANSWER;
 use super::session::{disk_text, overlay, path_of};
 use super::settings::ClientSettings;
@@ -36,13 +36,13 @@ use starling_core::{
 };
 use starling_syntax::FilePath;
 use starling_text::{ChangeSet, Encoding, position_of};
-use starling_workspace::{self, PathPolicy, WriteRule};
+use starling_workspace::{self, PathPolicy, WriteRule, may_show};
 
 /// Why an edit is not sent to a document whose text may differ from the editor's.
 const UNCERTAIN: &str = "a message of the editor could not be read, so this file may have changed in \
     it; close the file and open it again, then accept once more";
 
-/// How often the text of a file is read while it is watched for an edit that was given up.
+/// Interval at which a file is read while it is watched for an edit that was given up.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The LSP client as the editor that holds the user's texts.
@@ -53,18 +53,18 @@ pub struct ClientEditor {
     settings: ClientSettings,
     /// The path policy of the open project.
     policy: Option<PathPolicy>,
-    turns: EditTurns,
+    turns: FileEditLocks,
     /// Fired when the client shuts the server down. Nothing is written after that.
     closing: CancellationToken,
     given_up: GivenUpEdits,
 }
 
-/// Serializes the edits of each file: two edits of one closed file have no version that tells them
-/// apart.
+/// A lock for each file, so that its edits are sent one after the other. Two edits of one closed
+/// file could not be distinguished, because such a file has no version.
 #[derive(Debug, Clone, Default)]
-struct EditTurns(Arc<std::sync::Mutex<HashMap<PathBuf, Weak<Mutex<()>>>>>);
+struct FileEditLocks(Arc<std::sync::Mutex<HashMap<PathBuf, Weak<Mutex<()>>>>>);
 
-impl EditTurns {
+impl FileEditLocks {
     fn of(&self, path: &Path) -> Arc<Mutex<()>> {
         let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         turns.retain(|_, turn| turn.strong_count() > 0);
@@ -86,7 +86,7 @@ struct SentEdit<'a> {
     edit: TrackedEdit,
 }
 
-/// The document that an edit changes.
+/// The document that an edit changes, with its version when the edit was made.
 struct EditTarget {
     uri: Url,
     /// `None` if the document is not open.
@@ -117,13 +117,13 @@ impl ClientEditor {
             documents,
             settings: settings.clone(),
             policy: settings.root.as_deref().map(PathPolicy::of),
-            turns: EditTurns::default(),
+            turns: FileEditLocks::default(),
             closing,
             given_up: GivenUpEdits::default(),
         }
     }
 
-    /// Returns the document for an edit if it still has the text of the edit's base.
+    /// Returns the document for an edit. Fails if its text is no longer the base of the edit.
     async fn target(
         &self,
         path: &Path,
@@ -139,9 +139,9 @@ impl ClientEditor {
             tracked.texts.clone(),
         );
         match expected.await.map_err(|_| ApplyError::Gone)? {
-            Expected::Stale => Err(stale(file)),
-            Expected::Uncertain => Err(refused(file, UNCERTAIN.to_owned())),
-            Expected::Open {
+            ExpectReply::Stale => Err(stale(file)),
+            ExpectReply::Uncertain => Err(refused(file, UNCERTAIN.to_owned())),
+            ExpectReply::Open {
                 uri,
                 version,
                 arrived,
@@ -150,7 +150,7 @@ impl ClientEditor {
                 version: Some(version),
                 arrived,
             }),
-            Expected::Closed { arrived } => {
+            ExpectReply::Closed { arrived } => {
                 let text = disk_text(path.to_owned()).await;
                 let as_it_was = match (&text, effect) {
                     (Ok(text), Effect::Change | Effect::Delete) => **text == *edit.base.text,
@@ -171,8 +171,8 @@ impl ClientEditor {
         }
     }
 
-    /// Returns the effect that the client supports. A file that it cannot delete is emptied
-    /// instead.
+    /// Returns an edit's effect as the client supports it: if the client cannot delete files, the
+    /// file is emptied instead.
     fn supported_effect(&self, edit: &FileEdit) -> Result<Effect, ApplyError> {
         match edit.effect {
             Effect::Create if !self.settings.creates => {
@@ -184,7 +184,7 @@ impl ClientEditor {
         }
     }
 
-    /// Returns the path of a file under the name by which the client has it open.
+    /// Returns the path under which the client has a file open; it may be a link to the file.
     async fn path(&self, file: &FilePath) -> Result<Option<PathBuf>, StoreClosed> {
         let root = self.settings.root.as_deref();
         match root.and_then(|root| path_of(root, file)) {
@@ -210,7 +210,7 @@ impl ClientEditor {
         Ok(path)
     }
 
-    /// Returns whether no agent may read a file, so that no task about it can be done.
+    /// Returns whether the path policy forbids agents to read a file. Then no task can be about it.
     pub fn is_withheld(&self, file: &FilePath) -> bool {
         matches!(self.read_refusal(file), Some(EditorError::Forbidden { .. }))
     }
@@ -240,6 +240,7 @@ impl ClientEditor {
 }
 
 #[derive(Debug)]
+/// Why the current text of a file cannot be read.
 enum TextError {
     StoreClosed,
     Disk(std::io::Error),
@@ -256,16 +257,22 @@ impl Editor for ClientEditor {
         if let Some(error) = self.read_refusal(&file) {
             return Err(error);
         }
-        self.read(&path).await.map_err(|error| match error {
-            TextError::StoreClosed => EditorError::Gone,
-            TextError::Disk(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                EditorError::Missing { file }
+        match self.read(&path).await {
+            Ok(current) => match may_show(&file, &current.text) {
+                Ok(()) => Ok(current),
+                Err(error) => Err(EditorError::Forbidden {
+                    why: error.to_string(),
+                }),
+            },
+            Err(TextError::StoreClosed) => Err(EditorError::Gone),
+            Err(TextError::Disk(error)) if error.kind() == std::io::ErrorKind::NotFound => {
+                Err(EditorError::Missing { file })
             }
-            TextError::Disk(error) => EditorError::Unreadable {
+            Err(TextError::Disk(error)) => Err(EditorError::Unreadable {
                 file,
                 message: error.to_string(),
-            },
-        })
+            }),
+        }
     }
 
     async fn open_texts(&self) -> Result<Vec<(FilePath, Arc<str>)>, EditorError> {
@@ -362,8 +369,8 @@ fn workspace_edit(
         Effect::Change | Effect::Create => {
             text_edits(&edit.base.text, &edit.changes, settings.encoding)
         }
-        // The edit only carries the version: an editor would keep an emptied text as an unsaved
-        // buffer.
+        // The request contains the version but no edit of the text: the editor would keep the
+        // emptied text as an unsaved buffer.
         Effect::Delete => Vec::new(),
     };
     let annotate = |text_edit| match settings.annotations {

@@ -9,7 +9,7 @@ use tower_lsp::jsonrpc::Request;
 
 use super::protocol::{MODELS, STATE};
 
-/// Wraps the LSP service and fires a token after `exit` was passed on.
+/// Wraps the LSP service, and cancels a token after it passed `exit` to the service.
 #[derive(Debug)]
 pub struct ExitGate<S> {
     pub inner: S,
@@ -36,7 +36,7 @@ impl<S: Service<Request>> Service<Request> for ExitGate<S> {
 }
 
 fn without_null(request: Request) -> Request {
-    // These methods take no parameters. Clients that have to send some send an empty object.
+    // These methods take no parameters. Clients that cannot omit parameters send an empty object.
     let takes_none = [STATE, MODELS].contains(&request.method());
     let is_nothing = |params: &serde_json::Value| params.is_null() || takes_none;
     if !request.params().is_some_and(is_nothing) {

@@ -1,4 +1,4 @@
-//! The front end of a session over LSP.
+//! Implements the `FrontEnd` of a session for an LSP client.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tower_lsp::Client;
 use super::bridge::with_editor_providers;
 use super::documents::DocumentStore;
 use super::editor::ClientEditor;
-use super::outgoing::Plugin;
+use super::outgoing::ClientPlugin;
 use super::progress;
 use super::protocol::{
     DownloadNotification, DownloadParams, EventNotification, EventParams, IntentNotification,
@@ -63,7 +63,7 @@ impl LspFrontEnd {
         &self.settings
     }
 
-    /// Returns whether no agent may read a file, so that no task about it can be done.
+    /// Returns whether the path policy forbids agents to read a file. Then no task can be about it.
     pub fn is_withheld(&self, file: &FilePath) -> bool {
         self.editor.is_withheld(file)
     }
@@ -76,12 +76,12 @@ impl LspFrontEnd {
         &self.client
     }
 
-    pub fn plugin(&self) -> &Plugin {
+    pub fn plugin(&self) -> &ClientPlugin {
         &self.context.plugin
     }
 
-    /// Shows a message to the user of a client without a plugin. A plugin receives a notification of its
-    /// own instead.
+    /// Shows a message to the user of a client without a plugin. Clients with a plugin receive a
+    /// `starling/*` notification instead.
     async fn inform_without_plugin(&self, message: &str) {
         if !self.settings.has_plugin() {
             self.window().inform(message).await;
@@ -115,7 +115,7 @@ impl FrontEnd for LspFrontEnd {
         let root = self.settings.root.as_deref()?;
         let path = path_of(root, file)?;
         PathPolicy::of(root).may_read(file).ok()?;
-        // The file may be open under the name of a link to it; then that buffer is its text.
+        // If the file is open under the name of a link to it, that buffer has its current text.
         let path = self.documents.name_of(path).await.ok()?;
         let open = self.documents.read(path.clone()).await.ok()?;
         Some(match open {

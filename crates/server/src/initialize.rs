@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn drops_only_unreadable_capabilities() {
+    fn only_unreadable_client_capabilities_are_dropped() {
         let params = json!({
             "processId": 7,
             "capabilities": {
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_readable_requests_unchanged() {
+    fn readable_initialize_requests_stay_unchanged() {
         let params = json!({"capabilities": {"window": {"workDoneProgress": true}}, "more": 1});
         let request = Request::build("initialize")
             .id(1)

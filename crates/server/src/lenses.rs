@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn header_spans_decorators_to_name() {
+    fn symbol_header_spans_the_decorators_to_the_name() {
         let text = "@one\n@two\ndef f():\n    pass\n";
         let document = document(text);
         let marker = document.markers.find("f").unwrap();

@@ -70,7 +70,7 @@ pub async fn serve(
     let (service, socket) = LspService::build(|client| {
         let context = refresh::ClientContext {
             refresh: session::RefreshNotifier::default(),
-            plugin: outgoing::Plugin::new(client.clone()),
+            plugin: outgoing::ClientPlugin::new(client.clone()),
             window: Arc::new(window::ClientWindow::new(
                 client.clone(),
                 services.trajectories.join("shown"),

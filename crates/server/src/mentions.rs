@@ -12,7 +12,7 @@ use super::session::{Services, overlay};
 use starling_index::Index;
 use starling_syntax::FilePath;
 
-/// How long an index is reused. The next letter is usually typed soon.
+/// How long an index is reused. It avoids a new index for each typed letter.
 const MAX_INDEX_AGE: Duration = Duration::from_secs(10);
 /// Maximum number of items in one reply.
 const MAX_ITEMS: usize = 20;
@@ -25,6 +25,7 @@ pub struct MentionCompleter {
     last: Arc<Mutex<Option<CachedIndex>>>,
 }
 
+/// An index of a directory, and when it was built.
 struct CachedIndex {
     root: PathBuf,
     read: Instant,

@@ -1,5 +1,5 @@
-//! Requests to the client with a deadline, and Starling's own notifications. tower-lsp panics if a
-//! reply comes for which nothing waits, so a task waits for every reply.
+//! Requests to the client with a deadline, and Starling's own notifications. tower-lsp panics if it
+//! receives a reply whose request was dropped, so a task waits for every reply.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -50,14 +50,14 @@ where
 /// `experimental.starling` receives no `starling/*` notification: some editors open a window for
 /// every unknown notification.
 #[derive(Debug, Clone)]
-pub struct Plugin {
+pub struct ClientPlugin {
     client: Client,
     announced: Arc<OnceLock<bool>>,
 }
 
-impl Plugin {
-    pub fn new(client: Client) -> Plugin {
-        Plugin {
+impl ClientPlugin {
+    pub fn new(client: Client) -> ClientPlugin {
+        ClientPlugin {
             client,
             announced: Arc::default(),
         }

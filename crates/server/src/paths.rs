@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rejects_deceptive_file_names() {
+    fn uris_with_deceptive_file_names_are_rejected() {
         let root = Path::new("/w");
         for name in ["a\nb.py", "\x1b[2J/c.py", "\u{202e}yp.py"] {
             let uri = Url::from_file_path(root.join(name)).unwrap();
@@ -35,7 +35,7 @@ mod tests {
     }
 
     #[test]
-    fn converts_between_uris_and_files() {
+    fn uris_are_converted_to_project_files_and_back() {
         let root = Path::new("/w s");
         let uri = Url::from_file_path("/w s/pkg/ä b.py").unwrap();
         let file = file_of(root, &uri).unwrap();
@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_files_outside_the_project() {
+    fn uris_of_files_outside_the_project_are_rejected() {
         let root = Path::new("/w");
         assert_eq!(
             file_of(root, &Url::parse("file:///other/a.py").unwrap()),
@@ -73,7 +73,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn finds_files_of_a_linked_root() {
+    fn uri_through_a_link_to_the_project_root_is_accepted() {
         let dir = tempfile::tempdir().unwrap();
         let (root, link) = (dir.path().join("real"), dir.path().join("link"));
         std::fs::create_dir(&root).unwrap();

@@ -32,7 +32,7 @@ pub fn run_of_token(token: &ProgressToken) -> Option<RunId> {
     }
 }
 
-/// Shows a run as a progress bar that can be cancelled.
+/// Shows a run as a progress bar with a cancel button.
 pub async fn show_progress(mut cursor: Cursor, run: &RunId, title: String, client: &Client) {
     let token = NumberOrString::String(format!("{TOKEN_PREFIX}{}", run.0));
     let create = WorkDoneProgressCreateParams {
@@ -100,8 +100,8 @@ fn progress_message(event: &Event) -> Option<String> {
             Some(format!("changed {}", symbols.join(", ")))
         }
         Event::FollowUpMissed { owners, told, .. } => Some(match (owners.len(), told) {
-            (1, false) => "1 caller was not told of a change".to_owned(),
-            (many, false) => format!("{many} callers were not told of a change"),
+            (1, false) => "1 caller was not notified of a change".to_owned(),
+            (many, false) => format!("{many} callers were not notified of a change"),
             (1, true) => "1 caller does not follow a change".to_owned(),
             (many, true) => format!("{many} callers do not follow a change"),
         }),
@@ -144,7 +144,7 @@ mod tests {
     use starling_swarm::ActorId;
 
     #[test]
-    fn progress_token_names_its_run() {
+    fn progress_token_contains_the_id_of_its_run() {
         let token = |text: &str| NumberOrString::String(text.to_owned());
         assert_eq!(
             run_of_token(&token("starling/1-2-003")),
@@ -189,9 +189,9 @@ mod tests {
         let said = progress_message(&missed(2)).unwrap();
         assert_eq!(said, "2 callers do not follow a change");
         let said = progress_message(&missed(1)).unwrap();
-        assert_eq!(said, "1 caller was not told of a change");
+        assert_eq!(said, "1 caller was not notified of a change");
         let said = progress_message(&missed(3)).unwrap();
-        assert_eq!(said, "3 callers were not told of a change");
+        assert_eq!(said, "3 callers were not notified of a change");
         let woken = |agent| Event::AgentWoken {
             agent,
             cause: starling_swarm::Cause::Steered {

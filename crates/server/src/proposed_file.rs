@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn set_is_rebased_over_typed_text() {
+    fn set_of_proposals_is_rebased_over_typed_text() {
         let parts = parts(&[(1, "a.py::f"), (2, "a.py::g")]);
         let parts: Vec<&FileChange> = parts.iter().collect();
         let typed = format!("# 🙂\r\n{BASE}");
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn conflicting_file_has_no_preview() {
+    fn file_with_a_conflict_has_no_preview_text() {
         let parts = parts(&[(1, "a.py::f")]);
         let parts: Vec<&FileChange> = parts.iter().collect();
         let typed = BASE.replace("return 1", "raise 1");

@@ -146,6 +146,7 @@ pub struct UndoParams {
 #[serde(deny_unknown_fields)]
 pub struct ForgetParams {}
 
+/// The notification `starling/event`.
 #[derive(Debug)]
 pub enum EventNotification {}
 impl Notification for EventNotification {
@@ -153,6 +154,7 @@ impl Notification for EventNotification {
     const METHOD: &'static str = "starling/event";
 }
 
+/// The notification `starling/remedy`.
 #[derive(Debug)]
 pub enum RemedyNotification {}
 impl Notification for RemedyNotification {
@@ -160,6 +162,7 @@ impl Notification for RemedyNotification {
     const METHOD: &'static str = "starling/remedy";
 }
 
+/// The notification `starling/download`.
 #[derive(Debug)]
 pub enum DownloadNotification {}
 impl Notification for DownloadNotification {
@@ -167,6 +170,7 @@ impl Notification for DownloadNotification {
     const METHOD: &'static str = "starling/download";
 }
 
+/// The notification `starling/intent`.
 #[derive(Debug)]
 pub enum IntentNotification {}
 impl Notification for IntentNotification {
@@ -174,6 +178,7 @@ impl Notification for IntentNotification {
     const METHOD: &'static str = "starling/intent";
 }
 
+/// The notification `starling/undone`.
 #[derive(Debug)]
 pub enum UndoneNotification {}
 impl Notification for UndoneNotification {
@@ -199,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn protocol_documentation_is_complete() {
+    fn every_event_command_and_notification_is_in_the_protocol_documentation() {
         let events = event_names();
         assert!(events.len() > 20, "{events:?}");
         let sent = [
@@ -229,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn serializes_only_set_fields() {
+    fn unset_fields_of_run_parameters_are_not_serialized() {
         let params = RunParams {
             task: "x".to_owned(),
             ..RunParams::default()

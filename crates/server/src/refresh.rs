@@ -1,5 +1,5 @@
-//! Refreshes of the client: lenses are requested again and the status line is updated, once for many
-//! changes.
+//! Refreshes the client after changes: the client requests its lenses again, and the status line is
+//! updated. Many changes lead to one refresh.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tower_lsp::lsp_types::request::CodeLensRefresh;
 
 use super::asks::Asks;
 use super::front_end::LspFrontEnd;
-use super::outgoing::{Plugin, send_request};
+use super::outgoing::{ClientPlugin, send_request};
 use super::protocol::StatusNotification;
 use super::run_snapshots::all_review_actions;
 use super::session::{RefreshNotifier, RunSession};
@@ -21,12 +21,12 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// How long the client may take to answer a refresh.
 const DEADLINE: Duration = Duration::from_secs(5);
 
-/// What runs and questions need to reach the client.
+/// The handles by which runs and questions send messages to the client.
 #[derive(Debug, Clone)]
 pub struct ClientContext {
     pub refresh: RefreshNotifier,
     pub window: Arc<ClientWindow>,
-    pub plugin: Plugin,
+    pub plugin: ClientPlugin,
 }
 
 /// Refreshes the client after changes of runs, questions or open documents. Returns when the document

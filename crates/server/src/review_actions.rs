@@ -1,4 +1,5 @@
-//! What the user can do about a symbol now. Lenses and code actions show these actions.
+//! The actions that the user can take at a symbol, such as accepting a proposal. Lenses and code
+//! actions show them.
 
 use serde_json::{Value, json};
 use tower_lsp::lsp_types::Command;
@@ -11,7 +12,7 @@ use starling_swarm::{ActorId, ProposalId, RunId, ids};
 use starling_syntax::SymbolPath;
 use starling_text::harmless;
 
-/// An action about one symbol.
+/// An action that the user can take at one symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReviewAction {
     pub symbol: SymbolPath,
@@ -35,7 +36,7 @@ pub enum ReviewActionKind {
     Agent {
         doing: String,
     },
-    /// A plan for which an agent needs permission.
+    /// An agent asks for permission to carry out a plan.
     Intent {
         intent: String,
     },
@@ -105,8 +106,8 @@ pub fn with_intents(
     review_actions
 }
 
-/// Returns the symbols at which a proposal is shown: its owner, and what it changes outside of its
-/// owner. The module body, which only gets imports, is left out.
+/// Returns the symbols at which a proposal is shown: its owner, and changed symbols outside of the
+/// owner. A module body is left out because it only gets imports.
 fn visible_at(owner: &SymbolPath, symbols: &[SymbolPath]) -> Vec<SymbolPath> {
     let mut shown = vec![owner.clone()];
     for symbol in symbols.iter().filter(|symbol| !symbol.is_module()) {
@@ -138,7 +139,7 @@ impl ReviewAction {
                 conflict,
             } => {
                 let title = proposal_title(*proposal, (with, needs), reason, conflict.as_deref());
-                let accept = accept_title(conflict.is_some(), with.len(), needs);
+                let accept = accept_title(conflict.is_some(), with.len());
                 let about = json!({"run": self.run, "proposal": lead});
                 proposal_commands(client, title, accept, &about)
             }
@@ -172,17 +173,11 @@ impl ReviewAction {
 }
 
 /// Returns the title of the command that accepts a proposal with `others` other members of its set.
-fn accept_title(is_conflict: bool, others: usize, needs: &[ProposalId]) -> String {
-    if is_conflict {
-        return "Hand back".to_owned();
-    }
-    let accept = match others {
-        0 => "Accept".to_owned(),
-        others => format!("Accept all {}", others + 1),
-    };
-    match needs {
-        [] => accept,
-        needs => format!("{accept} with {}", ids(needs)),
+fn accept_title(is_conflict: bool, others: usize) -> String {
+    match (is_conflict, others) {
+        (true, _) => "Hand back".to_owned(),
+        (false, 0) => "Accept".to_owned(),
+        (false, others) => format!("Accept all {}", others + 1),
     }
 }
 
@@ -288,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn set_has_actions_at_every_member() {
+    fn set_of_proposals_has_actions_at_every_member_s_symbol() {
         let view = waiting(&[(1, "a.py::f"), (2, "a.py::g")]);
         let review_actions = review_actions(&run(), &view, &file());
         let titles: Vec<String> = review_actions
@@ -325,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn title_names_conflict() {
+    fn command_title_says_that_a_proposal_conflicts() {
         let mut view = waiting(&[(1, "a.py::f")]);
         view.compare(&file(), "something else");
         let review_actions = review_actions(&run(), &view, &file());

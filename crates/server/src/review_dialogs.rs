@@ -21,7 +21,7 @@ pub const REASONS: [&str; 3] = [
     "It changes too much",
 ];
 
-/// The reason of a user who was not asked for one.
+/// The reason that is recorded for a rejection if the user gave none.
 const NO_REASON: &str = "The user gave no reason";
 
 /// The buttons of a review.
@@ -37,11 +37,11 @@ pub struct ReviewDialogs {
 }
 
 impl ReviewDialogs {
-    /// Rejects with a reason that the user chooses from a list. A client that shows no questions rejects
-    /// without a reason.
+    /// Asks the user for a reason and rejects the review with it. If the client shows no questions,
+    /// the review is rejected without a reason.
     ///
     /// # Errors
-    /// The review does not wait.
+    /// The review is not waiting for an answer.
     pub fn ask_reason(&self, run: RunId, review: ReviewTarget) -> Result<(), RunError> {
         if !self.front_end.settings().questions {
             let reason = NO_REASON.to_owned();
@@ -72,7 +72,7 @@ impl ReviewDialogs {
     /// decides by lenses or code actions.
     ///
     /// # Errors
-    /// There is no such proposal, or it does not wait.
+    /// The proposal does not exist, or it is not waiting for an answer.
     pub fn review(&self, params: ProposalParams) -> Result<(), RunError> {
         let proposal = self.session.waiting_proposal(&params)?;
         let needs = self.session.needed_proposals(&params.run, proposal.lead);
@@ -89,7 +89,7 @@ impl ReviewDialogs {
                 proposal.symbol,
                 match needs.as_slice() {
                     [] => String::new(),
-                    needs => format!(", needs {}, which is accepted with it", ids(needs)),
+                    needs => format!(", which is applied only after {}", ids(needs)),
                 },
                 short(&proposal.reason)
             );
@@ -109,7 +109,7 @@ impl ReviewDialogs {
         Ok(())
     }
 
-    /// Opens the diff that accepting a proposal would make in the current text.
+    /// Opens the diff between the current text and the text after accepting a proposal.
     ///
     /// # Errors
     /// There is no such proposal.

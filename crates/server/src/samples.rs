@@ -7,7 +7,9 @@ use super::review_actions::{ReviewAction, all_review_actions};
 use super::session::RunView;
 use super::settings::ClientSettings;
 use starling_core::ModelNotice;
-use starling_swarm::{ActorId, Cause, Event, FileChange, ProposalId, RunId};
+use starling_swarm::{
+    ActorId, Cause, DiagnosticEvidence, Event, FileChange, JointEvidence, ProposalId, RunId,
+};
 use starling_syntax::{FilePath, SymbolPath};
 use starling_text::ChangeSet;
 
@@ -25,8 +27,8 @@ pub fn client(commands: &[ClientCommand]) -> ClientSettings {
 /// The text for which [`waiting`] makes proposals.
 pub const BASE: &str = "def f():\n    return 1\n\n\nclass C:\n    def m(self):\n        return 2\n\n\ndef g():\n    return 3\n";
 
-/// Returns the events of proposals that wait together. Each replaces `return` by `yield` in its
-/// symbol.
+/// Returns the events of a set of proposals that waits for one review. Each proposal replaces
+/// `return` by `yield` in its symbol.
 pub fn asked(proposals: &[(u32, &str)]) -> Vec<Event> {
     let symbol = |path: &str| -> SymbolPath { path.parse().unwrap() };
     let part = |(id, path): &(u32, &str)| {
@@ -72,6 +74,21 @@ pub fn asked(proposals: &[(u32, &str)]) -> Vec<Event> {
     events
 }
 
+/// Returns the events of a proposal that waits and passes only with another one.
+pub fn asked_with_need(proposal: (u32, &str), needed: u32) -> Vec<Event> {
+    let mut events = asked(&[proposal]);
+    if let Some(Event::ReviewAsked { evidence, .. }) = events.last_mut() {
+        evidence.together = Some(JointEvidence {
+            with: Vec::new(),
+            proposals: Vec::new(),
+            tests: evidence.tests.clone(),
+            diagnostics: DiagnosticEvidence::Absent,
+            needs: vec![ProposalId(needed)],
+        });
+    }
+    events
+}
+
 /// Returns the view of a run with proposals that wait together.
 pub fn waiting(proposals: &[(u32, &str)]) -> RunView {
     let mut view = RunView::default();
@@ -98,7 +115,7 @@ pub fn doing(view: &mut RunView, path: &str) {
     view.record(91, &Event::Notice { agent, notice });
 }
 
-/// Returns `a.py` open with a text.
+/// Returns the open document `a.py` with a text.
 pub fn document(text: &str) -> super::documents::DocumentView {
     super::documents::DocumentView {
         uri: tower_lsp::lsp_types::Url::parse("file:///w/a.py").unwrap(),

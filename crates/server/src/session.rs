@@ -68,7 +68,7 @@ pub enum RunError {
     NoRoot,
     #[error("there is no run `{0}`")]
     UnknownRun(String),
-    #[error("run `{run}`: {what} does not wait for an answer")]
+    #[error("run `{run}`: {what} is not waiting for an answer")]
     NotWaiting { run: String, what: String },
     #[error("proposal {proposal} stays as it was: {why}")]
     NotEdited { proposal: ProposalId, why: String },
@@ -79,15 +79,17 @@ pub enum RunError {
     #[error("run `{0}` has ended")]
     Ended(String),
     #[error(
-        "the agents of run `{0}` ended with the server before this one: accept or reject what waits, or \
+        "the agents of run `{0}` ended with an earlier server: accept or reject the waiting proposals, or \
          run the task again"
     )]
     AgentsGone(String),
-    #[error("run `{run}`: nobody was told: {why}")]
+    #[error("run `{run}`: the message was not delivered: {why}")]
     NobodyToSteer { run: String, why: String },
-    #[error("run `{0}` still goes: stop it before you run it again")]
+    #[error("run `{0}` is still active: stop it before you run it again")]
     StillGoing(String),
-    #[error("run `{0}` misses no weights that could be fetched")]
+    #[error(
+        "run `{0}` did not fail for lack of a model that can be downloaded: retry it without `download`"
+    )]
     NothingToFetch(String),
     #[error("run `{0}` has changed nothing yet")]
     NotStarted(String),
@@ -101,6 +103,7 @@ enum RunPhase {
     Ended(Option<Arc<dyn RunControl>>),
 }
 
+/// A run of a session, with everything that the session stores about it.
 struct RunEntry {
     phase: RunPhase,
     cancel: CancellationToken,
@@ -118,7 +121,8 @@ struct RunEntry {
     is_retried: bool,
     /// The trajectory of an interrupted run. It is ended when the run is retried or forgotten.
     interrupted: Option<InterruptedRun>,
-    /// Fired when the trajectory is complete and unlocked; `None` if this server does not write it.
+    /// Cancelled when the trajectory is complete and unlocked; `None` if this server does not write
+    /// it.
     written: Option<CancellationToken>,
 }
 
@@ -141,6 +145,7 @@ pub struct RunSession {
 /// For each file its text and the changes that waited, each with the id of its run.
 type ComparedParts = BTreeMap<FilePath, (Arc<str>, Vec<(String, FileChange)>)>;
 
+/// The part of [`RunSession`] that its tasks share.
 struct SessionShared {
     services: Services,
     front_end: OnceLock<Arc<dyn FrontEnd>>,
@@ -148,14 +153,14 @@ struct SessionShared {
     tasks: TaskTracker,
     /// Fired when the front end disconnects.
     closing: CancellationToken,
-    /// The project settings that are not followed, as messages.
+    /// Messages about project settings that are ignored.
     ignored_settings: OnceLock<Vec<String>>,
     entries: Mutex<BTreeMap<String, RunEntry>>,
-    /// Fired when the runs of earlier servers are known.
+    /// Cancelled when the runs of earlier servers are known.
     restored: CancellationToken,
-    /// The hash of each file with applied changes when it was last compared with them.
+    /// The hash of each file with applied changes, at its last comparison with these changes.
     compared: Mutex<BTreeMap<FilePath, ContentHash>>,
-    /// The waiting changes and the texts of their files when they were last compared.
+    /// The waiting changes and the texts of their files, at their last comparison.
     compared_parts: Mutex<ComparedParts>,
 }
 
@@ -215,7 +220,8 @@ impl RunSession {
     /// Starts the task of an ended run again as a new run.
     ///
     /// # Errors
-    /// There is no such run, it has not ended, or there is nothing to download.
+    /// The run does not exist or has not ended, or `asked.download` is set but the run did not fail
+    /// for lack of a model that can be downloaded.
     pub fn retry(&self, asked: &RetryParams) -> Result<RunReply, RunError> {
         let run = &asked.run;
         let (mut params, remedy) = {
@@ -295,11 +301,11 @@ impl RunSession {
         Ok(reply)
     }
 
-    /// Sends a message to the agent of a symbol, or to all agents. If the symbol's intent waits,
-    /// the message answers it.
+    /// Sends a message to the agent of a symbol, or to all agents. If an intent of the symbol waits
+    /// for an answer, the message is the answer.
     ///
     /// # Errors
-    /// There is no such run, it has ended, or no agent can receive the message.
+    /// The run does not exist or has ended, or no agent can receive the message.
     pub fn steer(&self, run: &RunId, to: Option<SymbolPath>, text: String) -> Result<(), RunError> {
         let mut entries = self.lock();
         let entry = entries.get_mut(&run.0).ok_or_else(|| unknown(run))?;
@@ -330,8 +336,8 @@ impl RunSession {
         Ok(())
     }
 
-    /// Cancels a run. An ended run is left as it is. Waiting reviews are rejected, so that a
-    /// stopped run is not offered again, unless `keep_reviews` is set.
+    /// Cancels a run. Has no effect on an ended run. Rejects the waiting reviews, so that the run
+    /// is not offered again, unless `keep_reviews` is set.
     ///
     /// # Errors
     /// There is no such run.
@@ -354,7 +360,7 @@ impl RunSession {
         Ok(())
     }
 
-    /// Undoes what a run applied. The front end receives the result.
+    /// Undoes one applied proposal of a run, or all of them. The front end receives the result.
     ///
     /// # Errors
     /// There is no such run, or it has not started.
@@ -405,7 +411,8 @@ impl RunSession {
         Ok(())
     }
 
-    /// Records that the texts no longer contain changes, whoever removed them.
+    /// Records that changes are no longer in the user's text, whether Starling or the editor undid
+    /// them.
     fn record_gone(&self, run: &RunId, handle: &dyn RunControl, gone: &[ProposalId]) {
         for proposal in gone {
             handle.log().undone(*proposal);
@@ -419,7 +426,7 @@ impl RunSession {
     }
 
     /// Records undone changes of a run whose log is closed, so that `starling undo` does not undo
-    /// them again. Before that, the writer of the trajectory records them.
+    /// them again. While the log is open, the writer of the trajectory records them.
     async fn record_undone(&self, run: &RunId, handle: &dyn RunControl) {
         if !handle.log().is_closed() {
             return;
@@ -464,12 +471,12 @@ impl RunSession {
         Ok(record??)
     }
 
-    /// Returns a token that is fired when the client disconnects.
+    /// Returns a token that is cancelled when the client disconnects.
     pub fn closing(&self) -> CancellationToken {
         self.shared.closing.clone()
     }
 
-    /// Cancels all runs. They change none of the client's texts any more.
+    /// Cancels all runs, so that they no longer change the client's texts.
     pub fn stop_all(&self) {
         self.shared.closing.cancel();
         for (id, entry) in self.lock().iter() {
@@ -533,7 +540,7 @@ fn close_interrupted(entry: &mut RunEntry) {
     }
 }
 
-/// Returns one line that says how an undo ended.
+/// Returns a one-line summary of an undo.
 fn undo_summary(error: &Option<String>, undone: usize, warning: Option<&str>) -> String {
     let summary = match (error, undone) {
         (Some(error), 0) => format!("Starling: not undone: {error}"),
@@ -566,7 +573,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_unique_and_sort_by_time() {
+    fn run_ids_are_unique_and_sort_by_time() {
         let ids: Vec<String> = (0..50).map(|_| next_id().0).collect();
         assert!(ids.is_sorted_by(|one, next| one < next), "{ids:?}");
     }

@@ -113,7 +113,7 @@ impl ClientSettings {
         self.commands.is_some()
     }
 
-    /// Returns whether the user learns of a proposal only by a message.
+    /// Returns whether the client can show a proposal only as a message.
     pub fn is_plain(&self) -> bool {
         !self.lenses && !self.has_plugin()
     }
@@ -132,14 +132,15 @@ fn is_neovim(params: &InitializeParams) -> bool {
     client.is_some_and(|client| client.name == "Neovim")
 }
 
-/// No capability tells this. If it were assumed for all clients, a file that appeared meanwhile
-/// could be lost. All editors with a Starling plugin except Neovim refuse.
+/// Returns whether the client refuses to create an existing file. No capability announces this, so
+/// it is assumed only for clients with a Starling plugin, which all refuse, except Neovim. A wrong
+/// assumption could overwrite a file that appeared meanwhile.
 fn refuses_existing(params: &InitializeParams) -> bool {
     let has_plugin = commands_of(params.capabilities.experimental.as_ref()).is_some();
     has_plugin && !is_neovim(params)
 }
 
-/// Neovim checks the versions of edits but does not announce it.
+/// Returns whether the client checks the versions of edits. Neovim does but does not announce it.
 fn takes_versioned_edits(params: &InitializeParams) -> bool {
     let silent = is_neovim(params);
     let Some(workspace) = &params.capabilities.workspace else {
@@ -150,7 +151,7 @@ fn takes_versioned_edits(params: &InitializeParams) -> bool {
     workspace.apply_edit != Some(false) && (said || silent)
 }
 
-/// Unknown providers belong to a newer plugin and are ignored.
+/// Reads the announced language providers. Unknown ones belong to a newer plugin and are ignored.
 fn bridge_of(experimental: Option<&serde_json::Value>) -> BTreeSet<EditorProvider> {
     let named = experimental.and_then(|all| all.get("starling")?.get("bridge")?.as_array());
     let named = named.map_or(&[][..], Vec::as_slice);
@@ -158,7 +159,7 @@ fn bridge_of(experimental: Option<&serde_json::Value>) -> BTreeSet<EditorProvide
     EditorProvider::ALL.into_iter().filter(is_named).collect()
 }
 
-/// Unknown commands belong to a newer plugin and are ignored.
+/// Reads the announced client commands. Unknown ones belong to a newer plugin and are ignored.
 fn commands_of(experimental: Option<&serde_json::Value>) -> Option<BTreeSet<ClientCommand>> {
     let starling = experimental?.get("starling")?;
     if matches!(
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn uses_first_supported_encoding() {
+    fn first_supported_position_encoding_of_the_client_is_used() {
         let ask = |list: serde_json::Value| {
             negotiate(json!({"capabilities": {"general": {"positionEncodings": list}}})).encoding
         };
@@ -219,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn prefers_first_workspace_folder_to_root_uri() {
+    fn first_workspace_folder_takes_precedence_over_root_uri() {
         let folder = |path: &str| json!({"uri": format!("file://{path}"), "name": "x"});
         let with = negotiate(json!({
             "capabilities": {}, "rootUri": "file:///old",
@@ -232,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn assumes_no_capabilities_by_default() {
+    fn capabilities_that_the_client_omits_count_as_absent() {
         let silent = negotiate(json!({"capabilities": {}}));
         assert!(!silent.versioned_edits && !silent.annotations && !silent.progress);
         assert!(!silent.creates && !silent.deletes);
@@ -255,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_capabilities_of_lsp_mode() {
+    fn capabilities_of_lsp_mode_are_read() {
         let lsp_mode = negotiate(json!({"capabilities": {
             "workspace": {"codeLens": {"refreshSupport": true}},
             "textDocument": {},
@@ -279,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_action_and_hover_formats() {
+    fn code_action_and_hover_formats_are_read_from_the_capabilities() {
         let silent = negotiate(json!({"capabilities": {}}));
         assert!(silent.action_literals && silent.markdown);
         let old = negotiate(json!({"capabilities": {"textDocument": {
@@ -289,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_bridged_providers() {
+    fn bridged_language_providers_are_read_from_the_capabilities() {
         let bridge = |value: serde_json::Value| {
             negotiate(json!({"capabilities": {"experimental": value}})).bridge
         };
@@ -308,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_client_commands() {
+    fn commands_of_the_client_are_read_from_the_capabilities() {
         let brought = |value: serde_json::Value| {
             negotiate(json!({"capabilities": {"experimental": value}})).commands
         };

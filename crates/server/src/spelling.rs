@@ -12,7 +12,7 @@ use tower_lsp::lsp_types::Url;
 
 use super::paths::disk_path;
 
-/// The open documents whose URIs are not spelled as the server would.
+/// The client's spelling of the URI of each open document where it differs from the server's.
 #[derive(Debug, Clone, Default)]
 pub struct UriSpellings(Arc<Mutex<HashMap<PathBuf, String>>>);
 
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn spells_uris_like_the_client_while_the_document_is_open() {
+    fn uris_are_spelled_like_the_client_s_while_the_document_is_open() {
         let spellings = UriSpellings::default();
         spellings.note(&message("textDocument/didOpen", "file:///w/b.py"));
         spellings.note(&message("textDocument/didOpen", "untitled:/w/c.py"));

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_name_position_of_symbols() {
+    fn marker_contains_the_position_of_the_symbol_name() {
         let markers = markers();
         assert_eq!(name_start(&markers, "C.m", TEXT), "m():");
         assert_eq!(name_start(&markers, "C", TEXT), "C:");
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_innermost_symbol_at_offset() {
+    fn innermost_symbol_at_an_offset_is_found() {
         let markers = markers();
         let at = |what: &str| markers.at(TEXT.find(what).unwrap()).unwrap().name.clone();
         assert_eq!(at("import"), "");
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn markers_move_with_edits() {
+    fn symbol_markers_move_with_edits() {
         for (from, to) in [
             ("import x", "import x, y"),
             ("import x\n\n\n", ""),
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn splice_is_minimal() {
+    fn splice_between_two_texts_is_minimal() {
         let splice = Splice::between("abcd", "abXd");
         assert_eq!((splice.range, splice.inserted), (ByteRange::new(2, 3), 1));
         let grown = Splice::between("aa", "aaa");

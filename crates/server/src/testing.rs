@@ -60,6 +60,7 @@ pub struct RunScript {
     pub steered: mpsc::UnboundedReceiver<(Option<SymbolPath>, String)>,
 }
 
+/// A run that follows a script instead of a swarm.
 struct ScriptedRun {
     log: EventLog,
     cancel: CancellationToken,
@@ -83,12 +84,12 @@ impl RunControl for ScriptedRun {
         let _ = self.steer.send((to, text));
     }
 
-    /// The symbol `missing` does not exist.
+    /// Simulates a project that has every symbol except `missing`.
     fn why_nobody_owns(&self, symbol: &SymbolPath) -> Option<String> {
         (symbol.name == "missing").then(|| format!("There is no symbol {symbol}."))
     }
 
-    /// Only proposal 1, or all proposals, can be undone.
+    /// Simulates the undo of proposal 1 or of all proposals; others fail.
     async fn undo(&self, proposal: Option<ProposalId>) -> Result<Vec<ProposalId>, UndoError> {
         match proposal {
             None if self.records => {
@@ -111,7 +112,7 @@ where
     starter(script, false)
 }
 
-/// Like [`scripted`]; an undo of all undoes proposal 1 and records it.
+/// Like [`scripted`], but an undo of the whole run undoes proposal 1 and records this in the log.
 pub fn undoable<F, Fut>(script: F) -> RunStarter
 where
     F: Fn(RunScript) -> Fut + Send + Sync + 'static,
@@ -150,7 +151,7 @@ where
     })
 }
 
-/// Returns services over the disk alone.
+/// Returns services that only use the disk: no models and no language servers.
 pub fn services(start: RunStarter, trajectories: &Path) -> Services {
     let open: Opener = Arc::new(|opening| {
         Box::pin(async move {
@@ -198,7 +199,7 @@ pub fn services(start: RunStarter, trajectories: &Path) -> Services {
     }
 }
 
-/// No model, no tests, no language server.
+/// Services of a run without a model, tests and a language server.
 struct NoServices;
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! The server as a client sees it. The runs are scripted.
+//! Tests of the server through the protocol, with scripted runs.
 
 mod asking;
 mod composing;
@@ -139,7 +139,7 @@ async fn edits_use_the_negotiated_encoding() {
 }
 
 #[tokio::test]
-async fn rejects_commands_before_initialize() {
+async fn commands_before_initialize_are_rejected() {
     let client = TestClient::new(brief());
     let said = refusal(&client, "starling.run", json!({"task": "x"})).await;
     assert!(said.contains("not initialized"), "{said}");
@@ -268,7 +268,7 @@ async fn progress_title_escapes_invisible_characters() {
 }
 
 #[tokio::test]
-async fn offers_no_actions_in_forbidden_file() {
+async fn no_code_actions_are_offered_in_a_forbidden_file() {
     let client = TestClient::new(brief());
     client.initialize(silent()).await;
     let uri = client.uri().as_str().unwrap().replace("a.py", ".env");
@@ -309,7 +309,7 @@ async fn server_ends_with_process_of_client() {
 }
 
 #[tokio::test]
-async fn sends_no_progress_to_client_that_refuses_it() {
+async fn no_progress_is_sent_to_a_client_that_refuses_it() {
     let mut client = TestClient::new(chatty());
     client
         .initialize(json!({"window": {"workDoneProgress": true}}))
@@ -363,13 +363,13 @@ async fn ended_run_rejects_messages() {
     assert!(said.contains("has ended"), "{said}");
     let accept = json!({"run": run, "proposal": 1});
     let said = refusal(&client, "starling.accept", accept).await;
-    assert!(said.contains("#1 does not wait for an answer"), "{said}");
+    assert!(said.contains("#1 is not waiting for an answer"), "{said}");
     let cancelled = client.execute("starling.cancel", json!({"run": run})).await;
     assert_eq!(cancelled, Value::Null, "a second cancel does no harm");
 }
 
 #[tokio::test]
-async fn rejects_steer_of_unknown_symbol() {
+async fn steer_message_to_an_unknown_symbol_is_rejected() {
     let mut client = TestClient::new(chatty());
     client.initialize(silent()).await;
     let run = begin(&client, "x").await;
@@ -382,7 +382,7 @@ async fn rejects_steer_of_unknown_symbol() {
 }
 
 #[tokio::test]
-async fn reports_undone_proposals() {
+async fn undo_reports_the_undone_proposals() {
     let mut client = TestClient::new(chatty());
     client.initialize(silent()).await;
     let run = begin(&client, "x").await;
@@ -404,7 +404,7 @@ async fn reports_undone_proposals() {
 }
 
 #[tokio::test]
-async fn forgets_old_runs() {
+async fn session_keeps_only_the_latest_ended_runs() {
     let mut client = TestClient::new(brief());
     client.initialize(silent()).await;
     let mut runs = Vec::new();
@@ -506,7 +506,7 @@ async fn run_uses_project_buffers_at_request_time() {
 }
 
 #[tokio::test]
-async fn answers_requests_with_unknown_method() {
+async fn request_with_an_unknown_method_gets_an_error_reply() {
     let client = TestClient::new(brief());
     client.initialize(silent()).await;
     for method in ["$/foo", "foo/bar"] {

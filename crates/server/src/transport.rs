@@ -21,7 +21,7 @@ use tracing::instrument::Instrumented;
 
 use super::initialize::drop_unreadable_capabilities;
 use super::spelling::UriSpellings;
-use starling_rpc::frames::{Malformed, Reader};
+use starling_rpc::frames::{Malformed, MessageReader};
 
 /// Maximum number of requests that are processed at the same time.
 const MAX_CONCURRENT: usize = 4;
@@ -30,19 +30,22 @@ const QUEUE: usize = 100;
 /// Maximum number of messages that are read ahead while the client does not read replies, so that
 /// its `exit` is seen.
 const READ_AHEAD: usize = 8192;
-/// How long the messages before `exit` may take after it was read.
+/// How long the processing of earlier messages may take after `exit` was read.
 const EXIT_PATIENCE: Duration = Duration::from_secs(1);
 /// Maximum number of bytes that are written together.
 const BATCH_BYTES: usize = 64 << 10;
 
+/// A message from the client.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum ClientMessage {
-    // First: a response could otherwise be parsed as a request.
+    // This variant must be the first one, because serde would otherwise parse a response as a
+    // request.
     Response(Response),
     Request(Request),
 }
 
+/// A message to the client.
 #[derive(serde::Serialize)]
 #[serde(untagged)]
 enum ServerMessage {
@@ -122,7 +125,7 @@ fn until_shutdown<T>(
     requests.filter(move |_| ready(!leave.is_cancelled()))
 }
 
-/// Why reading ended before the input did.
+/// Why reading stopped before the end of the input.
 #[derive(Debug, thiserror::Error)]
 enum ReadingEnded {
     #[error("the server has exited")]
@@ -133,7 +136,7 @@ enum ReadingEnded {
     Output(#[from] mpsc::SendError),
 }
 
-/// Watches the messages that are read ahead for `shutdown` and `exit`.
+/// Looks for `shutdown` and `exit` in the messages that are read ahead.
 struct ReadAheadWatch {
     exits: Option<oneshot::Sender<()>>,
     leave: CancellationToken,
@@ -155,10 +158,10 @@ impl ReadAheadWatch {
     }
 }
 
-/// A message, or why it could not be read.
+/// A message of the client, or the error that occurred while it was read.
 type ReadMessage = Result<ClientMessage, Malformed>;
 
-/// Returns a while after `exit` was read.
+/// Completes `EXIT_PATIENCE` after `exit` was read. Never completes if the input ends without it.
 async fn long_after(exit: oneshot::Receiver<()>) {
     if exit.await.is_err() {
         // The input ended without `exit`.

@@ -38,7 +38,7 @@ pub struct ClientWindow {
     negotiated: OnceLock<WindowSupport>,
 }
 
-/// What the client supports.
+/// The parts of `window/*` that the client supports.
 #[derive(Debug, Clone, Copy, Default)]
 struct WindowSupport {
     /// The client opens documents.
@@ -138,7 +138,7 @@ impl ClientWindow {
             .await;
     }
 
-    /// Warns about project settings that are not followed.
+    /// Warns about project settings that are ignored.
     pub async fn warn_ignored_settings(&self, ignored: &[String]) {
         let lines = ignored
             .iter()

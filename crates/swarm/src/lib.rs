@@ -60,7 +60,7 @@ pub mod sending {
     pub use crate::proposal::send::{Intent, Purpose, Sent, send};
 }
 
-/// Read access shared with other crates: lookups and tool descriptions.
+/// Read-only access to the workspace for other crates: lookups and tool descriptions.
 pub mod reading {
     pub use crate::excerpt::found::Found;
     pub use crate::excerpt::{Focus, Layout, chosen, numbered, stems};

@@ -65,9 +65,9 @@ fn checked(
         theirs: nearest(&typed, edit.range),
         unsure: Some(why),
     };
-    // If neither change touches a definition, every line stays between the same two definitions.
+    // If no definition and no string changes, every line stays between the same two definitions.
     let has_symbols = Language::of(file) != Language::Plain;
-    if has_symbols && (defines(base, changes) || defines(base, &typed)) {
+    if has_symbols && (rearranges(base, changes) || rearranges(base, &typed)) {
         let moved = carried.edits.iter().map(|(_, moved)| moved.clone());
         let made_in = TreesOfChange::new(file, current, &carried.changes, moved.collect());
         let made_for = TreesOfChange::new(file, base, changes, changes.edits().to_vec());
@@ -75,7 +75,8 @@ fn checked(
         let (was, is) = (made_for.symbols(is_broken), made_in.symbols(is_broken));
         for (edit, moved) in &carried.edits {
             let places = (made_for.lines(edit), made_in.lines(moved));
-            if let Err(why) = same_symbols(&was, &is, places) {
+            let same = same_symbols(&was, &is, places);
+            if let Err(why) = same.and_then(|()| same_strings(&made_for, &made_in, places)) {
                 return Err(unsure(edit, why));
             }
         }
@@ -198,16 +199,17 @@ fn contents(text: &str, range: ByteRange) -> impl Iterator<Item = usize> {
         })
 }
 
-/// Returns whether a change adds, removes or touches a line that may define a symbol.
-fn defines(base: &str, changes: &ChangeSet) -> bool {
+/// Returns whether a change adds, removes or touches a line that may define a symbol, or begin or end a string.
+fn rearranges(base: &str, changes: &ChangeSet) -> bool {
     changes.edits().iter().any(|edit| {
         let before = whole_lines(base, edit);
         let removed = before.of(base);
         let head = &base[before.start.min(edit.range.start)..edit.range.start];
         let tail = &base[edit.range.end..before.end.max(edit.range.end)];
         let added = [head, &edit.insert, tail].concat();
-        let may_define = |text: &str| text.contains("def") || text.contains("class");
-        may_define(removed) || may_define(&added)
+        let signs = ["def", "class", "\"", "'"];
+        let has_sign = |text: &str| signs.iter().any(|sign| text.contains(sign));
+        has_sign(removed) || has_sign(&added)
     })
 }
 
@@ -283,6 +285,28 @@ fn same_symbols(
     Ok(())
 }
 
+/// Checks that the lines of an edit begin inside a string in both versions, or in none.
+fn same_strings(
+    was: &TreesOfChange,
+    is: &TreesOfChange,
+    (old, new): ((ByteRange, ByteRange), (ByteRange, ByteRange)),
+) -> Result<(), String> {
+    let before = ((&was.before, old.0), (&is.before, new.0));
+    let after = ((&was.after, old.1), (&is.after, new.1));
+    for ((base, old), (now, new)) in [before, after] {
+        let was = contents(base.text(), old).map(|at| base.in_string(at));
+        let is = contents(now.text(), new).map(|at| now.in_string(at));
+        match was.zip(is).find(|(was, is)| was != is) {
+            None => {}
+            Some((true, _)) => {
+                return Err("its text was in a string, and is in none now".to_owned());
+            }
+            Some((false, _)) => return Err("the text that it fits now is in a string".to_owned()),
+        }
+    }
+    Ok(())
+}
+
 fn same_symbol(
     (base, was): (&Outline<'_>, &str),
     (now, is): (&Outline<'_>, &str),
@@ -297,6 +321,9 @@ fn same_symbol(
                 called(is)
             )),
         };
+    }
+    if !is_of_same_kind((base, was), (now, is)) {
+        return Err(format!("{} is another kind of symbol now", called(was)));
     }
     if now.count(was) > base.count(was) {
         return Err(format!("there is now more than one {}", called(was)));
@@ -323,9 +350,24 @@ fn is_renamed((base, was): (&Outline<'_>, &str), (now, is): (&Outline<'_>, &str)
         return false;
     };
     inside == inside_new
+        && is_of_same_kind((base, was), (now, is))
         && parent(gone) == parent(new)
         && base.beside_missing(gone, now).is_empty()
         && now.beside_missing(new, base).is_empty()
+}
+
+/// Returns whether two symbols, and the symbols around them, are classes or functions in both outlines.
+fn is_of_same_kind((base, was): (&Outline<'_>, &str), (now, is): (&Outline<'_>, &str)) -> bool {
+    let mut pairs = with_outer(was).zip(with_outer(is));
+    pairs.all(|(was, is)| base.is_class(was) == now.is_class(is))
+}
+
+/// Returns a name and the names of the symbols around it, from the inside out.
+fn with_outer(name: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(name), |inner| match parent(inner) {
+        "" => None,
+        outer => Some(outer),
+    })
 }
 
 fn parent(name: &str) -> &str {

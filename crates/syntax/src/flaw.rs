@@ -23,7 +23,11 @@ pub(super) struct SyntaxFlaw {
 /// Returns all syntax errors that can be found in the syntax tree, in the order of the text.
 pub(super) fn flaws(tree: &SymbolTree) -> Vec<SyntaxFlaw> {
     let Some(root) = tree.root() else {
-        return Vec::new();
+        let unparsed = tree.is_unparsed().then_some(SyntaxFlaw {
+            at: 0,
+            what: "it takes too long to parse",
+        });
+        return unparsed.into_iter().collect();
     };
     let mut flaws = Vec::new();
     walk(&mut root.walk(), |node| {

@@ -1,8 +1,9 @@
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::ops::ControlFlow;
 use std::sync::OnceLock;
 
 use memchr::{memchr3, memmem::Finder};
-use tree_sitter::{Node, Parser, Tree};
+use tree_sitter::{Node, ParseOptions, ParseState, Parser, Point, Tree};
 
 use super::FilePath;
 
@@ -114,6 +115,19 @@ pub(super) struct Grammar {
     yields: Finder<'static>,
 }
 
+/// The number of bytes that the parser gets at a time. They count as work each time.
+const CHUNK_BYTES: usize = 1 << 8;
+/// The work of the steps between two calls of the parser's callback. A step takes as long as reading about
+/// 32 bytes.
+const STEPS_WORK: usize = 100 * 32;
+
+/// Returns the most work that the parser may do for a text. Ordinary code takes less than 100 for each byte, and
+/// text without any syntax 200. The grammar's scanner looks at each line continuation, and at each comment line of a
+/// block, once for all before it: tens of thousands of them would take hours.
+const fn most_work(bytes: usize) -> usize {
+    (1 << 26) + bytes.saturating_mul(256)
+}
+
 thread_local! {
     /// The parser is reused, because it keeps its memory between texts.
     static PARSER: RefCell<Parser> = RefCell::new(Parser::new());
@@ -150,21 +164,82 @@ impl Grammar {
             .flatten()
     }
 
-    pub(super) fn parse(&self, text: &str) -> Tree {
-        PARSER.with_borrow_mut(|parser| {
+    /// Returns the syntax tree, or `None` if that is more than [`most_work`].
+    pub(super) fn parse(&self, text: &str) -> Option<Tree> {
+        self.parse_within(text, most_work(text.len())).0
+    }
+
+    /// Returns the syntax tree, or `None` if it takes more than `most` work, and the work that it took.
+    fn parse_within(&self, text: &str, most: usize) -> (Option<Tree>, usize) {
+        let work = Cell::new(0_usize);
+        let add = |more: usize| {
+            work.set(work.get().saturating_add(more));
+            work.get() <= most
+        };
+        let bytes = text.as_bytes();
+        // After the last of the work, the text ends: the scanner stops at once, and the parser at its next step.
+        let mut read = |at: usize, _: Point| {
+            let rest = bytes.get(at..).unwrap_or_default();
+            let chunk = &rest[..rest.len().min(CHUNK_BYTES)];
+            match add(chunk.len()) {
+                true => chunk,
+                false => &[],
+            }
+        };
+        let mut step = |_: &ParseState| match add(STEPS_WORK) {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        };
+        let options = ParseOptions::new().progress_callback(&mut step);
+        let tree = PARSER.with_borrow_mut(|parser| {
             parser
                 .set_language(&self.language)
                 .expect("the grammar is built for this version of tree-sitter");
-            parser
-                .parse(text, None)
-                .expect("parsing has a language and is never cancelled")
-        })
+            let tree = parser.parse_with_options(&mut read, None, Some(options));
+            parser.reset();
+            tree
+        });
+        (tree.filter(|_| work.get() <= most), work.get())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn work_that_grows_with_the_square_has_an_end() {
+        let grammar = Language::Python.grammar().unwrap();
+        let long = 300_000;
+        let comments = "    # c\n".repeat(long / 8);
+        for text in [
+            format!("x = 1{}\n", " \\\n".repeat(long / 3)),
+            "\\\r\n".repeat(long / 3),
+            format!("def f():\n{comments}    pass\n"),
+        ] {
+            let most = most_work(text.len());
+            let (tree, work) = grammar.parse_within(&text, most);
+            assert!(tree.is_none(), "{:?}", &text[..20]);
+            // No more than the steps between two looks at the work are taken after the last of it.
+            assert!(work <= most + 2 * STEPS_WORK, "{work}");
+            // The parser can be used again.
+            let next = grammar.parse("x = 1\n").unwrap();
+            assert!(!next.root_node().has_error());
+        }
+    }
+
+    #[test]
+    fn a_tree_does_not_depend_on_how_the_text_is_handed_over() {
+        let grammar = Language::Python.grammar().unwrap();
+        let text = "def ä():\n    return 'é' + \"😀\"  # é\n".repeat(100);
+        let whole = PARSER.with_borrow_mut(|parser| {
+            parser.set_language(&grammar.language).unwrap();
+            parser.parse(&text, None).unwrap()
+        });
+        let tree = grammar.parse(&text).unwrap();
+        assert_eq!(tree.root_node().to_sexp(), whole.root_node().to_sexp());
+        assert_eq!(tree.root_node().end_byte(), text.len());
+    }
 
     #[test]
     fn every_listed_node_kind_exists_in_the_grammar() {

@@ -72,13 +72,19 @@ pub struct SymbolTree {
 }
 
 impl SymbolTree {
+    /// Parses a text. If that takes too much work ([`SymbolTree::is_unparsed`]), the whole text is the module body,
+    /// and one syntax error.
     pub fn parse(file: FilePath, text: Arc<str>) -> Self {
         let lines = Lines::of(&text);
         let grammar = Language::of(&file).grammar();
-        let syntax = grammar.map(|grammar| grammar.parse(&text));
+        let syntax = grammar.and_then(|grammar| grammar.parse(&text));
         let reading = match (grammar, &syntax) {
             (Some(grammar), Some(syntax)) => read(grammar, syntax, &file, &text, &lines),
-            (None, _) | (_, None) => ReadSymbols::plain(&file, &text, &lines),
+            (None, _) => ReadSymbols::plain(&file, &text, &lines),
+            (Some(_), None) => ReadSymbols {
+                errors: vec![ByteRange::new(0, text.len())],
+                ..ReadSymbols::plain(&file, &text, &lines)
+            },
         };
         let symbols = reading.symbols;
         let mut by_name: Vec<SymbolId> = (0..symbols.len()).map(SymbolId).collect();
@@ -173,6 +179,11 @@ impl SymbolTree {
         ranges.push(ByteRange::new(start, symbol.span.end));
         ranges.retain(|range| !range.is_empty());
         ranges
+    }
+
+    /// Returns whether the text has a grammar, and takes too much work to parse.
+    pub fn is_unparsed(&self) -> bool {
+        self.syntax.is_none() && self.language() != Language::Plain
     }
 
     /// Returns the ranges of the syntax errors.

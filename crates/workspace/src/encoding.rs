@@ -60,14 +60,18 @@ enum Encoding {
 /// # Errors
 /// The bytes are not valid text in the file's encoding.
 pub fn decode(path: &Path, bytes: Vec<u8>) -> Result<String, DecodeError> {
+    match decoded(path, bytes)? {
+        text if is_private_key(&text) => Err(DecodeError::PrivateKey),
+        text => Ok(text),
+    }
+}
+
+fn decoded(path: &Path, bytes: Vec<u8>) -> Result<String, DecodeError> {
     if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
         return Err(DecodeError::Utf16);
     }
     let Some(name) = declared(path, &bytes) else {
-        return match utf8(bytes)? {
-            text if is_private_key(&text) => Err(DecodeError::PrivateKey),
-            text => Ok(text),
-        };
+        return utf8(bytes);
     };
     let decoded = match encoding(&name) {
         None | Some(Encoding::Utf8) => None,
@@ -124,7 +128,7 @@ fn first_line(text: &str) -> &str {
 }
 
 /// Whether a text begins with a private key, whatever the file is called.
-fn is_private_key(text: &str) -> bool {
+pub(super) fn is_private_key(text: &str) -> bool {
     let text = text.trim_start_matches(UTF8_MARK).trim_start();
     let first = first_line(text).trim_end();
     let label = first

@@ -23,7 +23,7 @@ pub use directories::{missing_directories, remove_empty_directories};
 pub use encoding::{DecodeError, EncodeError, decode, encode};
 pub use git_names::git_configurations;
 pub use patch_command::PatchCommand;
-pub use paths::{MAX_FILE_BYTES, ReadError, inside, is_secret_path};
+pub use paths::{MAX_FILE_BYTES, ReadError, inside, is_secret_path, may_show};
 pub use policy::{BadGlob, PathPolicy, WriteRule};
 pub use private::{private_directory, private_file, replace_private_file};
 pub use program::{HostPrograms, ProgramError, Variables};

@@ -5,7 +5,7 @@ use std::fs::{self, DirEntry, Metadata};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use super::encoding::DecodeError;
+use super::encoding::{DecodeError, is_private_key as is_key};
 use starling_platform::files::{Identity, PathExt, identity, is_exact_name};
 use starling_syntax::FilePath;
 use starling_text::is_plain_name;
@@ -33,6 +33,11 @@ pub enum ReadError {
     NotUtf8(FilePath),
     #[error("{file}: {bytes} bytes; files over 1 MiB are not read")]
     TooLarge { file: FilePath, bytes: u64 },
+    #[error(
+        "{0}: it takes too long to parse (thousands of line continuations or comment lines in a row?), so it has \
+         no symbols and agents do not change it"
+    )]
+    Unparsed(FilePath),
     #[error("{file}: {reason}")]
     NotText { file: FilePath, reason: DecodeError },
     #[error("{file}: {message}")]
@@ -53,9 +58,23 @@ impl ReadError {
     }
 }
 
-/// Whether a file or directory with this name contains secrets, such as environment files, private
-/// keys and credentials of tools. Examples of such files, public keys and source code are not
-/// secrets.
+/// Whether the text of a file may be shown, wherever it is from: the disk, a buffer, or a proposal.
+///
+/// # Errors
+/// It begins with a private key.
+pub fn may_show(file: &FilePath, text: &str) -> Result<(), ReadError> {
+    match is_key(text) {
+        true => Err(ReadError::NotText {
+            file: file.clone(),
+            reason: DecodeError::PrivateKey,
+        }),
+        false => Ok(()),
+    }
+}
+
+/// Whether a file or directory of this name holds secrets: environment files, private keys,
+/// credentials of tools. Examples of such files and public keys do not; nor does source code, whatever
+/// it is called.
 pub fn is_secret(name: &str) -> bool {
     const NAMES: &[&str] = &[
         ".aws",

@@ -18,7 +18,7 @@ use super::git_names::{GitNames, GitNaming, is_tracked};
 use super::guarded::{INSTALLED, OWN, matcher, runs};
 use super::ignore_rules::is_ignored;
 use super::links::LinkTargets;
-use super::paths::{ReadError, is_linked_secret, resolve};
+use super::paths::{ReadError, is_linked_secret, may_show, resolve};
 use starling_syntax::FilePath;
 
 /// Whether an agent may change a file.
@@ -246,6 +246,11 @@ impl PathPolicy {
         let Ok(real) = self.may_read(file) else {
             return WriteRule::Allowed;
         };
+        if let Err(error) = may_show(file, after) {
+            return WriteRule::Never {
+                why: error.to_string(),
+            };
+        }
         let names = self.names(file, &real);
         let odd = |path: &PathBuf| reads_otherwise(path, before, after);
         if let Some(why) = names.iter().find_map(odd) {
@@ -712,6 +717,9 @@ mod tests {
             let rule = all.may_bring(&FilePath::new(file), "x = 1\n", odd);
             assert!(matches!(rule, WriteRule::Never { .. }), "{file}: {rule:?}");
         }
+        let key = "-----BEGIN RSA PRIVATE KEY-----\nabc\n";
+        let rule = all.may_bring(&FilePath::new("a.py"), "x = 1\n", key);
+        assert!(matches!(rule, WriteRule::Never { .. }));
         let rule = all.may_bring(&FilePath::new("a.py"), "x = 1\n", "x = 2\n");
         assert_eq!(rule, WriteRule::Allowed);
     }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use super::PathPolicy;
 use super::Stamp;
 use super::encoding::decode;
-use super::paths::{MAX_FILE_BYTES, ReadError};
+use super::paths::{MAX_FILE_BYTES, ReadError, may_show};
 use super::unusual::UnusualPaths;
 use super::walk::FileListing;
 use starling_syntax::{FilePath, SymbolTree};
@@ -36,7 +36,7 @@ pub enum Held {
     Text(Arc<str>),
     /// The stamp of a listed file that is not read yet.
     OnDisk(Stamp),
-    /// The file is not listed.
+    /// The file is not listed, or cannot be read.
     Nothing,
 }
 
@@ -90,7 +90,10 @@ impl Snapshot {
         let mut buffers = self.buffers.clone();
         let mut overlay = Overlay::clone(&self.overlay);
         for (file, text) in texts {
-            if let Err(error) = self.disk.policy.may_read(&file) {
+            let shown = text.as_ref().map_or(Ok(()), |text| may_show(&file, text));
+            let readable = self.disk.policy.may_read(&file).and(shown);
+            if let Err(error) = readable {
+                overlay.remove(&file);
                 let entry = Entry {
                     text: Err(error).into(),
                     tree: OnceLock::new(),
@@ -178,7 +181,7 @@ impl Snapshot {
         self.text_of(&self.entry(file), file)
     }
 
-    /// Returns the data about a file that is available without reading it.
+    /// Returns the data about a file that is available without reading it. A text that cannot be read is not held.
     pub fn held(&self, file: &FilePath) -> Held {
         let entry = match self.buffers.get(file) {
             Some(entry) => Some(entry.clone()),
@@ -203,12 +206,16 @@ impl Snapshot {
     /// Returns the symbols of a file.
     ///
     /// # Errors
-    /// The errors of [`Snapshot::read`].
+    /// The errors of [`Snapshot::read`], and [`ReadError::Unparsed`].
     pub fn tree(&self, file: &FilePath) -> Result<Arc<SymbolTree>, ReadError> {
         let entry = self.entry(file);
         let text = self.text_of(&entry, file)?;
         let parse = || Arc::new(SymbolTree::parse(file.clone(), text));
-        Ok(entry.tree.get_or_init(parse).clone())
+        let tree = entry.tree.get_or_init(parse).clone();
+        match tree.is_unparsed() {
+            true => Err(ReadError::Unparsed(file.clone())),
+            false => Ok(tree),
+        }
     }
 
     fn text_of(&self, entry: &Entry, file: &FilePath) -> Result<Arc<str>, ReadError> {
@@ -357,6 +364,51 @@ mod tests {
                 assert_eq!(snapshot.files(), [path("a.py")]);
                 assert!(snapshot.overlay().is_empty(), "{name}");
             }
+        }
+    }
+
+    #[test]
+    fn a_text_that_begins_with_a_private_key_is_not_shown_wherever_it_is_from() {
+        let key = "-----BEGIN OPENSSH PRIVATE KEY-----\nabc\n";
+        let declared = format!("-----BEGIN PRIVATE KEY-----\n# coding: latin-1\n{key}");
+        let fixture = fixture(&[
+            ("key.txt", key),
+            ("plain.txt", "hello\n"),
+            ("c.py", &declared),
+        ]);
+        let snapshot = fixture.workspace.snapshot(Overlay::from([
+            (path("key.txt"), Some(key.into())),
+            (path("plain.txt"), Some(key.into())),
+            (path("new.py"), Some(key.into())),
+        ]));
+        let later = fixture.workspace.snapshot(Overlay::new());
+        let later = later.with(path("plain.txt"), Some("typed\n".into()));
+        let later = later.with(path("plain.txt"), Some(key.into()));
+        let later = later.with(path("new.py"), Some(key.into()));
+        for snapshot in [snapshot, later] {
+            for name in ["key.txt", "plain.txt", "new.py", "c.py"] {
+                let why = may_show(&path(name), key).unwrap_err();
+                assert_eq!(snapshot.read(&path(name)), Err(why.clone()), "{name}");
+                assert_eq!(snapshot.tree(&path(name)).unwrap_err(), why, "{name}");
+                assert_eq!(snapshot.held(&path(name)), Held::Nothing, "{name}");
+            }
+            assert!(snapshot.overlay().is_empty());
+            assert!(!snapshot.files().contains(&path("new.py")));
+            let again = snapshot.with(path("plain.txt"), Some("back\n".into()));
+            assert_eq!(&*again.read(&path("plain.txt")).unwrap(), "back\n");
+        }
+    }
+
+    #[test]
+    fn a_text_that_takes_too_long_to_parse_has_no_tree() {
+        let text = format!("x = 1{}\n", " \\\n".repeat(30_000));
+        let fixture = fixture(&[("a.py", &text), ("b.py", "x = 1\n")]);
+        let snapshot = fixture.workspace.snapshot(Overlay::new());
+        let snapshot = snapshot.with(path("b.py"), Some(text.as_str().into()));
+        for name in ["a.py", "b.py"] {
+            let why = ReadError::Unparsed(path(name));
+            assert_eq!(snapshot.tree(&path(name)).unwrap_err(), why);
+            assert_eq!(&*snapshot.read(&path(name)).unwrap(), text);
         }
     }
 

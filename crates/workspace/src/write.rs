@@ -175,10 +175,10 @@ fn write_with(calls: &SystemCalls, target: &Path, text: &[u8]) -> Result<(), Wri
 }
 
 /// A file that nobody may write is not replaced either, not even for an administrator.
-fn require_writable(target: &Path) -> Result<(), Failed> {
+fn require_writable(target: &Path) -> Result<(), WriteFailure> {
     match may_write(target)? {
         true => Ok(()),
-        false => Err(Failed::ReadOnly),
+        false => Err(WriteFailure::ReadOnly),
     }
 }
 

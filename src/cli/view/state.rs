@@ -168,6 +168,10 @@ impl RunState {
         for (_, agent) in changed.filter(|(before, agent)| **before != agent.doing) {
             agent.since_ms = self.at_ms;
         }
+        // Events of a run that is over name agents that are not at work.
+        if self.agents_are_gone {
+            self.agents.clear();
+        }
     }
 
     fn fold(&mut self, event: &Event) {

@@ -429,7 +429,10 @@ fn evidence(found: &Evidence) -> Vec<Line> {
         let needs = format!("{}: the tests pass only together", ids(found.needs()));
         lines.push(fact("needs", Style::Warning, &needs));
     }
-    if let Some(together) = found.together.as_ref().filter(|together| together.passes()) {
+    let together = found.together.as_ref();
+    // With the proposals that it needs alone, the line above says it.
+    let together = together.filter(|together| together.passes() && !together.with.is_empty());
+    if let Some(together) = together {
         let with: Vec<String> = match together.proposals.is_empty() {
             true => together.with.iter().map(ToString::to_string).collect(),
             false => together.proposals.iter().map(ToString::to_string).collect(),

@@ -336,7 +336,23 @@ fn tree_shows_thinking_time_and_indexing_progress() {
 }
 
 #[test]
-fn input_typed_without_a_pending_question_is_shown_below_the_tree() {
+fn agents_of_a_run_that_is_over_do_not_think() {
+    let mut state = state(&[beginning(), reviews()]);
+    state.agents_are_gone = true;
+    let applied = Event::ProposalApplied {
+        proposal: ProposalId(1),
+        symbols: Vec::new(),
+        diff: String::new(),
+        change: None,
+    };
+    state.take(90_000, &applied);
+    let shown = plain(&view(&state, &Prompt::default(), 100));
+    assert!(!shown.contains("thinks"), "{shown}");
+    assert!(super::tree::waiting_for(&state).is_empty());
+}
+
+#[test]
+fn what_is_typed_while_nothing_is_asked_stands_below_the_tree() {
     let state = state(&[beginning()]);
     let ahead = Prompt::Ahead("use a set".to_owned());
     let shown = plain(&view(&state, &ahead, 100));
@@ -611,9 +627,8 @@ fn proposals_of_a_set_are_shown_as_one_review() {
     assert_eq!(shown.reason, "2 changes that belong together");
 }
 
-#[test]
-fn each_part_of_a_set_is_shown_with_the_check_of_the_set() {
-    let tests = |outcome, passed, broken: &[&str], details: &str| TestEvidence::Known {
+fn tests(outcome: TestOutcome, passed: usize, broken: &[&str], details: &str) -> TestEvidence {
+    TestEvidence::Known {
         command: "pytest".to_owned(),
         outcome,
         passed,
@@ -626,7 +641,11 @@ fn each_part_of_a_set_is_shown_with_the_check_of_the_set() {
         tried: Tried::All,
         only_as_changed: Default::default(),
         source: Default::default(),
-    };
+    }
+}
+
+#[test]
+fn each_part_of_a_set_is_shown_with_the_check_of_the_set() {
     let alone = Evidence {
         tests: tests(TestOutcome::Failed, 7, &["t.py::t"], "E   NameError: total"),
         contract: vec!["calc: removed or renamed".to_owned()],
@@ -683,7 +702,43 @@ fn each_part_of_a_set_is_shown_with_the_check_of_the_set() {
 }
 
 #[test]
-fn reviews_are_queued_and_removed_when_answered() {
+fn what_is_needed_is_told_without_a_check_with_none() {
+    let mut found = evidence();
+    found.together = Some(JointEvidence {
+        with: Vec::new(),
+        proposals: Vec::new(),
+        tests: tests(TestOutcome::Passed, 8, &[], ""),
+        diagnostics: DiagnosticEvidence::Absent,
+        needs: vec![ProposalId(2)],
+    });
+    let proposal = ProposalId(6);
+    let made = Event::ProposalMade {
+        proposal,
+        agent: agent("stats.py::calc"),
+        symbols: vec![symbol("stats.py::calc")],
+        reason: "rename".to_owned(),
+        diff: DIFF.to_owned(),
+        revises: None,
+    };
+    let checked = Event::ProposalChecked {
+        proposal,
+        evidence: found,
+    };
+    let reviewed = Event::ProposalReviewed {
+        proposal,
+        by: ActorId::Starling,
+        verdict: Verdict::Accept,
+    };
+    let told = plain(&story(&[made, checked, reviewed]));
+    assert!(
+        told.contains("  needs: #2: the tests pass only together\n"),
+        "{told}"
+    );
+    assert!(!told.contains("checked together with"), "{told}");
+}
+
+#[test]
+fn reviews_wait_in_line_and_leave_it() {
     let mut now = state(&[beginning(), reviews()]);
     let intent = IntentView {
         symbol: symbol("loans/desk.py::lend"),

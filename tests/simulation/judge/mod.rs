@@ -37,7 +37,7 @@ pub struct Request {
     pub dollars: f64,
 }
 
-/// Observes all events of a run and records violations of Starling's guarantees.
+/// Observes a run, and collects the guarantees that it breaks.
 pub struct Judge {
     pub violations: Vec<Violation>,
     approval: Approval,

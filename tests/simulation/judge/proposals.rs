@@ -10,10 +10,10 @@ use starling_syntax::SymbolPath;
 use super::Judge;
 use crate::actors::Reply;
 
-/// Time limit for the check of a proposal; longer than any check takes.
+/// A time that is longer than any check of a proposal.
 const PATIENCE: Duration = Duration::from_secs(1_200);
 
-/// The judge's record of one proposal.
+/// A proposal as the judge sees it: what was proposed, and what has happened to it.
 #[derive(Debug, Default, Clone)]
 pub struct Proposal {
     pub agent: String,
@@ -102,7 +102,7 @@ impl Proposals {
     }
 }
 
-/// Returns the name of an agent in conversations.
+/// Returns the name under which an agent appears in conversations.
 pub fn name_of(party: &ActorId) -> String {
     match party {
         ActorId::Agent(symbol) => symbol.to_string(),

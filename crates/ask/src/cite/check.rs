@@ -4,26 +4,28 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Citation, Cited, Claim, Files, words};
+use super::{Citation, CitedPart, Claim, Files, words};
 use starling_syntax::{FilePath, Symbol, SymbolTree};
 use starling_workspace::{Snapshot, UnusualPaths};
 
-/// Number of lines around a cited line that count as cited.
+/// Number of lines before and after a cited line that count as cited, too.
 const NEAR: u32 = 1;
-/// Maximum distance, in lines, at which a citation is moved regardless of other evidence.
+/// Maximum distance, in lines, over which a citation that does not fit its claim is moved to a line
+/// that contains a name of the claim.
 const A_LITTLE: u32 = 5;
-/// Maximum distance, in lines, at which a citation without other evidence is moved.
+/// Same as `A_LITTLE`, if the cited lines, their symbol and their file do not even share a word
+/// with the claim.
 const OFF: u32 = 40;
 
 /// Maximum number of lines in a range to search for a quoted text.
 const LONGEST_RANGE: usize = 500;
-/// Minimum length in bytes of a quoted text that must occur in the file. A shorter text may be code
-/// that is not from the file.
+/// Minimum length in bytes of a quoted text that must occur in the file. A shorter quote may be an
+/// example that does not come from the file.
 const CODE: usize = 12;
 
 /// The result of checking a citation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CitationVerdict {
     Holds(Citation),
     /// The citation was corrected: another line, or the full path.
     Moved(Citation),
@@ -32,36 +34,36 @@ pub enum Verdict {
 
 /// Checks citations against a snapshot of the files.
 #[derive(Debug, Clone)]
-pub struct Checker {
+pub struct CitationChecker {
     files: Snapshot,
     unusual: Arc<UnusualPaths>,
 }
 
-impl Checker {
+impl CitationChecker {
     pub fn new(files: Snapshot) -> Self {
         let unusual = Arc::new(files.unusual_paths());
-        Checker { files, unusual }
+        CitationChecker { files, unusual }
     }
 
     /// Checks one line range of a claim's citation.
-    pub fn check(&self, cited: &Cited, lines: (u32, u32), claim: &Claim) -> Verdict {
+    pub fn check(&self, cited: &CitedPart, lines: (u32, u32), claim: &Claim) -> CitationVerdict {
         let path = cited.mark.path.as_str();
         let named = self.named(path);
         if named.is_empty() {
-            return Verdict::Wrong(format!("there is no file {path}"));
+            return CitationVerdict::Wrong(format!("there is no file {path}"));
         }
         let mut why = String::new();
         let whole = named.len() == 1 && named[0].as_str() == path;
         for file in named {
             match self.within(&file, lines, cited, claim) {
                 Ok(found) if whole && (found.line, found.last_line) == lines => {
-                    return Verdict::Holds(found);
+                    return CitationVerdict::Holds(found);
                 }
-                Ok(found) => return Verdict::Moved(found),
+                Ok(found) => return CitationVerdict::Moved(found),
                 Err(error) => why = error,
             }
         }
-        Verdict::Wrong(why)
+        CitationVerdict::Wrong(why)
     }
 
     /// Returns the files that a written path can name: the exact file, or all whose paths end with
@@ -90,11 +92,11 @@ impl Checker {
         &self,
         file: &FilePath,
         (first, last): (u32, u32),
-        cited: &Cited,
+        cited: &CitedPart,
         claim: &Claim,
     ) -> Result<Citation, String> {
         let tree = self.files.tree(file).map_err(|error| error.to_string())?;
-        let text = Lines::of(&tree);
+        let text = FileLines::of(&tree);
         let count = text.count();
         if first == 0 || first > count {
             return Err(format!("{file} has {count} lines, no line {first}"));
@@ -103,43 +105,44 @@ impl Checker {
         let moved = |line: u32| text.citation(file, line, (line + (last - first)).min(count));
         if let [_] = cited.mark.lines.as_slice() {
             match text.quoted(first, last, &cited.quotes) {
-                Quoted::Unknown => {}
-                Quoted::There => return Ok(text.citation(file, first, last)),
-                Quoted::At(_) if text.is_spoken_of(first, last, cited, claim) => {
+                QuoteLocation::Unknown => {}
+                QuoteLocation::There => return Ok(text.citation(file, first, last)),
+                QuoteLocation::At(_) if text.is_spoken_of(first, last, cited, claim) => {
                     return Ok(text.citation(file, first, last));
                 }
-                Quoted::At(line) if first == last => return Ok(moved(line)),
-                Quoted::At(line) => {
+                QuoteLocation::At(line) if first == last => return Ok(moved(line)),
+                QuoteLocation::At(line) => {
                     return Ok(text.citation(file, first.min(line), last.max(line)));
                 }
-                Quoted::Nowhere => return Err(text.says_not(first, &cited.quotes)),
+                QuoteLocation::Nowhere => return Err(text.says_not(first, &cited.quotes)),
             }
         }
-        if let Some(line) = text.of_another(first, last, cited) {
+        let another = text.of_another(first, last, cited);
+        if let Some(line) = another.or_else(|| text.further_in(first, last, cited)) {
             return Ok(moved(line));
         }
         let says_so = text.says_so(first, last, &cited.words);
         if text.bears_out(first, last, claim) || says_so {
-            let beside = text.nearest(first, last, NEAR, claim);
+            let beside = text.nearest((first, last), NEAR, cited, claim);
             let beside = beside.filter(|_| first == last && !says_so);
             return match beside.filter(|_| !text.is_named_at(first, claim)) {
                 Some(line) => Ok(moved(line)),
                 None => Ok(text.citation(file, first, last)),
             };
         }
-        if let Some(line) = text.nearest(first, last, A_LITTLE, claim) {
+        if let Some(line) = text.nearest((first, last), A_LITTLE, cited, claim) {
             return Ok(moved(line));
         }
         if text.shares_words(first, last, file, &cited.words) {
             return Ok(text.citation(file, first, last));
         }
-        let further = text.nearest(first, last, OFF, claim).map(moved);
+        let further = text.nearest((first, last), OFF, cited, claim).map(moved);
         further.ok_or_else(|| text.says(first, claim))
     }
 }
 
-impl Files for Checker {
-    /// A file at the root counts even if it may not be read.
+impl Files for CitationChecker {
+    /// Returns true for an existing file in the root directory even if the model may not read it.
     fn is_file(&self, path: &str) -> bool {
         let is_at_root = || {
             let is_plain = !path.is_empty() && !path.contains(['/', '\0']) && path != "..";
@@ -155,7 +158,7 @@ impl Files for Checker {
 }
 
 /// The location of a text that a sentence quotes from its cited lines.
-enum Quoted {
+enum QuoteLocation {
     /// The sentence quotes nothing longer than a name, or the quote may refer to other lines.
     Unknown,
     There,
@@ -166,15 +169,15 @@ enum Quoted {
 }
 
 /// A file split into lines.
-struct Lines<'t> {
+struct FileLines<'t> {
     tree: &'t SymbolTree,
     lines: Vec<&'t str>,
 }
 
-impl<'t> Lines<'t> {
+impl<'t> FileLines<'t> {
     fn of(tree: &'t SymbolTree) -> Self {
         let lines = tree.text().lines().collect();
-        Lines { tree, lines }
+        FileLines { tree, lines }
     }
 
     fn count(&self) -> u32 {
@@ -188,7 +191,7 @@ impl<'t> Lines<'t> {
     }
 
     /// Locates the quotes in the file. Any white space counts as one space.
-    fn quoted(&self, first: u32, last: u32, quotes: &[String]) -> Quoted {
+    fn quoted(&self, first: u32, last: u32, quotes: &[String]) -> QuoteLocation {
         let wanted: Vec<String> = quotes.iter().map(|quote| squeezed(quote)).collect();
         let holds = |line: u32, quote: &String| squeezed(self.line(line)).contains(quote.as_str());
         let lines = || (first..=last).take(LONGEST_RANGE);
@@ -196,12 +199,12 @@ impl<'t> Lines<'t> {
             .iter()
             .any(|quote| lines().any(|line| holds(line, quote)))
         {
-            return Quoted::There;
+            return QuoteLocation::There;
         }
         for quote in &wanted {
             let mut near = around(first, last, A_LITTLE, self.count());
             if let Some(line) = near.find(|line| holds(*line, quote)) {
-                return Quoted::At(line);
+                return QuoteLocation::At(line);
             }
         }
         let is_code = |quote: &String| {
@@ -211,16 +214,16 @@ impl<'t> Lines<'t> {
         let whole = || squeezed(self.tree.text());
         let mut of_code = wanted.iter().filter(|quote| is_code(quote)).peekable();
         if of_code.peek().is_none() {
-            return Quoted::Unknown;
+            return QuoteLocation::Unknown;
         }
         let whole = whole();
         match of_code.any(|quote| whole.contains(quote.as_str())) {
-            true => Quoted::Unknown,
-            false => Quoted::Nowhere,
+            true => QuoteLocation::Unknown,
+            false => QuoteLocation::Nowhere,
         }
     }
 
-    /// Returns a message for the model: the cited line does not contain the quote.
+    /// Returns a message for the model with the text of the cited line, which lacks the quote.
     fn says_not(&self, line: u32, quotes: &[String]) -> String {
         let text: String = self.line(line).trim().chars().take(100).collect();
         let quote = quotes.iter().max_by_key(|quote| quote.len());
@@ -254,8 +257,8 @@ impl<'t> Lines<'t> {
         claim.names.is_empty() || names.any(|name| claim.names.contains(name))
     }
 
-    /// Whether a line contains a name that the sentence mentions outside its quotes.
-    fn is_spoken_of(&self, first: u32, last: u32, cited: &Cited, claim: &Claim) -> bool {
+    /// Whether a cited line contains a name that the sentence mentions outside its quotes.
+    fn is_spoken_of(&self, first: u32, last: u32, cited: &CitedPart, claim: &Claim) -> bool {
         let of_quotes: BTreeSet<&str> = cited
             .quotes
             .iter()
@@ -265,16 +268,21 @@ impl<'t> Lines<'t> {
         (first..=last).any(|line| names_of(self.line(line)).iter().any(is_it))
     }
 
-    /// Returns the line that defines the claim's symbol if the cited lines belong to another
-    /// symbol. That is so if the citation itself names the symbol, or if the lines mention neither
+    /// Returns a line of the claim's symbol if the cited lines belong to another symbol: the nearest
+    /// that mentions what the claim says of it, else the one that defines it. That is so if the citation itself names the symbol, or if the lines mention neither
     /// the symbol nor any other word of the claim.
-    fn of_another(&self, first: u32, last: u32, cited: &Cited) -> Option<u32> {
+    fn of_another(&self, first: u32, last: u32, cited: &CitedPart) -> Option<u32> {
         let meant = self.meant(cited);
         let overlaps = |symbol: &&Symbol| {
             symbol.lines.0 <= last.saturating_add(NEAR)
                 && symbol.lines.1.saturating_add(NEAR) >= first
         };
-        let one = meant.first().filter(|_| !meant.iter().any(overlaps))?;
+        let distance = |symbol: &&&Symbol| {
+            let (begins, ends) = symbol.lines;
+            begins.saturating_sub(last) + first.saturating_sub(ends)
+        };
+        let nearest = meant.iter().min_by_key(distance);
+        let one = nearest.filter(|_| !meant.iter().any(overlaps))?;
         let is_named = (first..=last).any(|line| {
             let names = names_of(self.line(line));
             meant
@@ -285,12 +293,60 @@ impl<'t> Lines<'t> {
         let of_names: BTreeSet<String> = of_names.collect();
         let others = &cited.words - &of_names;
         let speaks = is_named || self.says_so(first, last, &others);
-        (cited.mark.symbol.is_some() || !speaks).then(|| self.tree.line_of(one))
+        let line = || self.mentioned_in(one, (first, last), &cited.others_of_sentence);
+        (cited.mark.symbol.is_some() || !speaks)
+            .then(|| line().unwrap_or_else(|| self.tree.line_of(one)))
     }
 
-    /// Returns the symbols of this file that a citation is about: the one in the citation, or else
-    /// the members that the claim names.
-    fn meant(&self, cited: &Cited) -> Vec<&'t Symbol> {
+    /// Returns the line of the claim's symbol that mentions what the claim says of it, if the cited
+    /// lines are of that symbol and mention nothing of the claim. The line that defines the symbol
+    /// stands for all of it.
+    fn further_in(&self, first: u32, last: u32, cited: &CitedPart) -> Option<u32> {
+        let holds = |symbol: &&Symbol| symbol.lines.0 <= first && last <= symbol.lines.1;
+        let one = self.spoken_of(cited).into_iter().find(holds)?;
+        let name = &one.path.name;
+        let says_of_it = &cited.words - &words(name);
+        let is_defined_there = (first..=last).contains(&self.tree.line_of(one));
+        if is_defined_there || self.says_so(first, last, &says_of_it) {
+            return None;
+        }
+        let own = names_of(name);
+        let of_others = cited.others.iter();
+        let wanted = of_others.filter(|other| !own.contains(&other.as_str()));
+        self.mentioned_in(one, (first, last), &wanted.cloned().collect())
+    }
+
+    /// Returns the line of a symbol that contains one of these names and is nearest to a range.
+    fn mentioned_in(
+        &self,
+        symbol: &Symbol,
+        (first, last): (u32, u32),
+        wanted: &BTreeSet<String>,
+    ) -> Option<u32> {
+        let (begins, ends) = symbol.lines;
+        let mentions = |line: &u32| {
+            names_of(self.line(*line))
+                .iter()
+                .any(|one| wanted.contains(*one))
+        };
+        let distance = |line: &u32| line.saturating_sub(last) + first.saturating_sub(*line);
+        (begins..=ends).filter(mentions).min_by_key(distance)
+    }
+
+    /// Returns the symbols that a citation is about, also those that the claim names without their
+    /// class.
+    fn spoken_of(&self, cited: &CitedPart) -> Vec<&'t Symbol> {
+        let meant = self.meant(cited);
+        if !meant.is_empty() {
+            return meant;
+        }
+        let is_named = |symbol: &&Symbol| cited.others.contains(symbol.path.base_name());
+        self.tree.symbols().iter().filter(is_named).collect()
+    }
+
+    /// Returns the symbols of this file that a citation refers to: the symbol written in the
+    /// citation, or else the members (`Class.method`) that the claim names.
+    fn meant(&self, cited: &CitedPart) -> Vec<&'t Symbol> {
         let is_it = |symbol: &&Symbol, name: &str| {
             let path = &symbol.path.name;
             let ends = path.strip_suffix(name);
@@ -335,15 +391,25 @@ impl<'t> Lines<'t> {
     }
 
     /// Returns the nearest line that contains a name of the claim, or a word if the claim has no
-    /// names.
-    fn nearest(&self, first: u32, last: u32, most: u32, claim: &Claim) -> Option<u32> {
+    /// names: of the members that the claim names, if there are any.
+    fn nearest(
+        &self,
+        (first, last): (u32, u32),
+        most: u32,
+        cited: &CitedPart,
+        claim: &Claim,
+    ) -> Option<u32> {
+        let meant = self.meant(cited);
+        let is_of = |line: u32, symbol: &&Symbol| (symbol.lines.0..=symbol.lines.1).contains(&line);
+        let is_meant = |line: u32| meant.is_empty() || meant.iter().any(|one| is_of(line, one));
         let bears = |line: u32| match claim.names.is_empty() {
             true => !words(self.line(line)).is_disjoint(&claim.words),
             false => names_of(self.line(line))
                 .iter()
                 .any(|name| claim.names.contains(*name)),
         };
-        around(first, last, most, self.count()).find(|line| bears(*line))
+        let mut near = around(first, last, most, self.count());
+        near.find(|line| is_meant(*line) && bears(*line))
     }
 
     /// Returns a message for the model: the cited line's text and the missing names.
@@ -377,7 +443,7 @@ fn squeezed(text: &str) -> String {
     words.join(" ")
 }
 
-/// Returns line numbers by their distance from a range, nearest first.
+/// Returns the line numbers around a range, up to `most` lines away, nearest first.
 fn around(first: u32, last: u32, most: u32, count: u32) -> impl Iterator<Item = u32> {
     let near = (0..=most).flat_map(move |off| {
         let below = last.checked_add(off);

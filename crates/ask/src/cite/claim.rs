@@ -3,17 +3,22 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::mark::{Files, Mark, marks};
+use super::mark::{CitationMark, Files, marks};
 use starling_swarm::reading::stems as words;
 
-/// A citation with the part of the sentence that precedes it.
+/// A citation, with the words, names and quotes of the part of the sentence that it supports.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cited {
-    pub mark: Mark,
+pub struct CitedPart {
+    pub mark: CitationMark,
     /// Significant words between the previous citation and this one.
     pub words: BTreeSet<String>,
-    /// Members (`Class.method`) that the sentence names as code.
+    /// Members (`Class.method`) that the citation is about: those named as code directly before it,
+    /// else those of the sentence.
     pub members: BTreeSet<String>,
+    /// Names of code before the citation, without those of `members`.
+    pub others: BTreeSet<String>,
+    /// Names of code in the whole sentence, without those of its members.
+    pub others_of_sentence: BTreeSet<String>,
     /// Text that the sentence appears to quote from the cited lines.
     pub quotes: Vec<String>,
 }
@@ -23,7 +28,7 @@ pub struct Cited {
 pub struct Claim {
     /// The sentence's byte range in the block.
     pub span: Range<usize>,
-    pub cited: Vec<Cited>,
+    pub cited: Vec<CitedPart>,
     /// Code names in the sentence and in the uncited sentences directly before it.
     pub names: BTreeSet<String>,
     /// Significant words in the sentence and in the uncited sentences directly before it.
@@ -33,13 +38,14 @@ pub struct Claim {
     pub denial: Denial,
 }
 
-/// What a sentence denies.
+/// Whether a sentence denies something, and whether that denial can be supported by a citation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Denial {
     No,
-    /// Something is not there, which cannot be cited.
+    /// The sentence says that something does not exist. No line can be cited for that.
     Presence,
-    /// How named code behaves, as in "`f` never raises an error": the lines of the code show it.
+    /// The sentence denies a behaviour of named code, as in "`f` never raises an error". The lines
+    /// of that code can be cited.
     Behaviour,
 }
 
@@ -49,7 +55,7 @@ const DENIALS: [&str; 12] = [
     "no", "not", "never", "nothing", "none", "nowhere", "cannot", "without", "neither", "nor",
     "unknown", "unclear",
 ];
-/// Words of a denial that has no line to cite: something is nowhere, unused or not known.
+/// Words that make a denial a [`Denial::Presence`]: something does not exist, is unused or unknown.
 const ABSENCE: [&str; 46] = [
     "nothing",
     "nobody",
@@ -107,10 +113,10 @@ const KEYWORDS: [&str; 14] = [
 pub fn claims(block: &str, files: &impl Files) -> Vec<Claim> {
     let all = marks(block, files);
     let mut claims: Vec<Claim> = Vec::new();
-    // Names and words of the sentences before the next citation.
+    // Names and words of the sentences since the last citation.
     let (mut names, mut words_so_far) = (BTreeSet::new(), BTreeSet::new());
     for span in sentences(block, &all) {
-        let own: Vec<Mark> = all
+        let own: Vec<CitationMark> = all
             .iter()
             .filter(|mark| span.contains(&mark.span.start))
             .cloned()
@@ -143,17 +149,21 @@ pub fn claims(block: &str, files: &impl Files) -> Vec<Claim> {
     claims
 }
 
-/// Returns the citations with the words that precede each. Adjacent citations share their words.
+/// Returns the citations, each with the words that precede it. Citations that directly follow each
+/// other have the same words.
 fn cited(
     block: &str,
     span: &Range<usize>,
-    marks: Vec<Mark>,
+    marks: Vec<CitationMark>,
     mut lead: BTreeSet<String>,
-) -> Vec<Cited> {
+) -> Vec<CitedPart> {
     let mut at = span.start;
     let mut found = Vec::new();
     let is_only = marks.len() == 1;
     let mut quotes = Vec::new();
+    let of_sentence = members(&block[span.clone()]);
+    let others_of_sentence = others(&without(block, span, &marks));
+    let (mut about, mut others_before) = (BTreeSet::new(), BTreeSet::new());
     for mark in marks {
         let quoted = match is_only {
             true => quotes_in(&without(block, span, std::slice::from_ref(&mark))),
@@ -162,17 +172,24 @@ fn cited(
         if !quoted.is_empty() || !bare(&block[at..mark.span.start]) {
             quotes = quoted;
         }
-        let clause = words(&block[at..mark.span.start]);
+        let before = &block[at..mark.span.start];
+        let clause = words(before);
         if !clause.is_empty() {
             lead = clause;
+            others_before = others(before);
+        }
+        let named = members(before);
+        if !named.is_empty() {
+            about = named;
         }
         at = mark.span.end;
-        let words = lead.clone();
-        let members = members(&block[span.clone()]);
-        found.push(Cited {
+        let is_about_all = is_only || about.is_empty();
+        found.push(CitedPart {
             mark,
-            words,
-            members,
+            words: lead.clone(),
+            members: if is_about_all { &of_sentence } else { &about }.clone(),
+            others: others_before.clone(),
+            others_of_sentence: others_of_sentence.clone(),
             quotes: quotes.clone(),
         });
     }
@@ -185,7 +202,7 @@ fn bare(prose: &str) -> bool {
     !prose.contains(char::is_alphanumeric)
 }
 
-fn without(block: &str, span: &Range<usize>, marks: &[Mark]) -> String {
+fn without(block: &str, span: &Range<usize>, marks: &[CitationMark]) -> String {
     let mut prose = String::new();
     let mut at = span.start;
     for mark in marks {
@@ -198,7 +215,7 @@ fn without(block: &str, span: &Range<usize>, marks: &[Mark]) -> String {
 
 /// Splits a block into sentences that cover every byte. No sentence ends inside a citation,
 /// brackets or back-quotes.
-fn sentences(block: &str, marks: &[Mark]) -> Vec<Range<usize>> {
+fn sentences(block: &str, marks: &[CitationMark]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let (mut start, mut quoted, mut depth) = (0, false, 0_i32);
     for (at, c) in block.char_indices() {
@@ -225,7 +242,7 @@ fn sentences(block: &str, marks: &[Mark]) -> Vec<Range<usize>> {
 
 /// Returns the end of the citations in brackets that follow a sentence; they belong to the
 /// sentence.
-fn behind_citations(block: &str, end: usize, marks: &[Mark]) -> usize {
+fn behind_citations(block: &str, end: usize, marks: &[CitationMark]) -> usize {
     let mut end = end;
     loop {
         let rest = &block[end..];
@@ -238,7 +255,7 @@ fn behind_citations(block: &str, end: usize, marks: &[Mark]) -> usize {
         let Some(close) = closes.map(|at| open + at + 1) else {
             return end;
         };
-        let inside: Vec<Mark> = marks
+        let inside: Vec<CitationMark> = marks
             .iter()
             .filter(|mark| (open..close).contains(&mark.span.start) && mark.span.end <= close)
             .cloned()
@@ -266,7 +283,8 @@ fn ends_here(block: &str, at: usize) -> bool {
     spaced && opens && !listed && !SHORTENED.contains(&word.to_lowercase().as_str())
 }
 
-/// Returns code in back-quotes and text in double quotes that is more than a name.
+/// Returns the quoted texts that are more than a name: code in back-quotes and text in double
+/// quotes.
 fn quotes_in(prose: &str) -> Vec<String> {
     const SHORTEST: usize = 6;
     let in_ticks = prose.split('`').skip(1).step_by(2);
@@ -300,6 +318,13 @@ fn members(prose: &str) -> BTreeSet<String> {
     let names = quoted.map(|part| part.trim().trim_end_matches("()"));
     let is_member = |name: &&str| name.contains('.') && name.split('.').all(is_name);
     names.filter(is_member).map(str::to_owned).collect()
+}
+
+/// Returns the names that a text marks as code, without those of its members.
+fn others(prose: &str) -> BTreeSet<String> {
+    let members = members(prose);
+    let parts: BTreeSet<String> = members.iter().flat_map(|name| parts_of(name)).collect();
+    &quoted(prose) - &parts
 }
 
 /// Returns the code names in a text: in back-quotes, called, or in a spelling that only code has.

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 /// A citation as written in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mark {
+pub struct CitationMark {
     /// The citation's byte range in the text.
     pub span: Range<usize>,
     /// The path as written.
@@ -58,7 +58,7 @@ const NAMES: [&str; 34] = [
     "known_hosts",
 ];
 
-/// Lookups of a project's files.
+/// Tells which paths exist in a project.
 pub trait Files {
     /// Whether the project has a file with this path or a path that ends with it. If so, a name
     /// without an extension counts as a path.
@@ -69,10 +69,10 @@ pub trait Files {
 }
 
 /// Returns all citations of a text, in order.
-pub fn marks(text: &str, files: &impl Files) -> Vec<Mark> {
+pub fn marks(text: &str, files: &impl Files) -> Vec<CitationMark> {
     let paths = files.paths_in(text);
     let is_file = |path: &str| files.is_file(path);
-    let mut found: Vec<Mark> = Vec::new();
+    let mut found: Vec<CitationMark> = Vec::new();
     let mut at = 0;
     while let Some(digit) = next_number(text, at) {
         if let Some(path) = paths.iter().find(|path| path.contains(&digit)) {
@@ -106,7 +106,7 @@ pub fn marks(text: &str, files: &impl Files) -> Vec<Mark> {
                 let is_quoted =
                     text[..end_of_path].ends_with('`') && text[from..start].ends_with('`');
                 let span = start - usize::from(is_quoted)..end;
-                found.push(Mark {
+                found.push(CitationMark {
                     span,
                     path,
                     symbol,
@@ -192,7 +192,7 @@ fn known_before(text: &str, end: usize, paths: &[Range<usize>]) -> Option<usize>
         .then_some(path.start)
 }
 
-/// Whether a character is common in paths.
+/// Whether a path that is not known to the project may contain this character.
 fn is_part(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '+' | '@' | '#')
 }
@@ -216,8 +216,8 @@ fn path_before(text: &str) -> Option<usize> {
     (start < text.len()).then_some(start)
 }
 
-/// Returns the start of a path whose name may begin with a dot. The dot belongs to the path unless
-/// it is one of several, or only the path without the dot exists in the project.
+/// Returns the start of a path, including a dot before it if the dot belongs to the path (`.env`).
+/// It does not if there are several dots, or if only the path without the dot is in the project.
 fn with_dot(
     text: &str,
     from: usize,

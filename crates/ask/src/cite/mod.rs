@@ -6,9 +6,9 @@ mod mark;
 #[cfg(test)]
 mod tests;
 
-pub use check::{Checker, Verdict};
-pub use claim::{Cited, Claim, Denial, claims, identifiers};
-pub use mark::{Files, Mark, marks};
+pub use check::{CitationChecker, CitationVerdict};
+pub use claim::{CitedPart, Claim, Denial, claims, identifiers};
+pub use mark::{CitationMark, Files, marks};
 pub use starling_swarm::reading::stems as words;
 
 use serde::{Deserialize, Serialize};

@@ -27,13 +27,14 @@ const ODD: [&str; 4] = [
     "(old)/sofa + bed",
 ];
 
-struct Place {
+/// A temporary project, with a checker and a snapshot of its files.
+struct CitationProject {
     _dir: tempfile::TempDir,
-    checker: Checker,
+    checker: CitationChecker,
     files: Snapshot,
 }
 
-fn place() -> Place {
+fn place() -> CitationProject {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(dir.path().join("lib/deep")).unwrap();
     std::fs::write(dir.path().join("lib/shop.py"), SHOP).unwrap();
@@ -48,9 +49,9 @@ fn place() -> Place {
     std::fs::write(dir.path().join(".flake8"), "[flake8]\n").unwrap();
     let root = dir.path().canonicalize().unwrap();
     let files = Workspace::open(root).unwrap().snapshot(Default::default());
-    Place {
+    CitationProject {
         _dir: dir,
-        checker: Checker::new(files.clone()),
+        checker: CitationChecker::new(files.clone()),
         files,
     }
 }
@@ -84,7 +85,7 @@ fn found(text: &str) -> Vec<(String, Vec<(u32, u32)>)> {
 }
 
 #[test]
-fn citations_are_found_in_any_dress() {
+fn citations_are_found_in_every_notation() {
     let one = |lines| vec![("a/b.py".to_owned(), vec![lines])];
     assert_eq!(found("x [a/b.py:12]."), one((12, 12)));
     assert_eq!(found("x (a/b.py:12-18)."), one((12, 18)));
@@ -103,7 +104,7 @@ fn citations_are_found_in_any_dress() {
 }
 
 #[test]
-fn what_only_looks_like_a_citation_is_none() {
+fn text_that_resembles_a_citation_is_not_a_citation() {
     for text in [
         "at 10:30 there were 3",
         "http://localhost:8000/x",
@@ -124,7 +125,7 @@ fn what_only_looks_like_a_citation_is_none() {
 }
 
 #[test]
-fn a_right_citation_stays_and_knows_its_symbol() {
+fn correct_citation_is_kept_and_reports_its_symbol() {
     let block = check("`pay` adds up by `total()` [lib/shop.py:13].");
     assert_eq!(block.text, "`pay` adds up by `total()` [lib/shop.py:13].");
     let citation = &block.citations[0];
@@ -135,12 +136,12 @@ fn a_right_citation_stays_and_knows_its_symbol() {
 }
 
 #[test]
-fn a_line_a_little_off_is_mended() {
+fn cited_line_that_is_slightly_off_is_corrected() {
     let block = check("`RATE` is two [lib/shop.py:4].");
     assert_eq!(block.text, "`RATE` is two [lib/shop.py:1].");
     let written = ("lib/shop.py:4".to_owned(), "lib/shop.py:1".to_owned());
     assert_eq!(block.moved, [written]);
-    // A citation of blank lines moves to the code beside them.
+    // A citation of blank lines moves to the code next to them.
     assert_eq!(
         places("`Cart` holds goods [lib/shop.py:2-3]."),
         ["lib/shop.py:4-5"]
@@ -148,7 +149,7 @@ fn a_line_a_little_off_is_mended() {
 }
 
 #[test]
-fn a_path_may_have_any_characters() {
+fn cited_path_may_contain_spaces_and_special_characters() {
     for file in ODD {
         for text in [
             format!("`SEATS` is one [{file}:1]."),
@@ -188,8 +189,8 @@ fn a_path_may_have_any_characters() {
 }
 
 #[test]
-fn lines_of_another_symbol_than_the_claim_s_are_noticed() {
-    // Line 11 is the head of `pay`.
+fn citation_of_another_symbol_than_the_claim_names_is_moved() {
+    // The cited line 11 is `def pay(cart):`.
     assert_eq!(
         places("`Cart.total` multiplies [lib/shop.py:11]."),
         ["lib/shop.py:7"]
@@ -198,7 +199,8 @@ fn lines_of_another_symbol_than_the_claim_s_are_noticed() {
         places("`Cart.total()` comes next [lib/shop.py::Cart.total:13]."),
         ["lib/shop.py:7"]
     );
-    // The line calls `total`, holds another word of the claim, or the symbol is not in this file.
+    // Not moved: the cited line calls `total` or contains another word of the claim, or the claim's
+    // symbol is not in this file.
     for right in [
         "`Cart.total` is asked for [lib/shop.py:13].",
         "`Cart.total` comes when the till is open [lib/shop.py:12].",
@@ -209,9 +211,84 @@ fn lines_of_another_symbol_than_the_claim_s_are_noticed() {
     }
 }
 
+/// Two classes with a method of the same name.
+const UNITS: &str = "class Warrior:
+    def strike(self, target):
+        return target.hurt(self.power)
+
+
+class Mage:
+    def strike(self, target):
+        if not self.spend(2):
+            return 0
+        target.burn()
+        return target.hurt(self.power)
+
+
+class Cleric:
+    def bless(self):
+        pass
+
+
+def duel(one, other):
+    turns = 0
+    while turns < 9:
+        one.strike(other)
+        turns += 1
+    return tally(one)
+";
+
 #[test]
-fn a_line_that_bears_a_name_of_the_claim_stays_cited() {
-    // The quoted code, or the definition, is on a neighbouring line.
+fn a_citation_is_moved_only_within_the_symbol_that_the_claim_names() {
+    let place = place();
+    let file = starling_syntax::FilePath::new("units.py");
+    let files = place.files.with(file, Some(UNITS.into()));
+    let checker = CitationChecker::new(files);
+    let shown = |text: &str| Block::check(text, &checker).text;
+    for (text, expected) in [
+        // Line 13 is behind `Mage.strike`, and `Warrior.strike` is named first.
+        (
+            "`hurt` is called by `Warrior.strike` [units.py:3], `Mage.strike` [units.py:13] and others.",
+            "`hurt` is called by `Warrior.strike` [units.py:3], `Mage.strike` [units.py:11] and others.",
+        ),
+        (
+            "`Mage.strike` [units.py:15] and `Warrior.strike` [units.py:3] call `hurt`.",
+            "`Mage.strike` [units.py:11] and `Warrior.strike` [units.py:3] call `hurt`.",
+        ),
+        (
+            "`Mage.strike` calls `hurt` [units.py:9].",
+            "`Mage.strike` calls `hurt` [units.py:11].",
+        ),
+        (
+            "`Mage.strike` calls `spend` [units.py:10].",
+            "`Mage.strike` calls `spend` [units.py:8].",
+        ),
+        (
+            "`duel` calls `tally` [units.py:20].",
+            "`duel` calls `tally` [units.py:24].",
+        ),
+        // The line says it, or defines the symbol, or the name is nowhere in the symbol.
+        ("`Mage.strike` calls `burn` [units.py:10].", ""),
+        (
+            "`Mage.strike` ends with a target that `burn` hurts [units.py:11].",
+            "",
+        ),
+        ("`Mage.strike` calls `hurt` [units.py:7].", ""),
+        (
+            "`duel` is fair [units.py:19] and calls `tally` [units.py:24].",
+            "",
+        ),
+        ("`Mage.strike` calls `bless` [units.py:9].", ""),
+    ] {
+        let expected = if expected.is_empty() { text } else { expected };
+        assert_eq!(shown(text), expected);
+    }
+}
+
+#[test]
+fn citation_is_kept_if_the_code_near_it_contains_a_name_from_the_claim() {
+    // Not moved: the quoted code or the definition is next to a cited line that has another name of
+    // the claim.
     for right in [
         "They are kept in `RATE * self` and read by `pay` [lib/shop.py:11].",
         "It is `RATE * self.sum` of the `cart` [lib/shop.py:11-13].",
@@ -222,7 +299,7 @@ fn a_line_that_bears_a_name_of_the_claim_stays_cited() {
 }
 
 #[test]
-fn a_short_path_is_completed_and_a_range_ends_with_the_file() {
+fn short_path_is_completed_and_line_range_is_clipped_to_the_file() {
     assert_eq!(
         places("`pay` it is [shop.py:11-99]."),
         ["lib/shop.py:11-13"]
@@ -231,7 +308,7 @@ fn a_short_path_is_completed_and_a_range_ends_with_the_file() {
 }
 
 #[test]
-fn what_does_not_exist_is_taken_out() {
+fn citation_of_a_missing_file_or_line_is_removed() {
     for wrong in [
         "`pay` works [lib/gone.py:1].",
         "`pay` works [lib/shop.py:99].",
@@ -251,7 +328,7 @@ fn what_does_not_exist_is_taken_out() {
 }
 
 #[test]
-fn files_without_an_ending_and_dotfiles_are_looked_up() {
+fn citations_of_dotfiles_and_files_without_an_extension_are_checked() {
     for wrong in [
         "Makefile:999",
         "Dockerfile:42",
@@ -281,7 +358,7 @@ fn files_without_an_ending_and_dotfiles_are_looked_up() {
 }
 
 #[test]
-fn one_wrong_citation_among_right_ones() {
+fn only_the_wrong_citation_among_correct_ones_is_removed() {
     let block = check("`pay` and `total` [lib/shop.py:11, lib/gone.py:3].");
     assert_eq!(
         block.text,
@@ -294,7 +371,7 @@ fn one_wrong_citation_among_right_ones() {
 }
 
 #[test]
-fn a_claim_without_names_goes_by_its_words_or_by_nothing() {
+fn citation_of_a_claim_without_symbol_names_is_kept() {
     assert_eq!(places("Otherwise once [lib/shop.py:8]."), ["lib/shop.py:8"]);
     assert_eq!(
         places("While the till is open, one pays [lib/shop.py:12]."),
@@ -306,7 +383,7 @@ fn a_claim_without_names_goes_by_its_words_or_by_nothing() {
 }
 
 #[test]
-fn sentences_end_where_they_end() {
+fn text_is_split_into_sentences_outside_of_code_and_abbreviations() {
     let claim_texts = |text: &str| -> Vec<String> {
         let claims = claims(text, &Nothing);
         claims
@@ -329,7 +406,7 @@ fn sentences_end_where_they_end() {
 }
 
 #[test]
-fn names_of_code_are_told_from_prose() {
+fn code_identifiers_are_distinguished_from_prose() {
     let names = |text: &str| identifiers(text).into_iter().collect::<Vec<_>>();
     assert_eq!(
         names("The `Cart.total` calls pay() and max_size of HttpResponse"),
@@ -340,7 +417,7 @@ fn names_of_code_are_told_from_prose() {
 }
 
 #[test]
-fn denials_need_no_citation_but_claims_do() {
+fn claims_need_a_citation_but_statements_of_absence_do_not() {
     let uncited = |text: &str| check(text).uncited(&Default::default()).len();
     assert_eq!(uncited("`pay` runs twice."), 1);
     assert_eq!(uncited("`pay` is never run."), 0);
@@ -351,7 +428,7 @@ fn denials_need_no_citation_but_claims_do() {
 }
 
 #[test]
-fn each_sentence_behind_a_citation_has_its_own_or_a_mark() {
+fn uncited_claim_after_a_cited_sentence_is_marked() {
     let marked = |text: &str| check(text).marked(&["pay".to_owned()].into());
     for (text, expected) in [
         (
@@ -366,8 +443,8 @@ fn each_sentence_behind_a_citation_has_its_own_or_a_mark() {
             "The receipts are printed twice every single day.",
             "The receipts are printed twice every single day. [uncited]",
         ),
-        // A sentence before a citation shares it; summaries, denials and short remarks are no
-        // claims.
+        // Not marked: a sentence before a cited one shares its citation; summaries, denials and
+        // short remarks are not claims.
         (
             "The till opens every morning at eight. `pay` adds up [lib/shop.py:13].",
             "",
@@ -378,6 +455,11 @@ fn each_sentence_behind_a_citation_has_its_own_or_a_mark() {
             "",
         ),
         ("`pay` adds up [lib/shop.py:13]. That is all.", ""),
+        // The citation of a later sentence covers none between.
+        (
+            "`pay` adds up [lib/shop.py:13]. The route then answers 500. `Cart` holds goods [lib/shop.py:4].",
+            "`pay` adds up [lib/shop.py:13]. The route then answers 500. [uncited] `Cart` holds goods [lib/shop.py:4].",
+        ),
         // What code does not do is a claim about that code, in the same paragraph or alone.
         (
             "`Cart` adds up [lib/shop.py:8]. `pay` never raises an error either.",
@@ -408,7 +490,7 @@ fn each_sentence_behind_a_citation_has_its_own_or_a_mark() {
 }
 
 #[test]
-fn a_citation_is_moved_to_the_line_that_it_quotes() {
+fn citation_is_moved_to_the_line_that_its_sentence_quotes() {
     for (text, expected) in [
         (
             "It has `return RATE * self.sum` [lib/shop.py:7].",
@@ -432,7 +514,7 @@ fn a_citation_is_moved_to_the_line_that_it_quotes() {
         ),
         // The name is on a neighbouring line.
         ("`sum` counts [lib/shop.py:7].", "lib/shop.py:8"),
-        // The line contains the text, or the sentence does not mark it as a quote.
+        // Not moved: the cited line contains the text, or the text is not marked as a quote.
         (
             "It has `return RATE * self.sum` [lib/shop.py:8].",
             "lib/shop.py:8",
@@ -458,7 +540,7 @@ fn a_citation_is_moved_to_the_line_that_it_quotes() {
 }
 
 #[test]
-fn blocks_are_paragraphs_items_and_fences() {
+fn text_is_split_into_paragraphs_list_items_and_code_fences() {
     let text = "One\ntwo.\n\n- a\n  b\n- c\n\n```py\n- x\n\ny\n```\nend\n1. z\n";
     let parts = blocks(text);
     assert_eq!(parts.concat(), text);
@@ -478,7 +560,7 @@ fn blocks_are_paragraphs_items_and_fences() {
 }
 
 #[test]
-fn a_claim_is_replaced_where_it_stands() {
+fn replaced_claim_keeps_its_position_in_the_block() {
     let block = check("- `pay` works [lib/gone.py:1].\n");
     let span = block.wrong[0].span.clone();
     assert_eq!(
@@ -488,7 +570,7 @@ fn a_claim_is_replaced_where_it_stands() {
     assert_eq!(block.replaced(vec![(span, String::new())]).trim(), "");
 }
 
-/// Generates fragments that combine to valid and invalid answers.
+/// Generates fragments of answers. Joined together, they form valid and invalid answers.
 fn bit() -> impl Strategy<Value = String> {
     prop_oneof![
         Just("`pay` adds up by `total` [lib/shop.py:13]. ".to_owned()),
@@ -506,7 +588,7 @@ fn bit() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn every_citation_shown_exists() {
+fn every_citation_in_a_checked_block_exists() {
     let place = place();
     let config = ProptestConfig::with_cases(10_000);
     proptest!(config, |(bits in proptest::collection::vec(bit(), 0..12))| {

@@ -1,45 +1,47 @@
-//! The way from a question to its answer.
+//! Tests how a question is answered with a scripted model.
 
 use serde_json::json;
 
-use super::bed::*;
-use crate::Ended;
+use super::fixture::*;
+use crate::ExplorationEnd;
 use crate::step::Step;
 
 const GOOD: &str = "`pay` adds up by `total` [shop.py:13].\n\nThe `RATE` counts [shop.py:8].";
 
 #[tokio::test]
-async fn an_easy_question_takes_one_call() {
-    let bed = Bed::new(Scripted::new([say(GOOD)]));
-    let answer = bed.ask("How does pay work out the total?").await;
+async fn question_answered_by_the_first_context_takes_one_model_call() {
+    let project = AskTestProject::new(AskScriptedModel::new([say(GOOD)]));
+    let answer = project.ask("How does pay work out the total?").await;
     assert_eq!(answer.answer, GOOD);
-    assert_eq!(answer.ended, Ended::Answered);
+    assert_eq!(answer.ended, ExplorationEnd::Answered);
     assert_eq!((answer.calls, answer.usd.0), (1, 0.01));
     let cited: Vec<String> = answer.citations.iter().map(|c| c.place()).collect();
     assert_eq!(cited, ["shop.py:13", "shop.py:8"]);
     assert_eq!(answer.citations[1].symbol, "Cart.total");
     assert_eq!(names(&answer.steps), ["located", "enough"]);
     // The first prompt contains the source with line numbers.
-    let prompt = bed.model.prompt(0);
+    let prompt = project.model.prompt(0);
     assert!(prompt.contains("   13     return cart.total()"), "{prompt}");
     assert!(prompt.contains("How does pay work out the total?"));
 }
 
 #[tokio::test]
-async fn blocks_are_shown_as_they_come() {
-    let bed = Bed::new(Scripted::new([Line::Hang(format!("{GOOD}\n\nAnd"))]));
-    let asking = bed.ask("How does pay work?");
+async fn complete_blocks_are_streamed_before_the_answer_ends() {
+    let project = AskTestProject::new(AskScriptedModel::new([ScriptedReaction::Hang(format!(
+        "{GOOD}\n\nAnd"
+    ))]));
+    let asking = project.ask("How does pay work?");
     let mut asking = Box::pin(asking);
-    while bed.shown().matches("\n\n").count() < 2 {
+    while project.shown().matches("\n\n").count() < 2 {
         assert!(futures::poll!(&mut asking).is_pending());
         tokio::task::yield_now().await;
     }
-    assert_eq!(bed.shown().trim_end(), GOOD);
+    assert_eq!(project.shown().trim_end(), GOOD);
 }
 
 #[tokio::test]
-async fn a_deeper_question_looks_and_asks_owners_side_by_side() {
-    let both = Line::Call(vec![
+async fn reader_searches_code_and_questions_several_owners_in_one_turn() {
+    let both = ScriptedReaction::Call(vec![
         ("references".into(), json!({"name": "pay"})),
         (
             "question".into(),
@@ -50,12 +52,12 @@ async fn a_deeper_question_looks_and_asks_owners_side_by_side() {
             json!({"symbol": "main.py::run", "question": "Who pays?", "why": "it uses pay"}),
         ),
     ]);
-    let model = Scripted::new([both, say(GOOD)]).owners([
+    let model = AskScriptedModel::new([both, say(GOOD)]).owners([
         say("The `RATE` times the sum [shop.py:8]."),
         say("`run` does [main.py:5]."),
     ]);
-    let bed = Bed::new(model);
-    let answer = bed.ask("How is the price made?").await;
+    let project = AskTestProject::new(model);
+    let answer = project.ask("How is the price made?").await;
     assert_eq!(answer.calls, 4);
     let steps = names(&answer.steps);
     assert_eq!(steps.iter().filter(|step| *step == "asked").count(), 2);
@@ -65,33 +67,33 @@ async fn a_deeper_question_looks_and_asks_owners_side_by_side() {
         _ => None,
     });
     assert_eq!(why.as_deref(), Some("pay calls it"));
-    let last = bed.model.prompt(3);
+    let last = project.model.prompt(3);
     assert!(last.contains("main.py:5 (run) return pay(cart)"), "{last}");
     assert!(
         last.contains("The `RATE` times the sum [shop.py:8]."),
         "{last}"
     );
     // An owner sees its source and can use the reading tools, but cannot question other owners.
-    let owner = bed.model.prompt(1);
+    let owner = project.model.prompt(1);
     assert!(
         owner.contains("Your symbol: `shop.py::Cart.total`"),
         "{owner}"
     );
     assert_eq!(
-        bed.model.tools(1),
+        project.model.tools(1),
         ["read", "outline", "search", "definition", "references"]
     );
 }
 
 #[tokio::test]
-async fn a_wrong_citation_goes_back_once() {
+async fn model_is_asked_once_to_correct_a_wrong_citation() {
     let first =
         "`pay` adds up [shop.py:13].\n\n- `run` pays [gone.py:3].\n- `RATE` counts [shop.py:8].";
-    let bed = Bed::new(Scripted::new([
+    let project = AskTestProject::new(AskScriptedModel::new([
         say(first),
         say("1: `run` pays [main.py:5]."),
     ]));
-    let answer = bed.ask("Who pays?").await;
+    let answer = project.ask("Who pays?").await;
     assert_eq!(
         answer.answer,
         "`pay` adds up [shop.py:13].\n\n- `run` pays [main.py:5].\n- `RATE` counts [shop.py:8]."
@@ -99,14 +101,14 @@ async fn a_wrong_citation_goes_back_once() {
     assert_eq!(answer.calls, 2);
     assert_eq!(answer.dropped, []);
     assert!(names(&answer.steps).contains(&"sent_back".to_owned()));
-    assert_eq!(bed.shown().trim_end(), answer.answer);
-    let back = bed.model.prompt(1);
+    assert_eq!(project.shown().trim_end(), answer.answer);
+    let back = project.model.prompt(1);
     assert!(back.contains("there is no file gone.py"), "{back}");
-    assert_eq!(bed.model.tools(1), Vec::<String>::new());
+    assert_eq!(project.model.tools(1), Vec::<String>::new());
 }
 
 #[tokio::test]
-async fn what_stays_wrong_is_dropped_and_marked() {
+async fn citation_that_stays_wrong_is_dropped_and_its_claim_is_marked() {
     let first =
         "`run` pays [gone.py:3]. `Cart` is slow. `pay` is last [shop.py:11].\n\n`RATE` doubles.";
     let replies = [
@@ -116,52 +118,52 @@ async fn what_stays_wrong_is_dropped_and_marked() {
         "1: \n2: ",
     ];
     for reply in replies {
-        let bed = Bed::new(Scripted::new([say(first), say(reply)]));
-        let answer = bed.ask("Who pays?").await;
+        let project = AskTestProject::new(AskScriptedModel::new([say(first), say(reply)]));
+        let answer = project.ask("Who pays?").await;
         assert_eq!(
             answer.answer,
-            "`run` pays [unverified]. `Cart` is slow. `pay` is last [shop.py:11].\n\n\
+            "`run` pays [unverified]. `Cart` is slow. [uncited] `pay` is last [shop.py:11].\n\n\
              `RATE` doubles. [uncited]",
             "{reply}"
         );
         assert_eq!(answer.dropped.len(), 1);
         assert!(answer.dropped[0].why.contains("no file gone.py"));
-        assert_eq!(answer.uncited, ["`RATE` doubles."]);
+        assert_eq!(answer.uncited, ["`Cart` is slow.", "`RATE` doubles."]);
         assert_eq!(answer.calls, 2);
     }
 }
 
 #[tokio::test]
-async fn a_claim_may_be_left_out() {
+async fn model_may_drop_a_claim_that_it_cannot_cite() {
     let first = "`pay` adds up [shop.py:13].\n\n- `run` pays [gone.py:3].\n";
-    let bed = Bed::new(Scripted::new([say(first), say("1: drop")]));
-    let answer = bed.ask("Who pays?").await;
+    let project = AskTestProject::new(AskScriptedModel::new([say(first), say("1: drop")]));
+    let answer = project.ask("Who pays?").await;
     assert_eq!(answer.answer, "`pay` adds up [shop.py:13].");
     assert_eq!(answer.dropped, []);
 }
 
 #[tokio::test]
-async fn an_answer_that_begins_anew_is_shown_once() {
-    let stumble = Line::Stumble(format!("{GOOD}\n\nAn"), format!("{GOOD} Yes."));
-    let bed = Bed::new(Scripted::new([stumble]));
-    let answer = bed.ask("How does pay work?").await;
+async fn restarted_answer_is_shown_once() {
+    let stumble = ScriptedReaction::Stumble(format!("{GOOD}\n\nAn"), format!("{GOOD} Yes."));
+    let project = AskTestProject::new(AskScriptedModel::new([stumble]));
+    let answer = project.ask("How does pay work?").await;
     assert_eq!(answer.answer, format!("{GOOD} Yes."));
-    assert_eq!(bed.shown(), answer.answer);
-    let steps = names(&bed.said.lock().unwrap());
+    assert_eq!(project.shown(), answer.answer);
+    let steps = names(&project.said.lock().unwrap());
     assert!(steps.contains(&"restarted".to_owned()) && steps.contains(&"trouble".to_owned()));
 }
 
 #[tokio::test]
-async fn the_text_protocol_asks_by_lines() {
-    let model = Scripted::new([
+async fn tools_can_be_called_by_lines_in_the_text_protocol() {
+    let model = AskScriptedModel::new([
         say("@read shop.py::pay main.py:1-5\n@search till"),
         say(GOOD),
     ]);
-    let bed = Bed::new(model.text_only(60_000));
-    let answer = bed.ask("How does pay work?").await;
+    let project = AskTestProject::new(model.text_only(60_000));
+    let answer = project.ask("How does pay work?").await;
     assert_eq!(answer.calls, 2);
-    assert_eq!(bed.model.tools(0), Vec::<String>::new());
-    let last = bed.model.prompt(1);
+    assert_eq!(project.model.tools(0), Vec::<String>::new());
+    let last = project.model.prompt(1);
     assert!(
         last.contains("shop.py:12 (pay) # The till is open."),
         "{last}"
@@ -169,12 +171,14 @@ async fn the_text_protocol_asks_by_lines() {
 }
 
 #[tokio::test]
-async fn a_small_model_gets_one_short_prompt() {
-    let bed = Bed::new(Scripted::new([say("`pay` calls `total` [gone.py:1].")]).text_only(8_000));
-    let answer = bed.ask("How does pay work?").await;
+async fn small_model_gets_one_short_prompt_and_no_tools() {
+    let project = AskTestProject::new(
+        AskScriptedModel::new([say("`pay` calls `total` [gone.py:1].")]).text_only(8_000),
+    );
+    let answer = project.ask("How does pay work?").await;
     assert_eq!(answer.calls, 1);
     assert_eq!(answer.answer, "`pay` calls `total` [unverified].");
-    let prompt = bed.model.prompt(0);
+    let prompt = project.model.prompt(0);
     assert!(prompt.len() < 8_000);
     assert!(
         prompt.trim_end().ends_with("like [path/to/file.py:12]:"),
@@ -183,17 +187,17 @@ async fn a_small_model_gets_one_short_prompt() {
 }
 
 #[tokio::test]
-async fn what_a_small_model_repeats_of_its_example_is_left_out() {
+async fn sentences_that_a_small_model_copies_from_its_example_are_left_out() {
     let text =
         "`pay` calls `total` [shop.py:13]. The breakfast is peeled in `Gorilla.yawn` [gone.py:1].";
-    let bed = Bed::new(Scripted::new([say(text)]).text_only(8_000));
-    let answer = bed.ask("How does pay work?").await;
+    let project = AskTestProject::new(AskScriptedModel::new([say(text)]).text_only(8_000));
+    let answer = project.ask("How does pay work?").await;
     assert_eq!(answer.answer, "`pay` calls `total` [shop.py:13].");
     assert!(answer.dropped.is_empty());
 }
 
 #[tokio::test]
-async fn nothing_can_be_changed() {
+async fn answering_a_question_cannot_change_files() {
     let edits = [
         "propose",
         "intent",
@@ -205,18 +209,19 @@ async fn nothing_can_be_changed() {
     for edit in edits {
         let arguments =
             json!({"symbol": "shop.py::pay", "source": "def pay(cart):\n    return 0\n"});
-        let bed = Bed::new(Scripted::new([call(edit, arguments), say(GOOD)]));
-        let before = bed.tree();
-        let answer = bed.ask("How does pay work?").await;
-        assert_eq!(bed.tree(), before);
-        let told = bed.model.prompt(1);
+        let project =
+            AskTestProject::new(AskScriptedModel::new([call(edit, arguments), say(GOOD)]));
+        let before = project.tree();
+        let answer = project.ask("How does pay work?").await;
+        assert_eq!(project.tree(), before);
+        let told = project.model.prompt(1);
         assert!(
             told.contains(&format!("There is no tool `{edit}`")),
             "{told}"
         );
-        assert_eq!(answer.ended, Ended::Answered);
-        for nth in 0..bed.model.calls() {
-            let tools = bed.model.tools(nth);
+        assert_eq!(answer.ended, ExplorationEnd::Answered);
+        for nth in 0..project.model.calls() {
+            let tools = project.model.tools(nth);
             assert!(
                 !tools.iter().any(|tool| edits.contains(&tool.as_str())),
                 "{tools:?}"
@@ -226,10 +231,10 @@ async fn nothing_can_be_changed() {
 }
 
 #[tokio::test]
-async fn what_is_not_listed_is_out_of_reach() {
+async fn ignored_and_secret_files_cannot_be_read() {
     let targets =
         json!({"symbols": [".env:1-9", "hidden.txt:1-9", "../secret.txt:1", "hidden.txt::"]});
-    let model = Scripted::new([
+    let model = AskScriptedModel::new([
         call("read", targets),
         call("outline", json!({"file": "hidden.txt"})),
         say(GOOD),
@@ -240,13 +245,13 @@ async fn what_is_not_listed_is_out_of_reach() {
         ("hidden.txt", "the word is swordfish"),
         (".env", "KEY=swordfish"),
     ];
-    let bed = Bed::of(&files, model);
-    bed.ask("What is the word?").await;
-    assert!(!bed.model.prompt(2).contains("swordfish"));
+    let project = AskTestProject::of(&files, model);
+    project.ask("What is the word?").await;
+    assert!(!project.model.prompt(2).contains("swordfish"));
 }
 
 #[tokio::test]
-async fn a_folder_without_python_is_read_as_text() {
+async fn directory_without_python_files_is_searched_as_text() {
     let files = [
         (
             "web/cart.js",
@@ -255,9 +260,9 @@ async fn a_folder_without_python_is_read_as_text() {
         ("README.md", "# Shop\nA shop with a cart.\n"),
     ];
     let text = "`pay` multiplies by the `rate` [web/cart.js:3].";
-    let bed = Bed::of(&files, Scripted::new([say(text)]));
-    let answer = bed.ask("How does pay work with the cart?").await;
+    let project = AskTestProject::of(&files, AskScriptedModel::new([say(text)]));
+    let answer = project.ask("How does pay work with the cart?").await;
     assert_eq!(answer.answer, text);
-    let prompt = bed.model.prompt(0);
+    let prompt = project.model.prompt(0);
     assert!(prompt.contains("    2 function pay(cart) {"), "{prompt}");
 }

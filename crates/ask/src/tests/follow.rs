@@ -1,19 +1,20 @@
-//! Follow-up questions.
+//! Tests of follow-up questions.
 
-use super::bed::*;
+use super::fixture::*;
 use crate::Answer;
 use crate::session::{Session, SessionError};
 
 const FIRST: &str = "It adds up by `total` [shop.py:13].";
 
-async fn first(bed: &Bed) -> (Answer, Session) {
-    let new = Session::new(&bed.files());
-    bed.try_ask("How is it paid?", new)
+async fn first(project: &AskTestProject) -> (Answer, Session) {
+    let new = Session::new(&project.files());
+    project
+        .try_ask("How is it paid?", new)
         .await
         .expect("an answer")
 }
 
-fn asks_an_owner() -> Scripted {
+fn asks_an_owner() -> AskScriptedModel {
     let ask = || question("shop.py::pay", "What does it do?");
     let script = [
         ask(),
@@ -21,17 +22,17 @@ fn asks_an_owner() -> Scripted {
         ask(),
         say("As `pay` said [shop.py:11]."),
     ];
-    Scripted::new(script).owners([say(FIRST)])
+    AskScriptedModel::new(script).owners([say(FIRST)])
 }
 
 #[tokio::test]
-async fn what_was_learnt_is_kept() {
-    let bed = Bed::new(asks_an_owner());
-    let (_, session) = first(&bed).await;
+async fn follow_up_question_reuses_answers_of_owners() {
+    let project = AskTestProject::new(asks_an_owner());
+    let (_, session) = first(&project).await;
     let text = serde_json::to_string(&session).unwrap();
     let session: Session = serde_json::from_str(&text).unwrap();
-    let session = session.resumed(&bed.files()).unwrap();
-    let (answer, session) = bed.try_ask("And what then?", session).await.unwrap();
+    let session = session.resumed(&project.files()).unwrap();
+    let (answer, session) = project.try_ask("And what then?", session).await.unwrap();
     // The owner's answer comes from memory, without a model call.
     assert_eq!(answer.calls, 2);
     let remembered = answer
@@ -39,7 +40,7 @@ async fn what_was_learnt_is_kept() {
         .iter()
         .any(|step| format!("{step:?}").contains("Memory"));
     assert!(remembered, "{:?}", answer.steps);
-    let prompt = bed.model.prompt(3);
+    let prompt = project.model.prompt(3);
     assert!(
         prompt.contains("Question: How is it paid?\nAnswer: `pay` does it"),
         "{prompt}"
@@ -54,40 +55,43 @@ async fn what_was_learnt_is_kept() {
 }
 
 #[tokio::test]
-async fn what_rests_on_another_text_is_forgotten() {
-    let bed = Bed::new(asks_an_owner());
-    let (_, session) = first(&bed).await;
+async fn findings_about_changed_files_are_discarded() {
+    let project = AskTestProject::new(asks_an_owner());
+    let (_, session) = first(&project).await;
     std::fs::write(
-        bed.dir.path().join("shop.py"),
+        project.dir.path().join("shop.py"),
         SHOP.replace("RATE = 2", "RATE = 3"),
     )
     .unwrap();
-    let session = session.resumed(&bed.files()).unwrap();
+    let session = session.resumed(&project.files()).unwrap();
     assert!(session.turns().is_empty() && session.findings().is_empty());
-    let (answer, _) = bed.try_ask("And what then?", session).await.unwrap();
+    let (answer, _) = project.try_ask("And what then?", session).await.unwrap();
     assert_eq!(answer.calls, 3);
 }
 
 #[tokio::test]
-async fn a_session_is_of_one_folder_and_one_version() {
-    let (bed, other) = (Bed::new(asks_an_owner()), Bed::new(asks_an_owner()));
-    let (_, session) = first(&bed).await;
+async fn session_of_another_directory_or_version_is_rejected() {
+    let (project, other) = (
+        AskTestProject::new(asks_an_owner()),
+        AskTestProject::new(asks_an_owner()),
+    );
+    let (_, session) = first(&project).await;
     let error = session.clone().resumed(&other.files()).unwrap_err();
     assert!(matches!(error, SessionError::OtherFolder { .. }));
     let mut json = serde_json::to_value(&session).unwrap();
     json["version"] = 99.into();
     let old: Session = serde_json::from_value(json).unwrap();
-    let error = old.resumed(&bed.files()).unwrap_err();
+    let error = old.resumed(&project.files()).unwrap_err();
     assert_eq!(error, SessionError::Version { found: 99 });
 }
 
 #[tokio::test]
-async fn a_session_does_not_grow_without_end() {
-    let bed = Bed::new(Scripted::new([say("`pay` does it [shop.py:11].")]));
-    let mut session = Session::new(&bed.files());
+async fn session_keeps_only_the_last_six_turns() {
+    let project = AskTestProject::new(AskScriptedModel::new([say("`pay` does it [shop.py:11].")]));
+    let mut session = Session::new(&project.files());
     for n in 0..20 {
         let question = format!("What is {n}?");
-        session = bed.try_ask(&question, session).await.unwrap().1;
+        session = project.try_ask(&question, session).await.unwrap().1;
     }
     assert_eq!(session.turns().len(), 6);
     assert_eq!(session.turns()[5].question, "What is 19?");

@@ -1,16 +1,16 @@
-//! The reader's initial context.
+//! Tests of the reader's initial context.
 
-use super::bed::*;
+use super::fixture::*;
 use starling_core::Tokens;
 
 async fn prompt(files: &[(&str, &str)], question: &str) -> String {
-    let bed = Bed::of(files, Scripted::new([say("x")]));
-    bed.ask(question).await;
-    bed.model.prompt(0)
+    let project = AskTestProject::of(files, AskScriptedModel::new([say("x")]));
+    project.ask(question).await;
+    project.model.prompt(0)
 }
 
 #[tokio::test]
-async fn what_the_question_names_comes_first_with_its_uses() {
+async fn symbol_named_in_the_question_comes_first_with_its_uses() {
     let files = [
         ("shop.py", SHOP),
         (
@@ -41,7 +41,7 @@ async fn what_the_question_names_comes_first_with_its_uses() {
 }
 
 #[tokio::test]
-async fn mentions_of_the_question_come_first() {
+async fn files_and_symbols_mentioned_with_a_sigil_come_first() {
     let loud = "def shop_total(shop, total):\n    return shop + total\n";
     let quiet = "LIMIT = 3\n\n\ndef helper():\n    return 1\n";
     let files = [("shop.py", SHOP), ("loud.py", loud), ("quiet.py", quiet)];
@@ -62,7 +62,7 @@ async fn mentions_of_the_question_come_first() {
 }
 
 #[tokio::test]
-async fn an_attribute_has_uses_as_well() {
+async fn uses_of_an_attribute_are_listed() {
     let prompt = prompt(
         &[("shop.py", &SHOP.replace("sum", "full_sum"))],
         "Who sets `full_sum`?",
@@ -74,13 +74,13 @@ async fn an_attribute_has_uses_as_well() {
 }
 
 #[tokio::test]
-async fn a_class_written_as_a_word_is_seen() {
+async fn class_named_without_backticks_is_found() {
     let prompt = prompt(&[("shop.py", SHOP)], "What is a Cart for?").await;
     assert!(prompt.contains("    5     \"\"\"Goods.\"\"\""), "{prompt}");
 }
 
 #[tokio::test]
-async fn a_long_symbol_shows_what_bears_the_words() {
+async fn excerpt_of_a_long_symbol_contains_the_lines_that_match_the_question() {
     let mut body = String::new();
     for n in 0..400 {
         match n {
@@ -100,7 +100,7 @@ async fn a_long_symbol_shows_what_bears_the_words() {
 }
 
 #[tokio::test]
-async fn docstrings_make_way_for_code() {
+async fn long_docstring_is_shortened_to_make_room_for_code() {
     let doc = "    More of it, and more of it again, as docstrings go.\n".repeat(150);
     let code = "    beta = alpha(cart)\n".repeat(20);
     let text = format!("def pay(cart):\n    \"\"\"Pays.\n{doc}    \"\"\"\n{code}    return beta\n");
@@ -113,7 +113,7 @@ async fn docstrings_make_way_for_code() {
 }
 
 #[tokio::test]
-async fn overloads_are_passed_over() {
+async fn overload_stubs_are_skipped_in_favour_of_the_implementation() {
     let text = "from typing import overload\n\n\n@overload\ndef pay(cart: int) -> int: ...\n\n\n\
                 def pay(cart):\n    return cart\n";
     let prompt = prompt(&[("shop.py", text)], "What does `pay` do?").await;
@@ -125,7 +125,7 @@ async fn overloads_are_passed_over() {
 }
 
 #[tokio::test]
-async fn a_question_that_leads_nowhere_says_so() {
+async fn prompt_says_so_if_the_question_matches_no_symbol() {
     let prompt = prompt(&[("shop.py", "x = 1\n")], "Zzyzx?").await;
     assert!(
         prompt.contains("No symbol was found by the words of the question."),
@@ -135,7 +135,7 @@ async fn a_question_that_leads_nowhere_says_so() {
 }
 
 #[tokio::test]
-async fn constants_are_names_as_well() {
+async fn upper_case_word_of_the_question_matches_a_symbol() {
     let files = [
         ("shop.py", "def PROTECT(x):\n    raise ValueError(x)\n"),
         (
@@ -149,7 +149,7 @@ async fn constants_are_names_as_well() {
 }
 
 #[tokio::test]
-async fn a_class_leaves_its_methods_to_themselves() {
+async fn source_of_a_method_is_not_repeated_in_the_excerpt_of_its_class() {
     let doc = "        # weigh weigh weigh\n".repeat(60);
     let text =
         format!("class Cart:\n    kind = 1\n\n    def weigh(self):\n{doc}        return 1\n");

@@ -1,5 +1,5 @@
 mod answering;
-mod bed;
 mod bounds;
+mod fixture;
 mod follow;
 mod material;

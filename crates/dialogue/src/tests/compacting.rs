@@ -1,13 +1,14 @@
-//! What is left out of a conversation that nears the window.
+//! Tests of the shortening of a conversation that nears the model's window.
 
 use std::collections::BTreeSet;
 
 use starling_core::*;
 
-use super::bed::*;
+use super::fixture::*;
 use crate::*;
 
-/// A conversation of so many turns, each with one call, and the messages before it was shortened.
+/// Returns a conversation of `turns` turns. Each has one call, whose result has `padding` extra
+/// characters.
 fn long(calling: ToolCalling, turns: usize, padding: usize) -> Conversation {
     let mut conversation = Conversation::new("c".to_owned(), Role::Agent, "system".to_owned());
     conversation.user("the task");
@@ -16,8 +17,8 @@ fn long(calling: ToolCalling, turns: usize, padding: usize) -> Conversation {
         if calling == ToolCalling::Text {
             said = reply(&format!("@look name{nth}"), &[]);
         }
-        let lines = |text: &str| toolbox(User::Writer).lines(text, &Default::default());
-        let calls = toolbox(User::Writer).calls(calling, &said, lines);
+        let lines = |text: &str| toolbox(TestRole::Writer).lines(text, &Default::default());
+        let calls = toolbox(TestRole::Writer).calls(calling, &said, lines);
         conversation.said(&said);
         let result = |call| (call, format!("result {nth}\n{}", "x".repeat(padding)));
         conversation.results(calls.into_iter().map(result).collect());
@@ -30,7 +31,8 @@ fn make_room(conversation: &mut Conversation, window: u64) -> bool {
     conversation.make_room(&[], &profile(window))
 }
 
-/// Every call has its result, and every result its call, in the order of providers.
+/// Asserts that each native call is directly followed by its result, and each result follows its
+/// call, as model providers require.
 fn assert_whole(messages: &[Message]) {
     let mut open = BTreeSet::new();
     for message in messages {
@@ -48,18 +50,18 @@ fn assert_whole(messages: &[Message]) {
 }
 
 #[test]
-fn nothing_is_left_out_while_there_is_room() {
+fn conversation_that_fits_the_window_is_not_shortened() {
     let mut conversation = long(ToolCalling::Native, 6, 700);
     let before = conversation.messages.clone();
     assert!(!make_room(&mut conversation, 10_000));
     assert_eq!(conversation.messages, before);
     assert_eq!(conversation.recorded, before.len());
-    // Without room for any prompt, nothing helps.
+    // If the window has no room for any prompt, the conversation is not shortened either.
     assert!(!make_room(&mut conversation, 0));
 }
 
 #[test]
-fn the_oldest_results_go_first_and_the_task_and_the_last_turns_stay() {
+fn oldest_results_are_left_out_first_and_the_task_and_last_turns_are_kept() {
     for calling in [ToolCalling::Native, ToolCalling::Text] {
         let mut conversation = long(calling, 8, 1_500);
         let before = conversation.messages.clone();
@@ -92,7 +94,7 @@ fn the_oldest_results_go_first_and_the_task_and_the_last_turns_stay() {
 }
 
 #[test]
-fn results_that_are_cheap_to_get_again_go_before_others() {
+fn results_that_are_cheap_to_repeat_are_left_out_first() {
     let mut conversation = Conversation::new("c".to_owned(), Role::Agent, "system".to_owned());
     conversation.user("the task");
     let padding = "x".repeat(1_500);
@@ -100,7 +102,7 @@ fn results_that_are_cheap_to_get_again_go_before_others() {
         let name = if nth == 0 { "end" } else { "look" };
         let said = reply("", &[(name, "{\"names\": [\"a\"]}")]);
         conversation.said(&said);
-        let calls = toolbox(User::Writer).calls(ToolCalling::Native, &said, |_| Vec::new());
+        let calls = toolbox(TestRole::Writer).calls(ToolCalling::Native, &said, |_| Vec::new());
         conversation.results(
             calls
                 .into_iter()
@@ -114,7 +116,7 @@ fn results_that_are_cheap_to_get_again_go_before_others() {
 }
 
 #[test]
-fn turns_become_a_summary_where_their_results_are_not_enough() {
+fn old_turns_are_summarized_if_leaving_out_results_is_not_enough() {
     let mut conversation = long(ToolCalling::Native, 40, 300);
     conversation.messages.insert(
         4,
@@ -142,12 +144,12 @@ fn turns_become_a_summary_where_their_results_are_not_enough() {
 }
 
 #[test]
-fn a_second_summary_goes_on_from_the_first() {
+fn second_summary_replaces_and_extends_the_first() {
     let mut conversation = long(ToolCalling::Native, 40, 300);
     assert!(make_room(&mut conversation, 1_500));
     for nth in 40..100 {
         let said = look(&format!("name{nth}"));
-        let calls = toolbox(User::Writer).calls(ToolCalling::Native, &said, |_| Vec::new());
+        let calls = toolbox(TestRole::Writer).calls(ToolCalling::Native, &said, |_| Vec::new());
         conversation.said(&said);
         let result = |call| (call, format!("result {nth}"));
         conversation.results(calls.into_iter().map(result).collect());
@@ -166,7 +168,7 @@ fn a_second_summary_goes_on_from_the_first() {
 }
 
 #[test]
-fn a_conversation_of_few_turns_keeps_all() {
+fn conversation_of_two_turns_is_never_shortened() {
     let mut conversation = long(ToolCalling::Native, 2, 9_000);
     let before = conversation.messages.clone();
     assert!(!make_room(&mut conversation, 1_000));
@@ -175,7 +177,7 @@ fn a_conversation_of_few_turns_keeps_all() {
 }
 
 #[test]
-fn a_conversation_that_forgets_has_no_results() {
+fn forget_resets_messages_results_and_temperature() {
     let mut conversation = long(ToolCalling::Native, 40, 300);
     assert!(make_room(&mut conversation, 1_500));
     conversation.temperature = 0.7;

@@ -1,4 +1,4 @@
-mod bed;
 mod compacting;
+mod fixture;
 mod reading;
 mod turning;

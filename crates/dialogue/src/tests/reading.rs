@@ -1,4 +1,4 @@
-//! From replies to calls and results.
+//! Tests that replies are parsed into tool calls, and that these calls return results.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,41 +8,41 @@ use starling_core::*;
 use starling_syntax::FilePath;
 use starling_workspace::UnusualPaths;
 
-use super::bed::*;
+use super::fixture::*;
 use crate::*;
 
 fn none() -> UnusualPaths {
     UnusualPaths::default()
 }
 
-fn native(user: User, calls: &[(&str, &str)]) -> Vec<Call<Action>> {
+fn native(user: TestRole, calls: &[(&str, &str)]) -> Vec<Call<Action>> {
     let reply = reply("@look a", calls);
     toolbox(user).calls(ToolCalling::Native, &reply, |_| panic!("text is no call"))
 }
 
 #[test]
-fn a_user_has_only_its_tools_in_both_protocols() {
+fn each_role_can_call_only_its_own_tools_in_both_protocols() {
     let names = |user| {
         let specs = toolbox(user).specs(ToolCalling::Native);
         specs.into_iter().map(|tool| tool.name).collect::<Vec<_>>()
     };
-    assert_eq!(names(User::Reader), ["look", "ask_owner"]);
-    assert_eq!(names(User::Writer), ["look", "end"]);
-    assert_eq!(toolbox(User::Writer).specs(ToolCalling::Text), []);
-    let calls = native(User::Reader, &[("end", "{}")]);
+    assert_eq!(names(TestRole::Reader), ["look", "ask_owner"]);
+    assert_eq!(names(TestRole::Writer), ["look", "end"]);
+    assert_eq!(toolbox(TestRole::Writer).specs(ToolCalling::Text), []);
+    let calls = native(TestRole::Reader, &[("end", "{}")]);
     let error = calls[0].action.as_ref().unwrap_err();
     assert_eq!(
         error,
         "There is no tool `end`. The tools are: look, ask_owner."
     );
-    let lines = toolbox(User::Writer).lines("@ask a.py::f what?\n@end", &none());
+    let lines = toolbox(TestRole::Writer).lines("@ask a.py::f what?\n@end", &none());
     let tools: Vec<&str> = lines.iter().map(|call| call.tool.as_str()).collect();
     assert_eq!(tools, ["end"]);
 }
 
 #[test]
-fn broken_arguments_are_told_to_the_model() {
-    let calls = native(User::Writer, &[("look", "{\"names\": "), ("end", " ")]);
+fn unreadable_arguments_are_reported_to_the_model() {
+    let calls = native(TestRole::Writer, &[("look", "{\"names\": "), ("end", " ")]);
     let error = calls[0].action.as_ref().unwrap_err();
     assert!(
         error.starts_with("The arguments of `look` cannot be read:"),
@@ -54,11 +54,11 @@ fn broken_arguments_are_told_to_the_model() {
 }
 
 #[test]
-fn lines_are_read_as_each_tool_says() {
+fn each_tool_defines_how_its_line_is_parsed() {
     let paths = UnusualPaths::of(&[FilePath::new("my kit/x.py")], Path::new("/w"));
     let text =
         "@look my kit/x.py::f  b\nI think @look c\n@fly d\n@look\n@ask my kit/x.py::f why (so)?";
-    let calls = toolbox(User::Reader).lines(text, &paths);
+    let calls = toolbox(TestRole::Reader).lines(text, &paths);
     let actions: Vec<Action> = calls
         .iter()
         .map(|call| call.action.clone().unwrap())
@@ -76,8 +76,8 @@ fn lines_are_read_as_each_tool_says() {
 }
 
 #[test]
-fn text_counts_only_in_the_text_protocol_and_only_whole() {
-    let toolbox = toolbox(User::Reader);
+fn text_lines_are_calls_only_in_complete_replies_of_the_text_protocol() {
+    let toolbox = toolbox(TestRole::Reader);
     let calls = |calling, reply: &ChatReply| {
         let lines = |text: &str| toolbox.lines(text, &none());
         toolbox.calls(calling, reply, lines).len()
@@ -93,10 +93,10 @@ fn text_counts_only_in_the_text_protocol_and_only_whole() {
 }
 
 #[tokio::test]
-async fn calls_are_carried_out_by_the_executor_of_their_tool() {
-    let toolbox = toolbox(User::Writer);
+async fn each_call_is_executed_by_the_executor_of_its_tool() {
+    let toolbox = toolbox(TestRole::Writer);
     let calls = native(
-        User::Writer,
+        TestRole::Writer,
         &[
             ("look", "{\"names\": [\"a\"]}"),
             ("end", "{}"),
@@ -114,16 +114,16 @@ async fn calls_are_carried_out_by_the_executor_of_their_tool() {
 }
 
 #[tokio::test]
-async fn a_tool_from_outside_joins_as_a_value() {
+async fn external_tool_can_be_called_in_both_protocols() {
     let spec = ToolSpec {
         name: "tickets".to_owned(),
         description: "Find tickets.".to_owned(),
         parameters: json!({"type": "object"}),
     };
-    let users = &[User::Reader];
+    let users = &[TestRole::Reader];
     let outside = Tool::from_outside(spec, users, ToolCost::Command, Action::Outside)
-        .by(Some(Arc::new(Echo)));
-    let toolbox = Toolbox::of(User::Reader, tools().into_iter().chain([outside]));
+        .by(Some(Arc::new(EchoExecutor)));
+    let toolbox = Toolbox::of(TestRole::Reader, tools().into_iter().chain([outside]));
     let reply = reply("", &[("tickets", "{\"open\": true}")]);
     let mut calls = toolbox.calls(ToolCalling::Native, &reply, |_| Vec::new());
     calls.extend(toolbox.lines("@tickets {\"open\": true}\n@tickets open", &none()));
@@ -140,9 +140,9 @@ async fn a_tool_from_outside_joins_as_a_value() {
 }
 
 #[test]
-fn equal_calls_have_one_fingerprint() {
+fn calls_with_equal_arguments_have_the_same_fingerprint() {
     let calls = native(
-        User::Writer,
+        TestRole::Writer,
         &[
             ("look", "{\"names\": [\"a\"]}"),
             ("look", "{ \"names\":[\"a\"] }"),

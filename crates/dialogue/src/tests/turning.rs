@@ -1,8 +1,8 @@
-//! The loop of turns.
+//! Tests of the loop of turns.
 
 use starling_core::*;
 
-use super::bed::*;
+use super::fixture::*;
 use crate::*;
 
 fn end(why: &str) -> ChatReply {
@@ -15,7 +15,7 @@ fn texts(messages: &[Message]) -> Vec<&str> {
 
 #[tokio::test]
 async fn results_are_appended_until_a_call_ends_the_work() {
-    let mut turns = Scripted::new([Ok(look("a")), Ok(look("b")), Ok(end("done"))]);
+    let mut turns = ScriptedTurns::new([Ok(look("a")), Ok(look("b")), Ok(end("done"))]);
     assert_eq!(converse(&mut turns, 5).await.as_deref(), Some("done"));
     let last = texts(&turns.asked[2]);
     assert_eq!(
@@ -34,15 +34,15 @@ async fn results_are_appended_until_a_call_ends_the_work() {
 }
 
 #[tokio::test]
-async fn the_turns_are_bounded() {
-    let mut turns = Scripted::new([Ok(look("a")), Ok(look("b"))]);
+async fn conversation_ends_at_its_turn_limit() {
+    let mut turns = ScriptedTurns::new([Ok(look("a")), Ok(look("b"))]);
     assert_eq!(converse(&mut turns, 2).await, None);
     assert_eq!((turns.asked.len(), turns.turns_over), (2, 2));
 }
 
 #[tokio::test]
-async fn a_reply_without_a_call_is_heard() {
-    let mut turns = Scripted::new([Ok(reply("", &[])), Ok(reply("It is so.", &[]))]);
+async fn reply_without_a_call_is_passed_to_the_conversation_s_leader() {
+    let mut turns = ScriptedTurns::new([Ok(reply("", &[])), Ok(reply("It is so.", &[]))]);
     assert_eq!(converse(&mut turns, 5).await.as_deref(), Some("It is so."));
     let told = texts(&turns.asked[1]);
     assert_eq!(told, ["system", "the task", "", "It was empty."]);
@@ -54,7 +54,7 @@ async fn a_reply_without_a_call_is_heard() {
 }
 
 #[tokio::test]
-async fn who_leads_it_decides_what_follows_from_a_failure() {
+async fn leader_of_the_conversation_decides_whether_a_model_failure_ends_it() {
     let passing = ModelError::Server {
         model: "m".to_owned(),
         status: 500,
@@ -65,7 +65,7 @@ async fn who_leads_it_decides_what_follows_from_a_failure() {
         status: 401,
         message: "no".to_owned(),
     };
-    let mut turns = Scripted::new([Err(passing), Err(lasting)]);
+    let mut turns = ScriptedTurns::new([Err(passing), Err(lasting)]);
     let ended = converse(&mut turns, 5).await.expect("an end");
     assert!(ended.contains("request refused"), "{ended}");
     assert_eq!((turns.asked.len(), turns.turns_over), (2, 1));
@@ -81,26 +81,26 @@ fn too_long() -> ModelError {
 }
 
 #[tokio::test]
-async fn a_prompt_that_is_too_long_all_the_same_is_shortened_once() {
+async fn prompt_rejected_as_too_long_is_shortened_and_sent_once_more() {
     let looks = ["a", "b", "c"].map(|name| Ok(look(name)));
     let then = [Err(too_long()), Ok(end("done"))];
-    let mut turns = Scripted::new(looks.into_iter().chain(then));
+    let mut turns = ScriptedTurns::new(looks.into_iter().chain(then));
     turns.padding = 2_000;
     assert_eq!(converse(&mut turns, 9).await.as_deref(), Some("done"));
     let length = |nth: usize| texts(&turns.asked[nth]).concat().len();
     assert!(length(4) < length(3), "{} {}", length(3), length(4));
     assert_eq!(turns.times_left_out, 1);
 
-    let mut turns = Scripted::new([Err(too_long())]);
+    let mut turns = ScriptedTurns::new([Err(too_long())]);
     let ended = converse(&mut turns, 9).await.expect("an end");
     assert!(ended.contains("leaves no room") || ended.contains("over the context window"));
     assert_eq!(turns.asked.len(), 1, "nothing can be left out of the task");
 }
 
 #[tokio::test]
-async fn a_conversation_longer_than_the_window_is_not_ended() {
+async fn conversation_longer_than_the_window_continues_with_a_shortened_prompt() {
     let looks = (0..60).map(|nth| Ok(look(&format!("name{nth}"))));
-    let mut turns = Scripted::new(looks.chain([Ok(end("done"))]));
+    let mut turns = ScriptedTurns::new(looks.chain([Ok(end("done"))]));
     turns.profile = profile(4_000);
     turns.padding = 2_000;
     assert_eq!(converse(&mut turns, 99).await.as_deref(), Some("done"));

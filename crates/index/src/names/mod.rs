@@ -120,6 +120,36 @@ impl Names {
         &rest[..rest.partition_point(|found| found.scope == scope)]
     }
 
+    /// Whether a name stands only for attributes: of objects, and in the bodies of classes.
+    pub(crate) fn is_member_only(&self, name: NameId) -> bool {
+        let in_class = |one: &Occurrence| {
+            let kind = self.scope(one.scope).map(|scope| scope.kind);
+            kind == Some(ScopeKind::Class)
+        };
+        let mut all = self.occurrences.iter().filter(|one| one.name == name);
+        all.all(|one| one.receiver().is_some() || one.role == Role::Keyword || in_class(one))
+    }
+
+    /// In how many scopes a name gets a meaning, other than by an import.
+    pub(crate) fn meanings(&self, name: NameId) -> usize {
+        let gives = |one: &&Binding| match one.kind {
+            BindingKind::Class(_)
+            | BindingKind::Function(_)
+            | BindingKind::Parameter { .. }
+            | BindingKind::Value { .. }
+            | BindingKind::Attribute { .. } => one.name == name,
+            BindingKind::Import(_) | BindingKind::Global | BindingKind::Nonlocal => false,
+        };
+        let mut scopes: Vec<ScopeId> = self
+            .bindings
+            .iter()
+            .filter(gives)
+            .map(|one| one.scope)
+            .collect();
+        scopes.dedup();
+        scopes.len()
+    }
+
     pub fn imports(&self) -> &[Import] {
         &self.imports
     }

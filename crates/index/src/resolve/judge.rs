@@ -115,7 +115,7 @@ struct DefiningClasses {
 }
 
 /// Returns a name in lower case without underscores, so that `query_set` equals `QuerySet`.
-fn plain(name: &str) -> String {
+pub(super) fn plain(name: &str) -> String {
     let letters = name.chars().filter(|c| *c != '_');
     letters.flat_map(char::to_lowercase).collect()
 }

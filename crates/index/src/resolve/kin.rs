@@ -134,7 +134,7 @@ impl<S: Source> Resolver<'_, S> {
     }
 
     /// Returns whether a keyword argument names a parameter of a function in the workspace.
-    fn is_parameter(&mut self, file: FileId, keyword: OccurrenceId) -> bool {
+    pub(super) fn is_parameter(&mut self, file: FileId, keyword: OccurrenceId) -> bool {
         let targets = self.targets(file, keyword).list;
         let of_function = |this: &mut Self, target: &Target| match target {
             Target::Variable(variable) => {

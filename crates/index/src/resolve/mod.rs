@@ -3,6 +3,7 @@
 
 mod access;
 mod annotation;
+mod attribute;
 mod calls;
 mod class;
 mod dangling;
@@ -22,6 +23,7 @@ mod tests;
 mod unheld;
 mod value;
 
+pub(super) use attribute::Sharing;
 pub(super) use calls::{Callee, SureCall};
 pub use dangling::{Dangling, Holder};
 pub(super) use definition::DefinedAt;

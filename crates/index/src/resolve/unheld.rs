@@ -205,7 +205,7 @@ impl<S: Source> Resolver<'_, S> {
         one != other && (inherits(self, one, other) || inherits(self, other, one))
     }
 
-    fn class_named(&mut self, (file, name): &Body) -> Option<Def> {
+    pub(super) fn class_named(&mut self, (file, name): &Body) -> Option<Def> {
         let names = self.names(*file);
         let mut classes = names.classes().iter().map(|class| class.symbol);
         let symbol = classes.find(|symbol| {

@@ -35,7 +35,7 @@ pub use windows::{
     reads_null_device, same_owner, symlink, sync_directory, temporary_directory_of_user,
 };
 
-/// The identity of a file, whatever its name.
+/// The identity of a file. It does not depend on the file's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     /// The file system and the number of the file in it.
@@ -47,7 +47,7 @@ pub struct Identity {
 /// Metadata of a file that changes with its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChangeMarks {
-    /// A number that a replaced file does not share with its successor.
+    /// Number that differs between a file and the file that replaced it (the inode on Unix).
     pub number: u64,
     /// Modification time of the text, in nanoseconds since 1970.
     pub modified: i64,
@@ -72,7 +72,7 @@ impl PathExt for Path {
     }
 }
 
-/// Whether a person wrote a program's name as a path.
+/// Whether the name of a program in a command is a path.
 pub fn is_path(name: &str) -> bool {
     name.contains(std::path::is_separator)
 }
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hard_links_have_one_identity_and_are_counted() {
+    fn hard_links_of_a_file_share_one_identity_and_are_counted() {
         let dir = tempfile::tempdir().unwrap();
         let (one, two) = (dir.path().join("one"), dir.path().join("two"));
         fs::write(&one, "text").unwrap();
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_not_followed() {
+    fn open_without_following_rejects_symbolic_links() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path().canonical().unwrap();
         fs::create_dir(dir.join("real")).unwrap();
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_only_file_may_not_be_written() {
+    fn read_only_file_is_not_writable_until_it_is_opened_to_this_user() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("file");
         fs::write(&file, "").unwrap();
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn own_files_belong_to_this_user() {
+    fn directory_created_by_this_user_belongs_to_this_user() {
         let dir = tempfile::tempdir().unwrap();
         let found = dir.path().metadata().unwrap();
         assert!(belongs_to_this_user(&found));

@@ -1,11 +1,12 @@
-//! Names of files on Windows.
+//! Detects file names that Windows interprets in another way.
 
-/// Names of devices, with any ending and in any directory.
+/// Reserved device names. They are reserved with any extension and in any directory.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
-/// Beginnings of names of devices that end in a digit.
+/// Prefixes of reserved device names that end in a digit.
 const NUMBERED: [&str; 2] = ["com", "lpt"];
 
-/// Whether Windows finds a file by exactly this name, for one component of a path.
+/// Whether one component of a path names a file literally on Windows: it is no device, and Windows
+/// drops or interprets no character of it.
 pub(super) fn is_exact_on_windows(name: &str) -> bool {
     let is_special = |c: char| c.is_control() || "\\/:*?\"<>|".contains(c);
     !name.contains(is_special) && !name.ends_with(['.', ' ']) && !is_device(name)
@@ -29,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_windows_reads_otherwise_are_not_exact() {
+    fn file_names_that_windows_reinterprets_are_not_exact() {
         for name in [
             ".git.",
             "a.py ",

@@ -15,11 +15,11 @@ use rustix::io::Errno;
 
 use super::{ChangeMarks, Identity};
 
-/// Separates the paths of a list in a variable.
+/// Separator of the paths in an environment variable such as `PATH`.
 pub const LIST_SEPARATOR: u8 = b':';
-/// The directory of programs in a virtual environment of Python.
+/// The directory of programs in a Python virtual environment.
 pub const PROGRAMS_OF_ENVIRONMENT: &str = "bin";
-/// The interpreter in a virtual environment of Python.
+/// The path of the interpreter in a Python virtual environment.
 pub const PYTHON_OF_ENVIRONMENT: &str = "bin/python";
 const PRIVATE_DIRECTORY: u32 = 0o700;
 const PRIVATE_FILE: u32 = 0o600;
@@ -40,7 +40,7 @@ pub fn identity(_path: &Path, found: &Metadata) -> io::Result<Identity> {
 /// Returns the identity of an open file, whose metadata is `found`.
 ///
 /// # Errors
-/// On Windows, the file cannot be asked.
+/// On Windows, the metadata cannot be read.
 pub fn identity_of_open(_file: &File, found: &Metadata) -> io::Result<Identity> {
     identity(Path::new(""), found)
 }
@@ -92,11 +92,11 @@ pub fn open_without_following(path: &Path) -> io::Result<File> {
     options.custom_flags(flags.bits().cast_signed()).open(path)
 }
 
-/// Whether this user may write a file. A file that nobody may write is not writable for an
-/// administrator either.
+/// Whether this user has permission to write a file. The result is also false for an administrator
+/// if the file is read-only for everybody.
 ///
 /// # Errors
-/// The file cannot be asked.
+/// The permissions cannot be read.
 pub fn may_write(path: &Path) -> io::Result<bool> {
     let mode = path.metadata()?.permissions().mode();
     match accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS) {
@@ -120,8 +120,8 @@ pub fn is_unsupported(error: &io::Error) -> bool {
         || error.kind() == io::ErrorKind::Unsupported
 }
 
-/// Whether the system finds a file by exactly this name, for one component of a path. On Windows,
-/// several names can mean one file.
+/// Whether one component of a path names a file literally. Only on Windows, several names can refer
+/// to one file.
 pub fn is_exact_name(_name: &str) -> bool {
     true
 }
@@ -185,10 +185,10 @@ fn value(file: &File, name: &CString) -> io::Result<Vec<u8>> {
     Ok(value)
 }
 
-/// Makes the names in a directory durable.
+/// Flushes the entries of a directory to disk.
 ///
 /// # Errors
-/// The disk refuses.
+/// The system reports an error.
 pub fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }

@@ -14,15 +14,15 @@ use windows_sys::Win32::Storage::FileSystem::{
 use super::names::is_exact_on_windows;
 use super::{ChangeMarks, Identity};
 
-/// Separates the paths of a list in a variable.
+/// Separator of the paths in an environment variable such as `PATH`.
 pub const LIST_SEPARATOR: u8 = b';';
-/// The directory of programs in a virtual environment of Python.
+/// The directory of programs in a Python virtual environment.
 pub const PROGRAMS_OF_ENVIRONMENT: &str = "Scripts";
-/// The interpreter in a virtual environment of Python.
+/// The path of the interpreter in a Python virtual environment.
 pub const PYTHON_OF_ENVIRONMENT: &str = "Scripts/python.exe";
 /// Windows counts time from 1601, in units of 100 nanoseconds.
 const UNIX_EPOCH: i64 = 116_444_736_000_000_000;
-/// Endings of programs if `PATHEXT` is not set.
+/// File extensions of programs if the variable `PATHEXT` is not set.
 const PROGRAM_ENDINGS: &str = ".COM;.EXE;.BAT;.CMD";
 
 /// Returns the identity of the file at `path`. A link is not followed.
@@ -49,9 +49,9 @@ pub fn identity_of_open(file: &File, _found: &Metadata) -> io::Result<Identity> 
     })
 }
 
-/// Returns the metadata that changes with the file's text. The listing of a directory holds no file
-/// number and no change time, so the creation time stands for the number: a program that sets both
-/// times back can hide a change of equal size.
+/// Returns the metadata that changes with the file's text. Windows lists no file number and no
+/// change time in a directory, so the creation time replaces the number. A program that resets the
+/// creation and modification time can hide a change that keeps the size.
 pub fn change_marks(found: &Metadata) -> ChangeMarks {
     let nanos = |time: u64| {
         let since = time.cast_signed().saturating_sub(UNIX_EPOCH);
@@ -83,8 +83,8 @@ pub fn open_without_blocking(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// Opens a file for reading. A link at the end of the path is opened itself: its metadata says that
-/// it is no file.
+/// Opens a file for reading. If the path ends in a link, the link itself is opened; its metadata
+/// shows that it is not a file.
 ///
 /// # Errors
 /// The file cannot be opened.
@@ -97,7 +97,7 @@ pub fn open_without_following(path: &Path) -> io::Result<File> {
 }
 
 /// Opens a file whose path contains no link. Windows cannot exclude links in the directories of a
-/// path, so this always fails, and the caller checks the path anew.
+/// path, so this always fails, and the caller has to check the path itself.
 ///
 /// # Errors
 /// Always.
@@ -118,8 +118,8 @@ pub fn is_unsupported(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::Unsupported
 }
 
-/// Whether the system finds a file by exactly this name, for one component of a path. Windows drops
-/// dots and spaces at the end of a name, and a colon leads to another stream of the file.
+/// Whether one component of a path names a file literally. Windows drops dots and spaces at the end
+/// of a name, and the text after a colon selects another stream of the file.
 pub fn is_exact_name(name: &str) -> bool {
     is_exact_on_windows(name)
 }
@@ -148,8 +148,8 @@ fn endings() -> Vec<String> {
     endings.map(str::to_ascii_lowercase).collect()
 }
 
-/// Makes `new` like `old` in everything but its text. That is not supported, so a caller writes into
-/// the old file, which keeps its access control list, attributes and streams.
+/// Copies everything but the text of `old` to `new`. This is not supported on Windows, so a caller
+/// writes into the old file, which keeps its access control list, attributes and streams.
 ///
 /// # Errors
 /// Always.
@@ -157,8 +157,8 @@ pub fn copy_metadata(_old: &File, _found: &Metadata, _new: &File) -> io::Result<
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Makes the names in a directory durable. Windows has no such operation; NTFS keeps a journal of
-/// names.
+/// Flushes the entries of a directory to disk. Windows has no such operation and does not need it,
+/// because NTFS keeps a journal of directory entries.
 ///
 /// # Errors
 /// Never.
@@ -166,8 +166,8 @@ pub fn sync_directory(_directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Creates a directory and its missing parents. It inherits the access control list of its parent,
-/// which in a user's profile is that user's alone.
+/// Creates a directory and its missing parents. It inherits the access control list of its parent.
+/// In a user's profile, this list grants access only to that user.
 ///
 /// # Errors
 /// The directory cannot be created.
@@ -175,8 +175,8 @@ pub fn create_private_directory(path: &Path) -> io::Result<()> {
     fs::create_dir_all(path)
 }
 
-/// Opens an empty file for writing. It inherits the access control list of its directory, which in a
-/// user's profile is that user's alone.
+/// Opens an empty file for writing. It inherits the access control list of its directory. In a
+/// user's profile, this list grants access only to that user.
 ///
 /// # Errors
 /// The file cannot be created.
@@ -184,7 +184,7 @@ pub fn open_private_file(path: &Path) -> io::Result<File> {
     File::create(path)
 }
 
-/// Takes away the read-only attribute of a file or directory.
+/// Removes the read-only attribute of a file or directory.
 ///
 /// # Errors
 /// The attribute cannot be changed.
@@ -210,19 +210,19 @@ pub fn symlink(target: &Path, link: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether standard input is the null device. It is a character device that is no console.
+/// Whether standard input is the null device: a character device that is not a console.
 pub fn reads_null_device(stdin: &io::Stdin) -> bool {
     let is_character_device = typ(stdin).is_ok_and(|found| found.is_char());
     is_character_device && !stdin.is_terminal()
 }
 
-/// Whether a file belongs to the user of this process. Owners are not asked on Windows: the
-/// directories of a user's profile are closed to others.
+/// Whether a file belongs to the user of this process. Always true on Windows: owners are not
+/// checked, because the directories of a user's profile are closed to other users.
 pub fn belongs_to_this_user(_found: &Metadata) -> bool {
     true
 }
 
-/// Whether two files belong to the same user. Owners are not asked on Windows.
+/// Whether two files belong to the same user. Always true on Windows, where owners are not checked.
 pub fn same_owner(_one: &Metadata, _other: &Metadata) -> bool {
     true
 }

@@ -23,8 +23,8 @@ pub fn raise_thread_niceness(by: i32) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets this process be killed when the process that started it, with number `parent`, ends. Returns
-/// whether that process still runs.
+/// Makes the kernel kill this process when its parent process (with id `parent`) ends. Returns
+/// whether the parent still runs.
 ///
 /// # Errors
 /// The system refuses.

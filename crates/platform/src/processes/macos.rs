@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, getppid};
 
-/// Interval at which a process checks whether the process that started it runs.
+/// Interval at which a process checks whether its parent process still runs.
 const GLANCE: Duration = Duration::from_millis(500);
 
 /// Sets the niceness of this thread. On macOS niceness is a property of the whole process, so this
@@ -26,8 +26,8 @@ pub fn raise_thread_niceness(_by: i32) -> io::Result<()> {
     Ok(())
 }
 
-/// Ends this process soon after the process that started it, with number `parent`, has ended.
-/// Returns whether that process still runs.
+/// Ends this process soon after its parent process (with id `parent`) has ended. Returns whether
+/// the parent still runs.
 ///
 /// # Errors
 /// Never.

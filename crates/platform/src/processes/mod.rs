@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_runs_until_it_is_reaped() {
+    fn process_counts_as_running_until_it_is_reaped() {
         assert!(is_running(std::process::id()));
         let mut child = Command::new("sh").args(["-c", "exit 3"]).spawn().unwrap();
         let status = child.wait().unwrap();
@@ -39,7 +39,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_ends_with_the_processes_that_it_started() {
+    fn killing_a_process_group_kills_its_descendants() {
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 1000 & echo started; wait"]);
         lead_group(command.stdout(Stdio::piped()));

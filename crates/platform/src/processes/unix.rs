@@ -8,7 +8,7 @@ use std::process::{Command, ExitStatus};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process};
 
-/// Whether a process of this number runs, whoever's it is.
+/// Whether a process with this id runs, also if it belongs to another user.
 pub fn is_running(process: u32) -> bool {
     let process = i32::try_from(process).ok().and_then(Pid::from_raw);
     process.is_some_and(|process| !matches!(test_kill_process(process), Err(Errno::SRCH)))
@@ -26,13 +26,14 @@ pub fn variables() -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os()
 }
 
-/// Makes a command start a process group of its own. Signals of the terminal do not reach it.
+/// Makes a command start in its own process group, so that it receives no signals from the terminal
+/// (such as Ctrl-C).
 pub fn lead_group(command: &mut Command) {
     command.process_group(0);
 }
 
-/// A process that was started by a command with [`lead_group`], and all processes that it started
-/// and that did not leave its group.
+/// The group of a process that was started with [`lead_group`]: the process, and its descendants
+/// that did not leave the group.
 #[derive(Debug)]
 pub struct ProcessGroup(Pid);
 
@@ -40,7 +41,7 @@ impl ProcessGroup {
     /// Returns the group of a process that was just started.
     ///
     /// # Errors
-    /// The number names no process.
+    /// The id is not a valid process id.
     pub fn of(leader: u32) -> io::Result<ProcessGroup> {
         let leader = i32::try_from(leader).ok().and_then(Pid::from_raw);
         let leader = leader.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;

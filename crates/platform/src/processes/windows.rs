@@ -21,7 +21,7 @@ use windows_sys::Win32::System::Threading::{
 /// Exit status of processes that are killed with their job.
 const KILLED: u32 = 137;
 
-/// Opens a process by its number.
+/// Opens a process by its id.
 fn open(process: u32, rights: u32) -> io::Result<OwnedHandle> {
     // SAFETY: the call has no pointers.
     let handle = unsafe { OpenProcess(rights, 0, process) };
@@ -51,11 +51,11 @@ fn has_ended(process: &OwnedHandle, milliseconds: u32) -> bool {
     waited == WAIT_OBJECT_0
 }
 
-/// Whether a process of this number runs, whoever's it is.
+/// Whether a process with this id runs, also if it belongs to another user.
 pub fn is_running(process: u32) -> bool {
     match open(process, PROCESS_SYNCHRONIZE) {
         Ok(process) => !has_ended(&process, 0),
-        // It is another user's.
+        // The process belongs to another user.
         Err(error) => error.raw_os_error() == Some(ERROR_ACCESS_DENIED.cast_signed()),
     }
 }
@@ -74,14 +74,14 @@ pub fn variables() -> impl Iterator<Item = (OsString, OsString)> {
 /// Makes a command start a group of its own. On Windows, [`ProcessGroup::of`] does this.
 pub fn lead_group(_command: &mut Command) {}
 
-/// A process and the processes that it started, in a job object. They are killed when the group is
-/// dropped, also by the end of this process.
+/// A process and its descendants, in a job object. They are killed when the group is dropped or
+/// this process ends.
 #[derive(Debug)]
 pub struct ProcessGroup(Job);
 
 impl ProcessGroup {
-    /// Returns the group of a process that was just started. A process that it has started already
-    /// is not part of the group.
+    /// Returns the group of a process that was just started. Children that the process has already
+    /// started are not part of the group.
     ///
     /// # Errors
     /// The process cannot be added to a job object.
@@ -101,9 +101,9 @@ impl ProcessGroup {
 /// Limits of all processes of a job together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct JobLimits {
-    /// Committed memory in bytes.
+    /// Maximum committed memory in bytes.
     pub memory: Option<u64>,
-    /// Processes at the same time.
+    /// Maximum number of processes at the same time.
     pub processes: Option<u32>,
 }
 
@@ -133,7 +133,8 @@ impl Job {
             wanted.JobMemoryLimit = usize::try_from(memory).unwrap_or(usize::MAX);
         }
         let size = u32::try_from(size_of_val(&wanted)).expect("the size of one struct");
-        // SAFETY: `wanted` is the struct that belongs to this class of information, and `size` its size.
+        // SAFETY: `wanted` has the type that this information class requires, and `size` is its
+        // size.
         checked(unsafe {
             SetInformationJobObject(
                 job.0.as_raw_handle(),
@@ -166,7 +167,7 @@ impl Job {
     }
 }
 
-/// Lowers the priority of this thread below that of threads with the usual one.
+/// Lowers the priority of this thread below normal.
 ///
 /// # Errors
 /// The system refuses.
@@ -183,8 +184,8 @@ pub fn raise_thread_niceness(by: i32) -> io::Result<()> {
     set_thread_niceness(by)
 }
 
-/// Ends this process when the process that started it, with number `parent`, ends. Returns whether
-/// that process still runs.
+/// Ends this process when its parent process (with id `parent`) ends. Returns whether the parent
+/// still runs.
 ///
 /// # Errors
 /// The process cannot be opened.

@@ -37,14 +37,14 @@ fn asks_about(text: &'static str) -> RunStarter {
     })
 }
 
-/// The editor's reply.
+/// The reply of the scripted editor.
 enum EditorReply {
     This(Value),
     No,
     Nothing,
 }
 
-/// Returns what the run received and what the editor was asked.
+/// Returns the answer that the run received, and the requests that the editor received.
 async fn heard(text: &'static str, bridge: Value, says: EditorReply) -> (String, Vec<Value>) {
     let mut client = TestClient::new(asks_about(text));
     client
@@ -80,7 +80,7 @@ fn range(line: u32, start: u32, end: u32) -> Value {
 }
 
 #[tokio::test]
-async fn asks_editor_about_its_current_text() {
+async fn editor_s_references_are_used_if_it_has_the_same_text() {
     let elsewhere = json!({"uri": "file:///elsewhere/b.py", "range": range(0, 0, 1)});
     let (told, asked) = heard(
         TEXT,
@@ -102,7 +102,7 @@ async fn asks_editor_about_its_current_text() {
 }
 
 #[tokio::test]
-async fn references_exclude_the_definition() {
+async fn references_from_the_editor_exclude_the_definition() {
     let mut client = TestClient::new(asks_about(TEXT));
     client
         .initialize(json!({"experimental": {"starling": {"bridge": ["references"]}}}))
@@ -130,7 +130,7 @@ async fn references_exclude_the_definition() {
 }
 
 #[tokio::test]
-async fn falls_back_to_own_servers() {
+async fn own_language_servers_answer_if_the_editor_fails() {
     let own = "there is no language server";
     for says in [
         EditorReply::This(Value::Null),
@@ -143,7 +143,7 @@ async fn falls_back_to_own_servers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn waits_two_seconds_for_silent_editor() {
+async fn own_language_servers_answer_if_the_editor_is_silent_for_two_seconds() {
     let (told, asked) = heard(TEXT, json!(["references"]), EditorReply::Nothing).await;
     assert_eq!(
         (told.as_str(), asked.len()),
@@ -152,7 +152,7 @@ async fn waits_two_seconds_for_silent_editor() {
 }
 
 #[tokio::test]
-async fn does_not_ask_about_other_text_or_missing_provider() {
+async fn editor_is_not_used_for_another_text_or_without_the_provider() {
     let places = || EditorReply::This(json!([]));
     for (text, bridge) in [
         ("def f(): pass\n", json!(["references"])),

@@ -21,7 +21,7 @@ fn spliced(text: &str, range: Range, insert: &str, encoding: Encoding) -> String
 }
 
 #[test]
-fn splice_uses_encoding_units() {
+fn splice_counts_columns_in_the_units_of_the_encoding() {
     for (encoding, after_smile) in ENCODINGS.into_iter().zip([5, 3, 2]) {
         let smile = range((1, 1), (1, after_smile));
         assert_eq!(
@@ -67,7 +67,7 @@ fn splice_clamps_range_to_text() {
         assert_eq!(splice((1, 1), (u32::MAX, u32::MAX)), "ab\r\ncX");
         assert_eq!(splice((1, 1), (0, 1)), "aXd", "ends in the wrong order");
     }
-    // A position inside of a character causes no panic, and no other text is lost.
+    // A position inside of a multi-byte character does not panic, and other text is kept.
     for encoding in [Encoding::Utf8, Encoding::Utf16] {
         let found = spliced("🙂b", range((0, 1), (0, 1)), "X", encoding);
         assert!(["X🙂b", "🙂Xb"].contains(&found.as_str()), "{found}");
@@ -121,7 +121,7 @@ async fn applies_changes_of_one_message_in_order() {
 }
 
 #[tokio::test]
-async fn change_without_edits_updates_version() {
+async fn did_change_without_edits_updates_the_document_version() {
     let documents = DocumentStore::open(tokio::runtime::Handle::current());
     documents.send(opened("/w/a.py", 1, "x"));
     documents.send(changed("/w/a.py", 2, json!([])));
@@ -159,7 +159,7 @@ async fn only_open_files_have_text() {
 }
 
 #[tokio::test]
-async fn detects_expected_text_between_two_changes() {
+async fn expected_text_is_detected_between_two_changes_of_one_message() {
     let documents = DocumentStore::open(tokio::runtime::Handle::current());
     let expect = |base: &str, after: &str| {
         documents.expect(
@@ -170,8 +170,11 @@ async fn detects_expected_text_between_two_changes() {
         )
     };
     documents.send(opened("/w/a.py", 4, "old"));
-    assert!(matches!(expect("other", "new").await, Ok(Expected::Stale)));
-    let Ok(Expected::Open {
+    assert!(matches!(
+        expect("other", "new").await,
+        Ok(ExpectReply::Stale)
+    ));
+    let Ok(ExpectReply::Open {
         version, arrived, ..
     }) = expect("old", "new").await
     else {
@@ -194,7 +197,7 @@ async fn detects_expected_text_between_two_changes() {
 }
 
 #[tokio::test]
-async fn detects_expected_text_when_file_is_opened() {
+async fn expected_text_is_detected_when_the_file_is_opened() {
     let documents = DocumentStore::open(tokio::runtime::Handle::current());
     let expected = documents.expect(
         "/w/a.py".into(),
@@ -202,7 +205,7 @@ async fn detects_expected_text_when_file_is_opened() {
         "new".into(),
         TextHistory::default(),
     );
-    let Ok(Expected::Closed { arrived }) = expected.await else {
+    let Ok(ExpectReply::Closed { arrived }) = expected.await else {
         panic!("it is not open");
     };
     documents.send(opened("/w/a.py", 1, "new"));
@@ -210,7 +213,7 @@ async fn detects_expected_text_when_file_is_opened() {
 }
 
 #[tokio::test]
-async fn ignores_symbols_parsed_before_reopening() {
+async fn symbols_parsed_before_a_document_is_reopened_are_ignored() {
     let documents = DocumentStore::open(tokio::runtime::Handle::current());
     let path = PathBuf::from("/w/a.py");
     let old = "def f():\n    pass\n";
@@ -233,7 +236,7 @@ async fn ignores_symbols_parsed_before_reopening() {
 }
 
 #[tokio::test]
-async fn document_with_lost_change_is_uncertain() {
+async fn document_is_uncertain_after_a_lost_change_message() {
     let documents = DocumentStore::open(tokio::runtime::Handle::current());
     let expect = |path: &str| {
         documents.expect(
@@ -243,11 +246,11 @@ async fn document_with_lost_change_is_uncertain() {
             TextHistory::default(),
         )
     };
-    let is_in_doubt = async |path: &str| matches!(expect(path).await, Ok(Expected::Uncertain));
+    let is_in_doubt = async |path: &str| matches!(expect(path).await, Ok(ExpectReply::Uncertain));
     documents.send(opened("/w/a.py", 1, "old"));
     documents.send(DocumentMessage::MessageLost);
     assert!(is_in_doubt("/w/a.py").await);
-    // A change of a range may have been made to another text than the stored one.
+    // The editor's text may differ from the stored text, so a change of a range stays uncertain.
     let start = json!({"line": 0, "character": 0});
     let nothing = json!({"range": {"start": start, "end": start}, "text": ""});
     documents.send(changed("/w/a.py", 2, json!([nothing])));

@@ -1,5 +1,5 @@
-//! Waits for the text of an edit. The client's reply is a hint: an edit is applied when its text is in
-//! the file, whatever else has changed there.
+//! Waits until the text of an edit is in its file. The client's reply is only a hint: an edit
+//! counts as applied when the file contains its text, whatever else has changed in the file.
 
 use std::future::pending;
 use std::path::Path;
@@ -17,7 +17,7 @@ use super::{ClientEditor, EditOutcome, POLL_INTERVAL, SentEdit, refused, stale};
 use crate::documents::StoreClosed;
 use crate::outgoing::{ClientRequestError, send_request};
 use crate::session::disk_text;
-use starling_core::{ApplyError, Current, DocVersion, Effect};
+use starling_core::{ApplyError, CurrentText, DocVersion, Effect};
 
 /// How long the client may take to reply.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -25,22 +25,26 @@ const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
 /// some editors the user has to press a key first.
 const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long the text of an edit may take to arrive after the client has refused the edit. Some
-/// clients refuse an edit and make it all the same.
+/// clients report that they refuse an edit but apply it.
 pub(super) const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
-/// How often the disk is read while an edit is in progress and its file is not open. A text that
-/// another program writes meanwhile has to be known to put the text right.
+/// Interval at which the disk is read while an edit is in progress and its file is not open. If the
+/// edit gets to the wrong position because another program writes the file meanwhile, the text
+/// before the edit is needed to undo it.
 const DISK_INTERVAL: Duration = Duration::from_millis(20);
-/// How long a changed text may lack an edit that the client says it has made.
+/// How long the text may lack an edit after it changed, if the client replied that it made the
+/// edit.
 const UNCLEAR_TIMEOUT: Duration = Duration::from_secs(2);
-const TEXT_MISSING: &str = "it said that the edit was applied, but the text did not come";
+const TEXT_MISSING: &str =
+    "it reported the edit as applied, but the text of the edit did not arrive";
 
-/// The client's reply to an edit. It is a hint; the document's text decides.
+/// The client's reply to an edit. It is only a hint; the text of the document decides.
 struct EditReply {
     kind: EditReplyKind,
     /// Why the edit counts as refused if its text does not arrive.
     message: String,
 }
 
+/// The kind of the client's reply to an edit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EditReplyKind {
     Applied,
@@ -80,26 +84,26 @@ pub(super) fn is_outdated(edit: Option<DocVersion>, now: Option<DocVersion>) -> 
     edit.is_some() && now.is_some() && now != edit
 }
 
-/// The current text of a file, and where an edit is in it.
+/// The current text of a file, and whether and where it contains an edit.
 pub(super) struct PlacedText {
     pub text: Arc<str>,
     pub version: Option<DocVersion>,
     pub placement: EditPlacement,
 }
 
-/// What is known about an edit whose text has not arrived.
+/// The state of an edit whose text has not arrived yet.
 #[derive(Default)]
-struct Waiting {
-    /// The client's reply and its time.
+struct AwaitedEdit {
+    /// The client's reply, and when it was received.
     reply: Option<(EditReply, Instant)>,
-    /// Since when the text is changed and lacks the edit.
+    /// Since when the text of the file differs from the edit's base but lacks the edit.
     changed: Option<Instant>,
 }
 
-/// Whether an edit is still awaited.
-enum Progress {
+/// Whether the text of an edit is still awaited.
+enum EditProgress {
     Ended(EditOutcome),
-    /// For so long at most.
+    /// The edit is awaited for at most this time.
     Waits(Duration),
 }
 
@@ -117,15 +121,15 @@ impl ClientEditor {
             let reply = EditReply::of(reply.await);
             return EditOutcome::Known(self.deletion(sent, reply).await);
         }
-        let mut waiting = Waiting::default();
+        let mut waiting = AwaitedEdit::default();
         let mut changes = self.documents.changes();
         loop {
             let Ok(now) = self.placement(sent.path, &sent.edit).await else {
                 return EditOutcome::Known(Err(ApplyError::Gone));
             };
             let longest = match self.progress(sent, &mut waiting, now) {
-                Progress::Ended(outcome) => return outcome,
-                Progress::Waits(longest) => longest,
+                EditProgress::Ended(outcome) => return outcome,
+                EditProgress::Waits(longest) => longest,
             };
             tokio::select! {
                 biased;
@@ -148,14 +152,19 @@ impl ClientEditor {
         }
     }
 
-    /// Returns whether an edit is still awaited. Only an edit that the client cannot make any more is
-    /// sent again: the document is open and has changed, so the client refuses the old version, or
-    /// the file that was to be created is there.
-    fn progress(&self, sent: &SentEdit<'_>, waiting: &mut Waiting, now: PlacedText) -> Progress {
+    /// Returns whether the text of an edit is still awaited. An edit is only sent again if the
+    /// client can no longer make it: the open document has changed, so the client refuses the old
+    /// version, or the file to create already exists.
+    fn progress(
+        &self,
+        sent: &SentEdit<'_>,
+        waiting: &mut AwaitedEdit,
+        now: PlacedText,
+    ) -> EditProgress {
         let placement = match now.placement {
-            EditPlacement::InPlace => return Progress::Ended(EditOutcome::in_place(sent, now)),
+            EditPlacement::InPlace => return EditProgress::Ended(EditOutcome::in_place(sent, now)),
             EditPlacement::Misplaced(ref pair) => {
-                return Progress::Ended(EditOutcome::misplaced(sent, Some(pair.clone())));
+                return EditProgress::Ended(EditOutcome::misplaced(sent, Some(pair.clone())));
             }
             placement @ (EditPlacement::Absent | EditPlacement::Unclear) => placement,
         };
@@ -163,7 +172,7 @@ impl ClientEditor {
         let changed = is_changed.then(|| waiting.changed.unwrap_or_else(Instant::now));
         waiting.changed = changed;
         let Some((reply, replied)) = &waiting.reply else {
-            return Progress::Waits(REPLY_TIMEOUT);
+            return EditProgress::Waits(REPLY_TIMEOUT);
         };
         let is_outdated =
             is_outdated(sent.version, now.version) || self.is_blocked(sent, is_changed);
@@ -174,14 +183,14 @@ impl ClientEditor {
             left = left.min(patience);
         }
         if !left.is_zero() && (is_claimed || !is_outdated) {
-            return Progress::Waits(left);
+            return EditProgress::Waits(left);
         }
         let is_skipped = is_outdated && placement == EditPlacement::Absent;
         if is_claimed && is_changed && !is_skipped {
             if placement == EditPlacement::Absent {
                 self.watch_given_up_edit(sent, is_outdated);
             }
-            return Progress::Ended(EditOutcome::misplaced(sent, None));
+            return EditProgress::Ended(EditOutcome::misplaced(sent, None));
         }
         self.watch_given_up_edit(sent, is_outdated);
         let file = &sent.edit.file;
@@ -189,10 +198,11 @@ impl ClientEditor {
             true => stale(file),
             false => refused(file, reply.message.clone()),
         };
-        Progress::Ended(EditOutcome::Known(Err(error)))
+        EditProgress::Ended(EditOutcome::Known(Err(error)))
     }
 
-    /// Returns whether a file that was to be created exists, and the client then refuses to create it.
+    /// Returns whether the file that an edit creates already exists, and the client refuses to
+    /// create existing files.
     fn is_blocked(&self, sent: &SentEdit<'_>, is_changed: bool) -> bool {
         is_changed && sent.effect == Effect::Create && self.settings.refuses_existing
     }
@@ -227,7 +237,7 @@ impl ClientEditor {
         loop {
             match tokio::fs::try_exists(sent.path).await {
                 Ok(false) => {
-                    return Ok(Current {
+                    return Ok(CurrentText {
                         text: Arc::clone(&sent.edit.after),
                         version: None,
                     });
@@ -253,7 +263,7 @@ impl ClientEditor {
             None => {
                 let text = disk.unwrap_or_else(|| "".into());
                 let version = None;
-                (Current { text, version }, None)
+                (CurrentText { text, version }, None)
             }
         };
         let placement = edit.placement(&now.text, disk.as_ref());
@@ -268,7 +278,7 @@ impl ClientEditor {
 impl EditOutcome {
     fn in_place(sent: &SentEdit<'_>, now: PlacedText) -> EditOutcome {
         let is_exact = now.text == sent.edit.after;
-        EditOutcome::Known(Ok(Current {
+        EditOutcome::Known(Ok(CurrentText {
             // Text that was typed elsewhere in the file belongs to the user, not to the edit.
             text: Arc::clone(&sent.edit.after),
             version: now.version.filter(|_| is_exact),

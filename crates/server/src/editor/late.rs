@@ -15,14 +15,14 @@ use starling_core::{ApplyError, DocVersion, Editor, Effect};
 use starling_swarm::sending::{self, Purpose};
 use starling_text::ChangeSet;
 
-/// How long the client's texts are watched for an edit that was given up.
+/// How long a file is watched for an edit that was given up.
 const WATCH_DURATION: Duration = Duration::from_secs(600);
 
-/// Edits that count as not applied and may still arrive.
+/// The edits that count as not applied but may still arrive.
 #[derive(Debug, Clone, Default)]
 pub(super) struct GivenUpEdits(Arc<Mutex<Vec<Arc<GivenUpEdit>>>>);
 
-/// An edit that counts as not applied and may still arrive.
+/// An edit that counts as not applied but may still arrive.
 #[derive(Debug)]
 struct GivenUpEdit {
     path: PathBuf,
@@ -30,15 +30,16 @@ struct GivenUpEdit {
     /// The version of the open document for which the edit was made.
     version: Option<DocVersion>,
     since: Instant,
-    /// Whether another edit of the file was sent. The texts until its end are not this edit's.
+    /// Whether another edit of the file was sent. Texts that arrive until that edit ends are not
+    /// attributed to this one.
     is_superseded: AtomicBool,
-    /// Whether the edit is recognized only where the editor makes it before our eyes, because its
-    /// lines may be in the text for another reason.
+    /// Whether the edit counts as arrived only if the text changes exactly as the edit changes it.
+    /// Set if the lines of the edit may be in the text for another reason.
     is_exact: AtomicBool,
 }
 
 impl GivenUpEdits {
-    /// Tells the watches of a file that another edit leads to the text `after`.
+    /// Records that another edit of a file was sent, which leads to the text `after`.
     pub(super) fn supersede(&self, path: &Path, after: &Arc<str>) {
         let all = self.lock().clone();
         for one in all.iter().filter(|one| one.path == path) {
@@ -60,8 +61,8 @@ impl GivenUpEdits {
 }
 
 impl ClientEditor {
-    /// Takes back an edit that the client applied to another text, if that text is known. Otherwise
-    /// the user is told once.
+    /// Undoes an edit that the client applied to another text, if that text is known. Otherwise
+    /// shows the user one message.
     pub(super) async fn take_back_misplaced(
         &self,
         path: &Path,
@@ -69,8 +70,8 @@ impl ClientEditor {
         texts: Option<TextPair>,
     ) -> ApplyError {
         let file = &edit.file;
-        let moved = "the file changed while the editor made Starling's edit, so the edit came into the \
-                     wrong place";
+        let moved = "the file changed while the editor made Starling's edit, so the edit was made at the \
+                     wrong position";
         let misplaced = |message: String| ApplyError::Misplaced {
             file: file.clone(),
             message,
@@ -79,7 +80,7 @@ impl ClientEditor {
             Some(TextPair { before, after }) => {
                 let inverse = ChangeSet::between(&after, &before);
                 let editor: Arc<dyn Editor> = Arc::new(self.clone());
-                let label = "undo an edit in the wrong place";
+                let label = "undo an edit at the wrong position";
                 let purpose = Purpose::TakeBack;
                 match sending::send(&editor, file, &after, &inverse, label, purpose).await {
                     Ok(_) => return misplaced(format!("{moved}; it was taken back")),
@@ -96,8 +97,8 @@ impl ClientEditor {
         };
         let told = match edit.added_lines(&now) {
             Some(added) => format!(
-                "{file}{}: {moved}; it could not be taken back ({why}), so it stands there and counts as \
-                 not applied: take it back yourself",
+                "{file}{}: {moved}; it could not be taken back ({why}), so it is still in the file and \
+                 counts as not applied: undo it yourself",
                 lines(added)
             ),
             None => format!(
@@ -114,13 +115,13 @@ impl ClientEditor {
         misplaced(format!("{moved}, and could not be taken back ({why})"))
     }
 
-    /// Watches for an edit that counts as not applied. If the client still applies it, it is taken
-    /// back or the user is told.
+    /// Watches for an edit that counts as not applied. If the client still applies it, the edit is
+    /// undone or the user gets a message.
     pub(super) fn watch_given_up_edit(&self, sent: &SentEdit<'_>, is_outdated: bool) {
         let purpose = match sent.effect {
             Effect::Change => Purpose::TakeBack,
             Effect::Create => Purpose::TakeBackFile,
-            // No text shows that a file was deleted.
+            // A late deletion cannot be recognized by a text.
             Effect::Delete => return,
         };
         let late = Arc::new(GivenUpEdit {
@@ -142,7 +143,7 @@ impl ClientEditor {
         });
     }
 
-    /// Takes back an edit that arrived after it was given up, and tells the user.
+    /// Undoes an edit that arrived after it was given up, and shows the user a message.
     async fn take_back_late(self, edit: &TrackedEdit, pair: TextPair, purpose: Purpose<'static>) {
         let file = &edit.file;
         let inverse = ChangeSet::between(&pair.after, &pair.before);
@@ -155,14 +156,14 @@ impl ClientEditor {
             Err(failure) => (
                 MessageType::WARNING,
                 format!(
-                    "it could not be taken back ({}), so it stands in the text and counts as not \
-                     applied: take it back yourself, or leave it",
+                    "it could not be taken back ({}), so it is still in the file and counts as \
+                     not applied: undo it yourself, or keep it",
                     failure.why()
                 ),
             ),
         };
         let message = format!(
-            "{file}: the editor made Starling's edit late, when it already counted as not applied; {what}"
+            "{file}: the editor made Starling's edit too late, when it already counted as not applied; {what}"
         );
         tracing::warn!("{message}");
         client.show_message(kind, seen(&message)).await;
@@ -176,12 +177,12 @@ impl ClientEditor {
         let turn = self.turns.of(&late.path);
         loop {
             {
-                // What arrives while another edit is on its way is taken for that edit.
+                // A text that arrives while another edit is in progress is attributed to that edit.
                 let _turn = turn.lock().await;
                 match self.look_for(late).await {
-                    Ok(Look::Made(pair)) => return Some(pair),
-                    Ok(Look::Impossible) | Err(StoreClosed) => return None,
-                    Ok(Look::Open) => {}
+                    Ok(GivenUpEditState::Made(pair)) => return Some(pair),
+                    Ok(GivenUpEditState::Impossible) | Err(StoreClosed) => return None,
+                    Ok(GivenUpEditState::Open) => {}
                 }
             }
             tokio::select! {
@@ -194,12 +195,12 @@ impl ClientEditor {
         }
     }
 
-    async fn look_for(&self, late: &GivenUpEdit) -> Result<Look, StoreClosed> {
+    async fn look_for(&self, late: &GivenUpEdit) -> Result<GivenUpEditState, StoreClosed> {
         let edit = &late.edit;
         let now = self.placement(&late.path, edit).await?;
         if late.is_superseded.swap(false, Ordering::Relaxed) {
             edit.texts.restart(now.text);
-            return Ok(Look::Open);
+            return Ok(GivenUpEditState::Open);
         }
         edit.texts.push(Arc::clone(&now.text));
         let is_outdated = is_outdated(late.version, now.version);
@@ -214,24 +215,24 @@ impl ClientEditor {
             EditPlacement::Absent | EditPlacement::Unclear => edit.is_in(&now.text).then(as_sent),
         };
         if let Some(pair) = made {
-            // Two edits that were given up may be the same: one of them takes it back.
+            // Two equal edits may have been given up. Only one of them undoes the late text.
             self.given_up.supersede(&late.path, &now.text);
-            return Ok(Look::Made(pair));
+            return Ok(GivenUpEditState::Made(pair));
         }
         // A client that respects versions refuses the edit of an open document that has changed.
         let is_over = is_outdated && late.since.elapsed() >= REFUSAL_TIMEOUT;
         Ok(if is_over {
-            Look::Impossible
+            GivenUpEditState::Impossible
         } else {
-            Look::Open
+            GivenUpEditState::Open
         })
     }
 }
 
-/// What a look at the texts says of an edit that was given up.
-enum Look {
+/// Whether an edit that was given up has arrived, can still arrive, or cannot arrive any more.
+enum GivenUpEditState {
     Made(TextPair),
-    /// It can no longer arrive.
+    /// The edit can no longer arrive.
     Impossible,
     Open,
 }

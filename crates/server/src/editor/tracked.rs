@@ -1,7 +1,7 @@
-//! Finds an edit in the texts of its file. An editor may make an edit at its lines and columns in
-//! whatever text it finds: a file that is not open has no version, an open document may be closed
-//! meanwhile, and some editors ignore the version. Therefore the texts of the file are compared with
-//! what the edit makes of each of them.
+//! Finds an edit in the texts of its file. An editor may apply an edit, at its lines and columns,
+//! to another text than the intended one: a file that is not open has no version, an open document
+//! may be closed meanwhile, and some editors ignore the version. Therefore each text of the file is
+//! compared with the results of the edit on earlier texts.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +33,7 @@ impl TextHistory {
         true
     }
 
-    /// Forgets all texts but the current one.
+    /// Removes all texts except the current one.
     pub fn restart(&self, text: Arc<str>) {
         *self.lock() = vec![text];
     }
@@ -81,7 +81,7 @@ pub struct TextPair {
     pub after: Arc<str>,
 }
 
-/// Where an edit is in the texts of a file.
+/// Whether and where the texts of a file contain an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EditPlacement {
     /// The texts do not contain the edit.
@@ -171,8 +171,8 @@ impl TrackedEdit {
         })
     }
 
-    /// Returns the last text that equals what an editor makes of an earlier one by this edit.
-    /// `before_all` are texts that are earlier than all others.
+    /// Returns the last text that equals the result of this edit on an earlier text, with that
+    /// earlier text. `before_all` are texts that are earlier than all others.
     fn last_made(&self, before_all: &[Arc<str>], texts: &[Arc<str>]) -> Option<TextPair> {
         let made = |before: &Arc<str>| (Arc::clone(before), self.applied_to(before));
         let before_all: Vec<_> = before_all.iter().map(made).collect();
@@ -189,11 +189,13 @@ impl TrackedEdit {
         pairs.flatten().next()
     }
 
-    /// Returns a text that was made by this edit although the text before it is not known.
+    /// Returns the last text that this edit has probably produced, with a reconstruction of the
+    /// text before it, which is not known.
     fn last_reconstructed(&self, texts: &[Arc<str>]) -> Option<TextPair> {
         let is_claimed = self.is_claimed.load(Ordering::Relaxed);
         let mut after = texts.iter().rev().filter(|after| {
-            // Without a claim, a short insertion could stand there by chance.
+            // Unless the editor replied that it made the edit, a short insertion may be a
+            // coincidence.
             **after != self.base && (is_claimed || self.has_added_line(after))
         });
         after.find_map(|after| {
@@ -206,8 +208,8 @@ impl TrackedEdit {
         })
     }
 
-    /// Returns the texts around this edit if it was made since the history began. A text that was
-    /// there before is the editor's undo or redo.
+    /// Returns the texts before and after this edit if it was made since the history began. A text
+    /// that the history already contains comes from the editor's undo or redo.
     pub fn made_since(&self) -> Option<TextPair> {
         let mut texts: Vec<Arc<str>> = Vec::new();
         for text in self.texts.all() {
@@ -247,7 +249,7 @@ impl TrackedEdit {
         }
     }
 
-    /// Returns the text that an editor makes of `text` by this edit.
+    /// Returns the result of applying this edit, by its lines and columns, to `text`.
     fn applied_to(&self, text: &str) -> Option<String> {
         let rope = Rope::from_str(text);
         let offset = |position| offset_of(&rope, position, self.encoding);
@@ -260,8 +262,8 @@ impl TrackedEdit {
             .ok()
     }
 
-    /// Returns the text from which an editor made this text. What the edit removed is restored as the
-    /// base has it at that place, if the editor replied that it made the edit.
+    /// Returns the text to which an editor applied this edit to get `text`. Text that the edit
+    /// removed is restored from the base, if the editor replied that it made the edit.
     fn text_before(&self, text: &str) -> Option<Arc<str>> {
         let mut text = text.to_owned();
         for one in &self.positioned {
@@ -281,7 +283,7 @@ impl TrackedEdit {
         Some(text.into())
     }
 
-    /// Returns what the base contains and a text lacks at an offset of the text.
+    /// Returns the part of the base that a text lacks at an offset.
     fn removed_at(&self, text: &str, at: usize) -> Option<String> {
         let mut longer = 0;
         let mut shorter = 0;
@@ -358,7 +360,7 @@ impl TrackedEdit {
     }
 }
 
-/// Returns how often each line is in a text.
+/// Returns how often each line occurs in a text.
 fn counts(text: &str) -> HashMap<&str, usize> {
     let mut counts = HashMap::new();
     for line in text.lines() {
@@ -391,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn edit_at_its_lines_in_another_text_is_misplaced() {
+    fn edit_applied_at_the_same_lines_of_another_text_is_misplaced() {
         for edit in [
             inserting(),
             edit("y * 2", "y * 3"),
@@ -414,11 +416,11 @@ mod tests {
     }
 
     #[test]
-    fn restores_removed_text_without_the_earlier_text() {
+    fn misplaced_edit_is_found_without_the_earlier_text_if_the_editor_claims_it() {
         for edit in [edit("y * 2", "y * 3"), edit("    return z\n", "")] {
             let before = above(BASE);
             let after: Arc<str> = edit.applied_to(&before).unwrap().into();
-            // The user may have removed it.
+            // The user may have removed the edit's text.
             assert_eq!(edit.placement(&after, None), EditPlacement::Absent);
             edit.claim();
             let misplaced = EditPlacement::Misplaced(TextPair {
@@ -431,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_lines_that_were_not_removed() {
+    fn lines_that_an_edit_should_have_removed_are_detected() {
         let edit = edit("    return z\n", "");
         assert!(!edit.lacks_removed_lines(BASE));
         assert!(!edit.lacks_removed_lines(&above(BASE)));
@@ -440,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn insertion_is_found_without_the_earlier_text() {
+    fn misplaced_insertion_is_found_without_the_earlier_text() {
         let edit = inserting();
         let before = above(BASE);
         let after: Arc<str> = edit.applied_to(&before).unwrap().into();
@@ -470,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn edit_is_absent_from_text_without_it() {
+    fn text_without_the_edit_counts_as_absent() {
         for edit in [inserting(), edit("y * 2", "y * 3")] {
             assert_eq!(edit.placement(&edit.base, None), EditPlacement::Absent);
             assert_eq!(edit.placement(&above(BASE), None), EditPlacement::Absent);
@@ -478,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn line_that_was_there_before_is_not_the_edit() {
+    fn line_that_existed_before_the_edit_is_not_taken_for_the_edit() {
         let line = "    z = y * 2\n";
         let edit = edit(line, &line.repeat(2));
         for text in [edit.base.clone(), above(BASE), above(&above(BASE))] {
@@ -489,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn redone_edit_is_not_made_again() {
+    fn redo_is_not_mistaken_for_a_second_application_of_the_edit() {
         let edit = inserting();
         edit.texts.restart(Arc::clone(&edit.after));
         for text in [&edit.base, &edit.after] {

@@ -55,6 +55,7 @@ pub enum AnswerUpdate {
     Error(String),
 }
 
+/// The notification `starling/answer`.
 #[derive(Debug)]
 pub enum AnswerNotification {}
 impl Notification for AnswerNotification {

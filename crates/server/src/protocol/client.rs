@@ -1,6 +1,6 @@
 //! Commands that a client can implement itself because they need a text from the user or a view.
 
-/// A command of the client.
+/// A command that the client implements and the server offers in lenses and actions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ClientCommand {
     Change,

@@ -137,6 +137,7 @@ pub struct ProposedFile {
     pub ranges: Vec<Range>,
 }
 
+/// The notification `starling/status`.
 #[derive(Debug)]
 pub enum StatusNotification {}
 impl Notification for StatusNotification {

@@ -11,7 +11,7 @@ use super::refresh::RefreshNotifier;
 use starling_core::{Approver, IntentView, ProposalView, ReviewAnswer, Verdict};
 use starling_swarm::{ProposalId, RunId};
 
-/// Waits for the answers of the person at the front end.
+/// Asks the person at the front end for approval, and waits for the answers.
 pub struct FrontEndApprover {
     pub run: RunId,
     pub pending_reviews: PendingReviews,
@@ -19,7 +19,7 @@ pub struct FrontEndApprover {
     pub refresh: RefreshNotifier,
 }
 
-/// Returns the verdict on something that cannot be edited.
+/// Returns the verdict on an item that the person cannot edit, such as an intent.
 async fn verdict(answer: impl Future<Output = ReviewAnswer>) -> Verdict {
     let verdict = answer.await.verdict();
     verdict.unwrap_or_else(|| Verdict::Reject {
@@ -33,7 +33,8 @@ impl Approver for FrontEndApprover {
         let review = ReviewTarget::Intent(view.symbol.clone());
         let wait = verdict(self.pending_reviews.wait(review.clone()));
         let mut wait = std::pin::pin!(wait);
-        // The first poll opens the review. Only then is the front end told, so that no answer is lost.
+        // The first poll registers the review. The front end is notified after it, so that no
+        // answer is lost.
         if let std::task::Poll::Ready(verdict) = futures::poll!(&mut wait) {
             return verdict;
         }

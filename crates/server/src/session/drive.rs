@@ -83,8 +83,9 @@ impl RunSession {
         self.report_end(id).await;
     }
 
-    /// Sends the events of a run to the front end, in order; each is recorded before it is sent. The first
-    /// `earlier` records are of a server that has ended: a run's end among them no longer counts.
+    /// Sends the events of a run to the front end, in order. Each is recorded before it is sent.
+    /// The first `earlier` records come from an earlier server, so an end of the run among them is
+    /// ignored.
     async fn send_events(
         &self,
         id: &RunId,
@@ -101,7 +102,8 @@ impl RunSession {
                 continue;
             }
             if let Event::ReviewAsked { .. } = &params.event {
-                // A review that the user has seen must outlive the server.
+                // A review must be on disk before the user sees it, so that the next server can
+                // restore it.
                 cursor.written().await;
             }
             if let Record::Event(event) = &record.record {
@@ -125,7 +127,7 @@ impl RunSession {
             }
         }
         if let Event::ProposalApplied { .. } | Event::ProposalUndone { .. } = event {
-            // The texts have not been compared with this change yet.
+            // Compare the texts again, with this change.
             self.compared_texts().clear();
         }
         self.shared.refresh.notify();
@@ -174,7 +176,7 @@ impl RunSession {
         task.patch = Some(self.trajectory(&id).with_extension("kept.patch"));
         let approval = task.approval;
         let run = (self.shared.services.start)(id.clone(), task, run_services);
-        // At once: no edit may be sent before the trajectory contains it.
+        // Start to write at once: no edit may be sent before it is in the trajectory.
         let records = run.log().write_from(0);
         self.started(&id, Arc::clone(&run));
         (run.log(), records, approval)
@@ -301,7 +303,7 @@ fn failed_start(stop_reason: StopReason) -> (EventLog, Writing, Approval) {
 fn log_of_failed_start(stop_reason: StopReason) -> EventLog {
     let log = EventLog::new();
     let summary = match &stop_reason {
-        StopReason::Failed { error } => format!("the run could not begin: {error}"),
+        StopReason::Failed { error } => format!("the run could not start: {error}"),
         StopReason::Settled
         | StopReason::NothingChanged { .. }
         | StopReason::TestsFail { .. }
@@ -342,7 +344,7 @@ mod tests {
     use starling_core::{AskIntent, Driver, Limits};
 
     #[test]
-    fn title_is_one_short_line() {
+    fn progress_title_is_the_shortened_first_line_of_the_task() {
         assert_eq!(title(" tidy up \n"), "tidy up");
         assert_eq!(title("tidy\nup"), "tidy…");
         assert_eq!(title(""), "");
@@ -352,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn request_overrides_defaults() {
+    fn run_request_overrides_default_settings() {
         let defaults = RunDefaults {
             driver: Driver::Single,
             approval: Approval::Proxy,
@@ -391,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn failed_start_logs_an_end() {
+    fn run_that_fails_to_start_logs_its_end() {
         let said = |reason: StopReason| {
             let events = log_of_failed_start(reason.clone()).events();
             let [
@@ -409,7 +411,7 @@ mod tests {
         };
         let error = "no model".to_owned();
         let failed = said(StopReason::Failed { error });
-        assert_eq!(failed, "the run could not begin: no model");
+        assert_eq!(failed, "the run could not start: no model");
         let stopped = said(StopReason::Cancelled);
         assert_eq!(stopped, "the run was stopped before it began");
     }

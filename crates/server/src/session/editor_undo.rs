@@ -14,7 +14,7 @@ use starling_swarm::{Event, RunId};
 use starling_syntax::FilePath;
 use starling_text::ContentHash;
 
-/// How often, and at which interval, the end of a run is checked.
+/// How often the end of a run is checked.
 const END_POLLS: u32 = 100;
 const END_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -86,7 +86,7 @@ impl RunSession {
         }
     }
 
-    /// Waits a moment until all readers of a closed log are done.
+    /// Waits a moment until all readers of a closed log have ended.
     async fn has_ended(&self, run: &RunId) -> bool {
         for _ in 0..END_POLLS {
             let ended = |entry: &RunEntry| matches!(entry.phase, RunPhase::Ended(_));
@@ -109,8 +109,9 @@ impl RunSession {
         files
     }
 
-    /// Returns the events that a text of a file implies, the last change first because it was made
-    /// over those before it.
+    /// Returns the undo and redo events to report when the editor shows `text` for a file: one for
+    /// each applied change that was undone or redone there. The newest change comes first, because
+    /// it builds on the older ones.
     fn editor_undo_events(&self, file: &FilePath, text: &str) -> Vec<EditorUndo> {
         let entries = self.lock();
         let mut changes = Vec::new();

@@ -57,7 +57,7 @@ pub fn explain_with_diff(id: ProposalId, proposal: &RunProposal, format: TextFor
     format!("{summary}{}", Markup { format }.block("diff", &shown))
 }
 
-/// Writes texts in a format.
+/// Formats texts as Markdown or plain text.
 struct Markup {
     format: TextFormat,
 }
@@ -139,7 +139,7 @@ fn without_markup(text: &str, is_first: bool) -> String {
             '#' | '>' | '-' | '+' | '=' => is_first && at == 0,
             '.' => list == Some(at) || (text[..at].ends_with("www") && is_word(next)),
             ')' => list == Some(at),
-            // An address would become a link.
+            // A URL would become a link.
             ':' => after.starts_with("//"),
             '&' => is_word(next) || next == Some('#'),
             _ => false,
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_images_and_code_fences() {
+    fn explanation_escapes_images_and_code_fences() {
         let mut proposal = waiting(&[(1, "a.py::f")]).proposals[&ProposalId(1)].clone();
         proposal.symbol = "`![](http:..x)`\u{202e}.py::f".parse().unwrap();
         proposal.reason = "![x](https://e/?s) <img src=x> \x1b[2J`a[0]`".to_owned();
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_links_headings_and_blocks() {
+    fn explanation_escapes_links_headings_and_blocks() {
         let mut proposal = waiting(&[(1, "a.py::f")]).proposals[&ProposalId(1)].clone();
         proposal.reason = "Fixes `a_b`.\n\n```text\ntests: 40 of 40 pass\n```\n# Head\n---\n1. one\n\
             [Accept](command:starling.accept) <a href=\"command:x\"> https://e www.e.de *b* my_name _i_"
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_text_has_no_markdown() {
+    fn plain_text_explanation_has_no_markdown() {
         let mut proposal = waiting(&[(1, "a.py::f")]).proposals[&ProposalId(1)].clone();
         proposal.reason = "a_b [c] \x1b[2J".to_owned();
         let told = explain_with_diff(ProposalId(1), &proposal, TextFormat::Plain);
@@ -238,13 +238,13 @@ mod tests {
     }
 
     #[test]
-    fn fence_is_longer_than_fences_in_the_code() {
+    fn code_fence_is_longer_than_the_fences_in_the_code() {
         assert_eq!(fenced("x", "a\n"), "\n```x\na\n```\n");
         assert_eq!(fenced("x", "````"), "\n`````x\n````\n`````\n");
     }
 
     #[test]
-    fn cuts_long_diff_at_character_boundary() {
+    fn long_diff_is_cut_at_a_character_boundary() {
         let view = waiting(&[(1, "a.py::f")]);
         let mut proposal = view.proposals[&ProposalId(1)].clone();
         proposal.diff = "ä".repeat(HOVER_DIFF);

@@ -1,4 +1,4 @@
-//! What a session needs from the program in front of it: an editor, or a terminal.
+//! The interface between a session and its front end: an editor or a terminal.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -42,7 +42,8 @@ pub trait FrontEnd: Send + Sync {
     /// Returns whether the editor can apply edits at all.
     fn applies_edits(&self) -> bool;
 
-    /// Puts the front end's own language service before `own`, if it has one.
+    /// Returns a language service that uses the front end's service first, if there is one, and
+    /// then `own` (Starling's language servers).
     fn language_service(&self, own: Arc<dyn LanguageService>) -> Arc<dyn LanguageService>;
 
     /// Returns a file as the user has it; `None` if the path policy forbids reading it.
@@ -63,10 +64,10 @@ pub trait FrontEnd: Send + Sync {
     /// Reports that a proposal waits for review at a symbol.
     async fn review_asked(&self, proposal: ProposalParams, symbol: SymbolPath);
 
-    /// Reports how far a download is that a run waits for.
+    /// Reports the progress of a download that a run waits for.
     async fn download(&self, progress: DownloadParams);
 
-    /// Reports how an undo ended. `summary` says it in one line.
+    /// Reports the result of an undo. `summary` is its one-line form.
     async fn undone(&self, report: UndoneParams, summary: String);
 
     /// Reports that a run ended because its model could not be asked.
@@ -81,6 +82,6 @@ pub trait FrontEnd: Send + Sync {
     /// Shows a warning.
     async fn warn(&self, message: String);
 
-    /// Warns about project settings that are not followed.
+    /// Warns about project settings that are ignored.
     async fn warn_ignored_settings(&self, ignored: Vec<String>);
 }

@@ -32,7 +32,7 @@ pub struct RunParams {
     /// The test command. Default: the command that is detected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<String>,
-    /// If no person approves, do not apply a change that no test proves.
+    /// If no person reviews changes, apply only changes that a test proves.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub require_tests: bool,
 }
@@ -165,7 +165,8 @@ pub struct UndoneParams {
     /// Which proposals were not undone, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What may be broken, because a proposal was undone without others that belong to it.
+    /// A warning that the code may be broken, because a proposal was undone without others that
+    /// belong to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
 }
@@ -182,7 +183,7 @@ pub struct ProposalParams {
 /// `starling/status`: the content of a status line.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StatusParams {
-    /// The text to show; empty if nothing is going on.
+    /// The text to show; empty if no run or question is active.
     pub text: String,
     pub runs: usize,
     pub working: usize,
@@ -192,7 +193,7 @@ pub struct StatusParams {
     pub tokens: Tokens,
     /// `None` while no price is known.
     pub dollars: Option<Dollars>,
-    /// The project settings that are not followed, as messages.
+    /// Messages about project settings that are ignored.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ignored: Vec<String>,
 }

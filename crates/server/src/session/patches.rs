@@ -1,13 +1,13 @@
-//! Keeps changes as patches for editors that cannot apply versioned edits.
+//! Writes changes to patch files for editors that cannot apply versioned edits.
 
 use super::messages::ProposalParams;
 use super::{RunEntry, RunSession};
 use starling_swarm::{ProposalId, RunId};
 use starling_workspace::private_file;
 
-/// Message for an editor that takes no edits with versions: why nothing is applied there.
-pub const TAKES_NO_EDITS: &str = "this editor takes no versioned edits \
-     (workspaceEdit.documentChanges), so Starling can change no file in it";
+/// Message that explains why nothing is applied in an editor that does not support versioned edits.
+pub const TAKES_NO_EDITS: &str = "this editor does not support versioned edits \
+     (workspaceEdit.documentChanges), so Starling cannot change files in it";
 
 impl RunSession {
     fn applies_edits(&self) -> bool {
@@ -49,10 +49,16 @@ impl RunSession {
             };
             let written = tokio::task::spawn_blocking(write).await;
             let kept = match written.map_err(std::io::Error::other).flatten() {
-                Ok(()) => format!("it is kept as a patch: `git apply {}`", path.display()),
-                Err(error) => format!("and its patch {} is not written: {error}", path.display()),
+                Ok(()) => format!(
+                    "it is saved as a patch; to apply it, run `git apply {}`",
+                    path.display()
+                ),
+                Err(error) => format!(
+                    "and its patch {} could not be written: {error}",
+                    path.display()
+                ),
             };
-            let text = format!("Starling: {proposal} is not applied: {TAKES_NO_EDITS}; {kept}");
+            let text = format!("Starling: {proposal} was not applied: {TAKES_NO_EDITS}; {kept}");
             runs.report(|front_end| async move { front_end.warn(text).await })
                 .await;
         });

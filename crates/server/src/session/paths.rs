@@ -17,7 +17,7 @@ const MAX_DISK_BYTES: u64 = 8 * MAX_FILE_BYTES;
 pub fn file_at(root: &Path, path: &Path) -> Option<FilePath> {
     let inside = match path.strip_prefix(root) {
         Ok(inside) => inside.to_owned(),
-        // The editor may know the same directory by a link.
+        // The editor may know the root directory by the path of a link.
         Err(_) => path
             .canonical()
             .ok()?
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn overlay_contains_only_buffers_inside_the_root() {
+    fn index_overlay_contains_only_buffers_inside_the_project_root() {
         let text: Arc<str> = "x".into();
         let buffers = ["/w/pkg/a.py", "/w2/b.py", "/w/../c.py", "/d.py"]
             .map(|path| (PathBuf::from(path), Arc::clone(&text)));

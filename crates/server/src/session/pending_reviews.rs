@@ -22,14 +22,15 @@ pub struct PendingReviews {
     slots: Arc<Mutex<HashMap<ReviewTarget, PendingReview>>>,
 }
 
-/// `verdict` is present until the answer is sent, `answer` until the approver waits for it.
+/// A review that waits for an answer. `verdict` is present until the answer is sent, `answer` until
+/// the approver waits for it.
 #[derive(Debug)]
 struct PendingReview {
     verdict: Option<oneshot::Sender<ReviewAnswer>>,
     answer: Option<oneshot::Receiver<ReviewAnswer>>,
     /// The intent's description, as shown to the approver.
     view: Option<IntentView>,
-    /// How often the review was claimed. It distinguishes several waiters of one review.
+    /// Number of waiters so far. It distinguishes the current waiter from earlier ones.
     claims: u32,
 }
 
@@ -90,7 +91,7 @@ impl PendingReviews {
     /// Waits for the answer. The review is removed when the future is dropped.
     pub async fn wait(&self, review: ReviewTarget) -> ReviewAnswer {
         let (answer, claim) = self.claim(&review);
-        let _forget = ForgetOnDrop {
+        let _forget = RemoveReviewOnDrop {
             pending_reviews: self,
             review,
             claim,
@@ -98,7 +99,9 @@ impl PendingReviews {
         match answer.await {
             Ok(answer) => answer,
             Err(_) => {
-                let reason = "the same was asked again, and only that is answered".to_owned();
+                let reason =
+                    "the same review was requested again, and only the later request is answered"
+                        .to_owned();
                 Verdict::Reject { reason }.into()
             }
         }
@@ -138,13 +141,14 @@ impl PendingReviews {
     }
 }
 
-struct ForgetOnDrop<'a> {
+/// Removes a pending review when its waiter is dropped.
+struct RemoveReviewOnDrop<'a> {
     pending_reviews: &'a PendingReviews,
     review: ReviewTarget,
     claim: u32,
 }
 
-impl Drop for ForgetOnDrop<'_> {
+impl Drop for RemoveReviewOnDrop<'_> {
     fn drop(&mut self) {
         let mut slots = self.pending_reviews.lock();
         if slots
@@ -179,7 +183,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn answer_reaches_the_waiter() {
+    async fn review_answer_reaches_its_waiter() {
         let pending_reviews = PendingReviews::default();
         let review = ReviewTarget::Proposal(ProposalId(1));
         let waiting = tokio::spawn({
@@ -200,7 +204,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn answer_may_arrive_before_the_swarm_waits() {
+    async fn review_answer_may_arrive_before_the_swarm_waits_for_it() {
         let pending_reviews = PendingReviews::default();
         let review = ReviewTarget::Proposal(ProposalId(7));
         assert!(pending_reviews.answer(&review, steer("early")).is_err());
@@ -211,14 +215,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn removes_answered_review() {
+    async fn answered_review_is_no_longer_pending() {
         let pending_reviews = PendingReviews::default();
         let review = ReviewTarget::Proposal(ProposalId(7));
         drop(futures::poll!(std::pin::pin!(
             pending_reviews.wait(review.clone())
         )));
         assert!(pending_reviews.answer(&review, Verdict::Accept).is_err());
-        // The log is behind: the review's deadline has already passed.
+        // This event arrives late: the deadline of the review has already passed.
         pending_reviews.note(&asked(7));
         pending_reviews.note(&Event::ProposalReviewed {
             proposal: ProposalId(7),
@@ -229,7 +233,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn second_waiter_replaces_the_first() {
+    async fn second_waiter_for_a_review_replaces_the_first() {
         let pending_reviews = PendingReviews::default();
         let review = ReviewTarget::Intent("a.py::f".parse().unwrap());
         let mut first = Box::pin(pending_reviews.wait(review.clone()));
@@ -246,7 +250,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn answers_reach_only_their_review() {
+    async fn review_answer_does_not_reach_other_reviews() {
         let pending_reviews = PendingReviews::default();
         let intent = ReviewTarget::Intent("a.py::f".parse().unwrap());
         for id in [1, 2] {

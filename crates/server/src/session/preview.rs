@@ -1,4 +1,5 @@
-//! Proposals against the current text: a review shows exactly the text that accepting would make.
+//! Previews of proposals: a review shows exactly the text that accepting the proposal would
+//! produce.
 
 use std::sync::Arc;
 

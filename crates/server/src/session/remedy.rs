@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use starling_models::weights;
 
-/// A remedy that a client offers beside *Try again*.
+/// A remedy that a client offers next to *Try again*.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "remedy", rename_all = "snake_case")]
 pub enum Remedy {
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn determines_remedy_from_model_error() {
+    fn remedy_is_determined_from_the_model_error() {
         let missing = WeightsError::Missing {
             name: DEFAULT_MODEL.to_owned(),
             path: "/cache/x.gguf".into(),
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn distinguishes_missing_key_from_other_errors() {
+    fn missing_api_key_is_distinguished_from_other_errors() {
         use starling_config::Config;
         use starling_models::registry::Models;
 

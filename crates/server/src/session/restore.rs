@@ -214,14 +214,15 @@ fn read_records(lines: &mut impl BufRead, records: &mut Vec<Stamped>) -> Option<
     }
 }
 
-/// Removes evidence about agents that no longer exist.
+/// Removes the parts of a review's evidence that refer to agents, because the agents no longer
+/// exist.
 fn end_evidence(record: &mut Stamped) {
     if let Record::Event(Event::ReviewAsked { evidence, .. }) = &mut record.record {
         *evidence = evidence.of_ended();
     }
 }
 
-/// An ended run for the history of a project. Nothing of it waits.
+/// An ended run for the history of a project. It has no waiting reviews.
 #[derive(Debug)]
 pub struct EndedRun {
     pub id: RunId,
@@ -287,7 +288,8 @@ pub fn mark_forgotten(trajectory: &Path) {
     }
 }
 
-/// Returns whether the last line is a regular end. Most trajectories have one and need not be read.
+/// Returns whether the last line of a trajectory is a regular end of its run. Most trajectories end
+/// like this, so the rest of them need not be read.
 fn ended_regularly(path: &Path) -> bool {
     let last = || -> std::io::Result<Option<Stamped>> {
         let mut file = File::open(path)?;
@@ -306,7 +308,7 @@ fn is_regular_end(record: &Stamped) -> bool {
     match &record.record {
         Record::Event(Event::RunFinished { stop_reason, .. }) => {
             match stop_reason {
-                // The waiting reviews were not answered.
+                // After these ends, reviews may still wait for an answer.
                 StopReason::Cancelled
                 | StopReason::LedgerEmpty { .. }
                 | StopReason::Failed { .. } => false,
@@ -338,7 +340,7 @@ fn was_interrupted(records: &[Stamped], path: &Path) -> bool {
     in_order && (!records.iter().any(ends) || path.with_extension(INTERRUPTED_EXTENSION).exists())
 }
 
-/// Returns what a run had spent at its end.
+/// Returns the costs of a run that its end reports.
 pub fn total_spent(records: &[Stamped]) -> Option<&Spent> {
     records.iter().rev().find_map(|one| match &one.record {
         Record::Event(Event::RunFinished { spent, .. }) => Some(spent),
@@ -371,8 +373,8 @@ fn append(mut file: &File, records: &[Stamped]) -> std::io::Result<()> {
     file.write_all(&lines)
 }
 
-/// Returns the events that a killed run did not record: changes that are in the files, and new
-/// reviews of accepted proposals that are not.
+/// Returns the events that a killed run did not record: applications of changes that are in the
+/// files, and new reviews of accepted proposals whose changes are not.
 fn unrecorded_events(records: &[Stamped], root: &Path) -> Vec<Event> {
     let events = records.iter().filter_map(|record| match &record.record {
         Record::Event(event) => Some(event),

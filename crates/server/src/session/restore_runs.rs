@@ -79,7 +79,7 @@ impl RunSession {
         });
     }
 
-    /// Reads the project's settings and warns about those that are not followed.
+    /// Reads the project's settings and warns about those that are ignored.
     pub fn warn_ignored_settings(&self) {
         let Some(root) = self.root() else {
             return;
@@ -100,7 +100,7 @@ impl RunSession {
         });
     }
 
-    /// Waits until the runs of earlier servers are known, for a moment at most.
+    /// Waits until the runs of earlier servers are known, for at most `RESTORE_PAUSE`.
     pub async fn restored(&self) {
         let known = self.shared.restored.cancelled();
         if tokio::time::timeout(RESTORE_PAUSE, known).await.is_err() {

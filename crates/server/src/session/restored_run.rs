@@ -23,7 +23,7 @@ use starling_syntax::SymbolPath;
 use starling_text::{ChangeSet, unified_diff};
 use starling_workspace::missing_directories;
 
-/// A run without agents.
+/// A run of an earlier server. It has no agents.
 pub struct RestoredRun {
     log: EventLog,
     cancel: CancellationToken,
@@ -61,7 +61,7 @@ impl RestoredReview {
     }
 }
 
-/// A change that is in the user's text.
+/// A member of a set whose change is now in the user's text.
 struct AppliedPart<'p> {
     part: &'p FileChange,
     before: Arc<str>,
@@ -71,7 +71,8 @@ struct AppliedPart<'p> {
     dependencies: Dependencies,
 }
 
-/// A file that the change created is removed with it.
+/// Returns the purpose of the edit that undoes a change: removing the file if the change created
+/// it.
 fn take_back_purpose(part: &FileChange) -> Purpose<'static> {
     match part.base.is_empty() {
         true => Purpose::TakeBackFile,
@@ -79,7 +80,7 @@ fn take_back_purpose(part: &FileChange) -> Purpose<'static> {
     }
 }
 
-/// Waits for the answers to the reviews again. The log is closed when no review waits any more.
+/// Offers the waiting reviews of an ended run again. Its log is closed after the last answer.
 pub fn restore_run(
     records: Vec<Stamped>,
     editor: Arc<dyn Editor>,
@@ -106,7 +107,8 @@ pub fn restore_run(
             () = run.cancel.cancelled() => {}
             _ = all => {}
         }
-        // An accepted change is applied completely and logged before the last event.
+        // Wait until an accepted change is completely applied and logged, before the last event is
+        // logged.
         let _applied = run.applying.lock().await;
         run.finish();
     });
@@ -202,7 +204,7 @@ impl RestoredRun {
         arrived && restored.members.iter().all(is_there)
     }
 
-    /// Records which of these changes are in the user's text. Returns whether any is.
+    /// Records which of these changes are in the user's text. Returns whether there are any.
     async fn record_arrived(&self, sent: &[UnfinishedChange]) -> bool {
         let mut any = false;
         for one in sent {
@@ -250,18 +252,10 @@ impl RestoredRun {
         self.log.event(restored.asked.clone());
     }
 
-    /// Applies all members or none. Once begun, this is completed even if the run is cancelled.
+    /// Applies all members or none, after the proposals that they need. Once begun, this is completed
+    /// even if the run is cancelled.
     async fn accept(self: &Arc<Self>, restored: &RestoredReview) -> Result<(), String> {
-        let turn = Arc::clone(&self.applying).lock_owned().await;
-        if let Event::ReviewAsked { evidence, .. } = &restored.asked {
-            let there: Vec<ProposalId> = self.applied().iter().map(|part| part.proposal).collect();
-            let missing = evidence.needs().iter().copied();
-            let missing: Vec<ProposalId> = missing.filter(|id| !there.contains(id)).collect();
-            if !missing.is_empty() {
-                let needs = ids(&missing);
-                return Err(format!("it passes only with {needs}, which is not applied"));
-            }
-        }
+        let turn = self.turn_after_needed(restored).await?;
         let (run, members) = (Arc::clone(self), restored.members.clone());
         let dependencies = restored.dependencies();
         let whole = tokio::spawn(async move {
@@ -270,6 +264,59 @@ impl RestoredRun {
         });
         let failed = |_| "internal error while applying; see the log".to_owned();
         whole.await.map_err(failed)?
+    }
+
+    /// Waits until the proposals that a review needs are applied, and for the turn to apply.
+    ///
+    /// # Errors
+    /// One of them will not be applied.
+    async fn turn_after_needed(
+        &self,
+        restored: &RestoredReview,
+    ) -> Result<tokio::sync::OwnedMutexGuard<()>, String> {
+        let mut log = self.log.follow();
+        loop {
+            let turn = Arc::clone(&self.applying).lock_owned().await;
+            let missing = self.missing(restored);
+            if missing.is_empty() {
+                return Ok(turn);
+            }
+            drop(turn);
+            let is_gone = missing.iter().any(|id| !self.is_open(*id));
+            if is_gone || log.next().await.is_none() {
+                let needs = ids(&missing);
+                return Err(format!("it passes only with {needs}, which is not applied"));
+            }
+        }
+    }
+
+    /// Returns the proposals that a review needs and that are not applied.
+    fn missing(&self, restored: &RestoredReview) -> Vec<ProposalId> {
+        let Event::ReviewAsked { evidence, .. } = &restored.asked else {
+            return Vec::new();
+        };
+        let there: Vec<ProposalId> = self.applied().iter().map(|part| part.proposal).collect();
+        let needs = evidence.needs().iter().copied();
+        needs.filter(|id| !there.contains(id)).collect()
+    }
+
+    /// Whether a person may still accept a proposal.
+    fn is_open(&self, id: ProposalId) -> bool {
+        let mut is_open = false;
+        for event in self.log.events() {
+            if let Event::ReviewAsked { proposal, with, .. } = &event {
+                is_open |= *proposal == id || with.contains(&id);
+            } else if let Event::ProposalReviewed {
+                proposal,
+                verdict: Verdict::Reject { .. } | Verdict::Steer { .. },
+                ..
+            }
+            | Event::ProposalUndone { proposal } = &event
+            {
+                is_open &= *proposal != id;
+            }
+        }
+        is_open
     }
 
     /// Applies the members that are not in the user's text yet, each over the current text. If one
@@ -334,8 +381,8 @@ impl RestoredRun {
         Ok(())
     }
 
-    /// Takes back the first members of a set whose next one failed. A change that cannot be taken
-    /// back is logged as applied.
+    /// Undoes the members of a set that were already applied, because a later member failed. A
+    /// change that cannot be undone is logged as applied.
     async fn revert(&self, made: Vec<AppliedPart<'_>>) {
         for made in made.into_iter().rev() {
             let inverse = ChangeSet::between(&made.after, &made.before);
@@ -411,7 +458,8 @@ impl RestoredRun {
         self.log.close();
     }
 
-    /// Returns what the run spent: as its end says, or the sum of its turns if it has no end.
+    /// Returns the costs of the run: those that its end reports, or the sum of its turns if it has
+    /// no end.
     fn spent(&self) -> Spent {
         let events = self.log.events();
         let at_end = events.iter().rev().find_map(|event| match event {
@@ -468,7 +516,7 @@ impl RunControl for RestoredRun {
         self.cancel.cancel();
     }
 
-    /// There are no agents; the message is only logged.
+    /// Only logs the message, because the run has no agents.
     fn steer(&self, to: Option<SymbolPath>, text: String) {
         self.log.event(Event::Steered { to, text });
     }

@@ -1,4 +1,4 @@
-//! Answers to waiting reviews, and what the front end is told about them.
+//! Answers to waiting reviews, and the notifications about them to the front end.
 
 use super::messages::{AcceptAllReply, ProposalParams, RemedyParams};
 use super::pending_reviews::ReviewTarget;
@@ -18,10 +18,12 @@ pub struct RetryableRun {
 }
 
 impl RunSession {
-    /// Answers the review of a proposal (any member of its set) or of an intent.
+    /// Answers the review of a proposal (any member of its set) or of an intent. It answers no other
+    /// review: an accepted proposal that needs others waits until they are accepted and applied.
     ///
     /// # Errors
-    /// There is no such run, the review does not wait, or the answer needs an agent that no longer exists.
+    /// The run does not exist, the review is not waiting, or the answer needs an agent that has
+    /// ended.
     pub fn answer(
         &self,
         run: &RunId,
@@ -44,26 +46,6 @@ impl RunSession {
             }
             ReviewTarget::Intent(symbol) => ReviewTarget::Intent(symbol.clone()),
         };
-        // The proposals that an accepted one needs are accepted with it, before it.
-        let first = match (&asked, &answer) {
-            (ReviewTarget::Proposal(lead), ReviewAnswer::Verdict(Verdict::Accept)) => {
-                entry.view.accepted_with(*lead)
-            }
-            (ReviewTarget::Proposal(_) | ReviewTarget::Intent(_), _) => Vec::new(),
-        };
-        for needed in first
-            .into_iter()
-            .filter(|one| asked != ReviewTarget::Proposal(*one))
-        {
-            let review = ReviewTarget::Proposal(needed);
-            if entry
-                .pending_reviews
-                .answer(&review, answer.clone())
-                .is_ok()
-            {
-                entry.view.note_answer(needed, &answer);
-            }
-        }
         let answered = entry.pending_reviews.answer(&asked, answer.clone());
         answered.map_err(|_| not_waiting(run, review))?;
         if let ReviewTarget::Proposal(lead) = asked {
@@ -75,7 +57,7 @@ impl RunSession {
     }
 
     /// Accepts every waiting proposal that fits the current text, of one run or of all runs. A proposal
-    /// that needs an acceptance of its own is left waiting.
+    /// that a person must accept individually keeps waiting.
     ///
     /// # Errors
     /// There is no such run.
@@ -168,7 +150,7 @@ impl RunSession {
         }
     }
 
-    /// Returns the waiting proposals that are accepted together with a proposal because it needs them.
+    /// Returns the waiting proposals without which a proposal is not applied.
     pub fn needed_proposals(&self, run: &RunId, lead: ProposalId) -> Vec<ProposalId> {
         let entries = self.lock();
         let entry = entries.get(&run.0);
@@ -193,8 +175,8 @@ impl RunSession {
         runs
     }
 
-    /// Tells the front end that a proposal waits. A proposal that the editor cannot apply was reported
-    /// before, together with its patch.
+    /// Notifies the front end that a proposal waits. If the editor cannot apply edits, the proposal
+    /// was already reported together with its patch.
     pub(super) fn announce_review(&self, run: &RunId, proposal: ProposalId) {
         let params = ProposalParams {
             run: run.clone(),
@@ -214,7 +196,7 @@ impl RunSession {
         }
     }
 
-    /// Tells the front end how a run ended.
+    /// Reports to the front end how a run ended.
     pub(super) async fn report_end(&self, run: &RunId) {
         let headline = self.lock().get(&run.0).and_then(|entry| {
             let end = entry.view.end.as_ref()?;
@@ -237,7 +219,8 @@ impl RunSession {
         .await;
     }
 
-    /// Tells the front end what the user can do about a run whose model could not be asked.
+    /// Reports to the front end what the user can do about a run that failed because its model was
+    /// not available.
     pub(super) async fn report_remedy(&self, run: &RunId) {
         let remedy = self.lock().get(&run.0).and_then(|entry| {
             let (remedy, message) = entry.view.remedy()?;

@@ -64,7 +64,7 @@ pub type Indexer =
 /// Lists the models that runs in a directory can use. Reads the configuration.
 pub type ModelList = Arc<dyn Fn(&Path) -> anyhow::Result<ModelsReply> + Send + Sync>;
 
-/// Returns the project settings that are not followed, as messages. Reads the disk.
+/// Returns messages about project settings that are ignored. Reads the disk.
 pub type IgnoredSettings = Arc<dyn Fn(&Path) -> Vec<String> + Send + Sync>;
 
 /// Downloads the weights of a known model. Blocks; reports the received and the total number of
@@ -80,7 +80,7 @@ pub trait RunControl: Send + Sync {
     fn log(&self) -> EventLog;
     fn cancel(&self);
     fn steer(&self, to: Option<SymbolPath>, text: String);
-    /// Returns why no agent can be steered about this symbol; `None` if one can.
+    /// Returns why no agent can receive messages about this symbol; `None` if one can.
     fn why_nobody_owns(&self, symbol: &SymbolPath) -> Option<String>;
     async fn undo(&self, proposal: Option<ProposalId>) -> Result<Vec<ProposalId>, UndoError>;
 }
@@ -127,9 +127,9 @@ pub struct Services {
     /// The directory of trajectories, `<run id>.jsonl`.
     pub trajectories: PathBuf,
     pub restore: RestorePolicy,
-    /// Returns the project settings that are not followed.
+    /// Returns messages about project settings that are ignored.
     pub ignored: IgnoredSettings,
-    /// The runtime for runs and questions. The client is served by another one.
+    /// The Tokio runtime for runs and questions. The client is served by another runtime.
     pub workers: Handle,
 }
 

@@ -202,7 +202,7 @@ impl RunSession {
     }
 }
 
-/// Returns the text for a status line; empty if nothing is going on.
+/// Returns the text for a status line; empty if no run or question is active.
 fn status_text(status: &StatusParams) -> String {
     let mut words = Vec::new();
     let plural = |count: usize| if count == 1 { "" } else { "s" };

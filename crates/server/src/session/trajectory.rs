@@ -42,7 +42,8 @@ async fn try_write(mut records: Writing, file: File) -> std::io::Result<()> {
         let mut line = serde_json::to_vec(&*record)?;
         line.push(b'\n');
         file.write_all(&line).await?;
-        // At once: a review must outlive the server, and an edit is sent only after its record.
+        // Flush at once: a review must survive the end of the server, and an edit is sent only
+        // after its record is written.
         file.flush().await?;
     }
     Ok(())
@@ -90,7 +91,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn writes_all_records_of_a_trajectory() {
+    async fn all_records_of_a_trajectory_are_written() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new/runs/1.jsonl");
         let log = EventLog::new();

@@ -11,7 +11,7 @@ use super::{folder, services};
 use crate::{ExitKind, RunStarter, Services, serve};
 use starling_rpc::{Connection, Incoming};
 
-/// A client without behaviour of its own.
+/// A client that does nothing on its own: the test sends and receives each message.
 pub struct TestClient {
     pub connection: Connection,
     pub incoming: mpsc::UnboundedReceiver<Incoming>,

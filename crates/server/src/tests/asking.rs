@@ -1,4 +1,4 @@
-//! Questions: answers, cancellation and sessions.
+//! Tests of questions: answers, cancellation and sessions.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +10,7 @@ use crate::Services;
 use crate::testing::*;
 use starling_core::*;
 
-/// A model that always gives the same answer and keeps the questions.
+/// A model that always gives the same answer and stores the requests.
 struct FixedAnswerModel {
     says: Option<&'static str>,
     profile: ModelProfile,
@@ -101,7 +101,7 @@ async fn told(client: &mut TestClient, ask: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn streams_steps_and_then_the_answer() {
+async fn question_streams_its_steps_and_then_the_answer() {
     let (mut client, speaker) = client(Some("`f` returns 1 [a.py:2].\n"));
     client.initialize(full()).await;
     let argument = json!({"question": "What?", "symbol": "a.py::f", "session": "panel"});
@@ -173,7 +173,7 @@ async fn client_without_plugin_receives_answer_as_document() {
 }
 
 #[tokio::test]
-async fn error_ends_the_question() {
+async fn model_error_ends_the_question() {
     let folder = project();
     let services = services(
         scripted(async |_scene: RunScript| {}),

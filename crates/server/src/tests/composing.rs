@@ -30,7 +30,7 @@ async fn mentions(client: &TestClient, mention: &str) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn completes_mentions_of_files_and_symbols() {
+async fn mentions_of_files_and_symbols_are_completed() {
     let client = quiet(&[
         (
             "shop/cart.py",
@@ -63,7 +63,7 @@ async fn completes_mentions_of_files_and_symbols() {
 }
 
 #[tokio::test]
-async fn lists_models_of_services() {
+async fn models_request_lists_the_configured_models() {
     let folder = folder(&[("a.py", "old\n")]);
     let root = folder.path().canonicalize().unwrap();
     let services = services(
@@ -100,7 +100,7 @@ async fn lists_models_of_services() {
 }
 
 #[tokio::test]
-async fn retry_can_change_the_model() {
+async fn retried_run_can_use_another_model() {
     let folder = folder(&[("a.py", "old\n")]);
     let start = scripted(async |scene: RunScript| {
         scene.log.event(said("done"));

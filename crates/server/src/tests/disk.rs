@@ -48,7 +48,7 @@ async fn until_conflict(client: &TestClient, wanted: impl Fn(Option<&str>) -> bo
 }
 
 #[tokio::test]
-async fn rebases_proposal_over_changes_on_disk() {
+async fn waiting_proposal_is_rebased_over_changes_on_disk() {
     let (client, proposal) = waiting().await;
     let path = client.folder.path().join("a.py");
     // A change elsewhere in the file moves the proposal.
@@ -73,7 +73,7 @@ async fn rebases_proposal_over_changes_on_disk() {
 }
 
 #[tokio::test]
-async fn missing_file_is_a_conflict() {
+async fn proposal_for_a_deleted_or_renamed_file_has_a_conflict() {
     let (client, proposal) = waiting().await;
     let path = client.folder.path().join("a.py");
     std::fs::rename(&path, client.folder.path().join("b.py")).unwrap();
@@ -101,7 +101,7 @@ async fn open_buffer_takes_precedence_until_closed() {
 }
 
 #[tokio::test]
-async fn state_accepts_absent_null_and_empty_parameters() {
+async fn state_request_accepts_absent_null_and_empty_parameters() {
     let (client, _) = waiting().await;
     for nothing in [Value::Null, json!({}), json!([])] {
         let state = client

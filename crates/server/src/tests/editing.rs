@@ -76,7 +76,7 @@ fn file(client: &TestClient, text: &str) -> Value {
 }
 
 #[tokio::test]
-async fn edit_is_split_between_members_of_a_set() {
+async fn user_s_edit_is_split_between_the_members_of_a_set() {
     let (mut client, run) = waiting().await;
     let of_f = BASE.replace("return 1", "return 10");
     let wanted = of_f.replace("return 3", "return 30");
@@ -103,7 +103,7 @@ async fn edit_is_split_between_members_of_a_set() {
 }
 
 #[tokio::test]
-async fn rejected_edit_explains_why_and_keeps_proposal_waiting() {
+async fn invalid_user_edit_is_rejected_with_a_reason_and_the_proposal_keeps_waiting() {
     let (client, run) = waiting().await;
     let why = async |text: &str| edit(&client, &run, file(&client, text)).await.unwrap_err();
     let as_proposed = BASE
@@ -134,4 +134,19 @@ async fn rejected_edit_explains_why_and_keeps_proposal_waiting() {
         .await
         .unwrap_err();
     assert!(twice.contains("does not wait"), "{twice}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_buffer_that_begins_with_a_private_key_is_not_read() {
+    use super::late::{editing, told};
+    let mut client = super::lenses::client(editing("a.py"), super::lenses::project());
+    client.initialize(super::lenses::full()).await;
+    let key = format!("-----BEGIN RSA PRIVATE KEY-----\n{}", crate::samples::BASE);
+    super::lenses::open(&client, &key);
+    super::begin(&client, "x").await;
+    let told = told(&mut client).await;
+    assert_eq!(
+        told,
+        "not read: a.py: a private key; files of secrets are never read"
+    );
 }

@@ -72,7 +72,7 @@ async fn interrupted_run_is_shown_and_can_be_retried() {
 }
 
 #[tokio::test]
-async fn cancelled_run_is_not_interrupted() {
+async fn cancelled_run_is_not_offered_as_interrupted() {
     let folder = project();
     let trajectories = folder.path().join(".trajectories");
     let root = folder.path().canonicalize().unwrap().display().to_string();
@@ -125,7 +125,7 @@ async fn cancelled_run_is_not_interrupted() {
 }
 
 #[tokio::test]
-async fn ended_runs_are_history_until_forgotten() {
+async fn ended_runs_stay_in_the_history_until_they_are_forgotten() {
     let folder = project();
     let mut events = asked(&[(1, "a.py::f")]);
     events.push(starling_swarm::Event::ProposalReviewed {
@@ -198,7 +198,7 @@ fn applied_proposal() -> (Vec<Event>, String) {
 }
 
 #[tokio::test]
-async fn records_undo_in_interrupted_run() {
+async fn undo_in_an_interrupted_run_is_recorded() {
     let folder = project();
     let (events, after) = applied_proposal();
     let path = trajectory(folder.path(), "r1", folder.path(), events);

@@ -17,7 +17,7 @@ use starling_text::{ByteRange, ChangeSet, ContentHash, Encoding};
 
 const SLOTS: usize = 12;
 
-/// A random generator of its own, so that a seed always gives the same session.
+/// A random number generator with a fixed algorithm, so that a seed always gives the same session.
 struct SeededRandom(u64);
 
 impl SeededRandom {
@@ -109,13 +109,13 @@ fn is_place(text: &str, at: usize) -> bool {
     text.is_char_boundary(at) && !(text[..at].ends_with('\r') && text[at..].starts_with('\n'))
 }
 
-/// The client's document.
+/// The document as the client of the simulated person has it.
 struct TypingClient {
     text: String,
     version: i32,
     encoding: Encoding,
     uri: Value,
-    /// Inverse changes: the range, and the text that was there.
+    /// The undo stack: for each change, the inverse as a range and the text to restore there.
     undo: Vec<(ByteRange, String)>,
     applied: usize,
 }
@@ -152,7 +152,7 @@ impl TypingClient {
         at
     }
 
-    /// A random step of a person.
+    /// Makes a random step of the simulated person: typing, deleting, undo, formatting and so on.
     fn step(&mut self, random: &mut SeededRandom) -> Option<Value> {
         let at = self.place(random);
         let end = |typist: &TypingClient, random: &mut SeededRandom, most: usize| {
@@ -165,7 +165,7 @@ impl TypingClient {
         match random.roll(13) {
             0..=5 => Some(self.change(&[(ByteRange::new(at, at), random.pick(TYPED))])),
             6 | 7 => {
-                // Now and then a part is cut, so that the text does not grow.
+                // Sometimes cuts a part, so that the text does not grow without limit.
                 let most = 4 + self.text.len().saturating_sub(1_000) / 20;
                 let range = ByteRange::new(at, end(self, random, most));
                 Some(self.change(&[(range, "")]))
@@ -264,7 +264,8 @@ fn rewritten(text: &str, slot: usize, number: usize) -> Option<(ChangeSet, Strin
 fn agents() -> crate::RunStarter {
     scripted(async |mut scene: RunScript| {
         let mut number = 0;
-        // Agents write over older texts, because a model needs time while the person types.
+        // Agents base their edits on older texts, because a model needs time while the person
+        // types.
         let mut thought_over = Vec::new();
         while let Some((_, text)) = scene.steered.recv().await {
             let editor = Arc::clone(&scene.outside.editor);
@@ -312,8 +313,9 @@ async fn write(editor: &Arc<dyn Editor>, base: &Arc<str>, slot: usize, number: u
     }
 }
 
+/// Counts of the steps of a typing session and of the results of the server's edits.
 #[derive(Debug, Default)]
-struct Tally {
+struct EditCounts {
     steps: usize,
     /// Steps before which the server's text was compared with the client's.
     compared: usize,
@@ -324,6 +326,7 @@ struct Tally {
     late: usize,
 }
 
+/// A client in which a simulated person types while agents of the server edit the same document.
 struct TypingSession {
     client: TestClient,
     connection: Connection,
@@ -332,9 +335,9 @@ struct TypingSession {
     asked: usize,
     random: SeededRandom,
     hasty: bool,
-    /// The newest version of which the server's text was compared.
+    /// The newest document version for which the server's text was compared with the client's.
     seen: i32,
-    tally: Tally,
+    counts: EditCounts,
 }
 
 impl TypingSession {
@@ -381,7 +384,7 @@ impl TypingSession {
             random: SeededRandom(seed + 1),
             hasty: seed % 4 == 3,
             seen: 1,
-            tally: Tally::default(),
+            counts: EditCounts::default(),
         }
     }
 
@@ -391,7 +394,7 @@ impl TypingSession {
             Incoming::Request { id, method, params } => {
                 assert_eq!(method, "workspace/applyEdit");
                 if self.has_looked() && self.random.roll(3) == 0 {
-                    // A key is pressed before the edit arrives.
+                    // The person types before the client applies the edit.
                     self.type_on();
                 }
                 let made = self.typist.lock().unwrap().apply(&params);
@@ -408,10 +411,10 @@ impl TypingSession {
                     panic!("not in the script: {event:?}");
                 };
                 match text.as_str() {
-                    "applied" => self.tally.applied += 1,
-                    "conflict" => self.tally.conflicts += 1,
-                    "gone" => self.tally.gone += 1,
-                    late if late.starts_with("not sent") => self.tally.late += 1,
+                    "applied" => self.counts.applied += 1,
+                    "conflict" => self.counts.conflicts += 1,
+                    "gone" => self.counts.gone += 1,
+                    late if late.starts_with("not sent") => self.counts.late += 1,
                     _ => return Some(text),
                 }
                 self.asked -= 1;
@@ -453,10 +456,10 @@ impl TypingSession {
         }
     }
 
-    /// A step of the person.
+    /// Makes one step of the simulated person, and sends the change to the server.
     fn type_on(&mut self) {
-        self.tally.compared += usize::from(self.has_looked());
-        self.tally.steps += 1;
+        self.counts.compared += usize::from(self.has_looked());
+        self.counts.steps += 1;
         let change = self.typist.lock().unwrap().step(&mut self.random);
         if let Some(change) = change {
             self.connection.notify("textDocument/didChange", change);
@@ -479,7 +482,7 @@ impl TypingSession {
         if !self.hasty || self.random.roll(5) == 0 {
             self.compare().await;
         }
-        // A pause in which all pending edits end.
+        // Pauses typing until all pending edits have ended.
         if !self.hasty && self.random.roll(12) == 0 {
             self.wait().await;
         }
@@ -495,16 +498,16 @@ impl TypingSession {
         }
     }
 
-    async fn end(mut self) -> Tally {
+    async fn end(mut self) -> EditCounts {
         self.wait().await;
         self.compare().await;
         let typist = self.typist.lock().unwrap();
         assert_eq!(
-            typist.applied, self.tally.applied,
+            typist.applied, self.counts.applied,
             "each applied once, each reported"
         );
         drop(typist);
-        self.tally
+        self.counts
     }
 }
 
@@ -519,25 +522,25 @@ fn size() -> (u64, usize) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn typed_text_survives_agent_edits() {
     let (sessions, steps) = size();
-    let (mut all, mut careful) = (Tally::default(), 0);
+    let (mut all, mut careful) = (EditCounts::default(), 0);
     for seed in 0..sessions {
         let mut session = TypingSession::begin(seed).await;
         let hasty = session.hasty;
         for _ in 0..steps {
             session.step().await;
         }
-        let tally = session.end().await;
+        let counts = session.end().await;
         if !hasty {
-            // The first step has no step before it.
-            assert_eq!(tally.compared, tally.steps, "looked at after every step");
-            careful += tally.compared;
+            // Each step is preceded by a comparison.
+            assert_eq!(counts.compared, counts.steps, "looked at after every step");
+            careful += counts.compared;
         }
-        all.steps += tally.steps;
-        all.compared += tally.compared;
-        all.applied += tally.applied;
-        all.conflicts += tally.conflicts;
-        all.gone += tally.gone;
-        all.late += tally.late;
+        all.steps += counts.steps;
+        all.compared += counts.compared;
+        all.applied += counts.applied;
+        all.conflicts += counts.conflicts;
+        all.gone += counts.gone;
+        all.late += counts.late;
     }
     println!("{all:?}, of these {careful} steps in sessions looked at after every step");
     assert!(all.applied > 0, "{all:?}");

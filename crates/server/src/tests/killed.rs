@@ -16,8 +16,8 @@ use serde_json::Value;
 use starling_history::unfinished;
 use starling_swarm::{AppliedChange, Event};
 
-/// Returns the events of a server that was killed while it applied accepted proposals. The last one
-/// was sent.
+/// Returns the events of a server that was killed while it applied accepted proposals. It had sent
+/// the edits of the proposals in `sent`, and recorded the result of all but the last of them.
 fn killed_while_applying(proposals: &[(u32, &str)], sent: &[(u32, &str)]) -> Vec<Event> {
     let mut events = asked(proposals);
     let parts = events.last().unwrap().parts().to_vec();
@@ -94,7 +94,7 @@ async fn proposal_applied_by_killed_server_is_restored_as_applied() {
 }
 
 #[tokio::test]
-async fn rest_of_partly_applied_set_waits_again() {
+async fn unapplied_members_of_a_partly_applied_set_wait_again() {
     let folder = project();
     let set = [(1, "a.py::f"), (2, "a.py::g")];
     // The first member is recorded as applied, the second one only as sent.
@@ -173,7 +173,7 @@ async fn undo_in_closed_file_before_kill_is_detected_after_restart() {
 }
 
 #[tokio::test]
-async fn member_waits_again_if_lead_was_applied() {
+async fn unapplied_member_waits_again_if_the_lead_of_its_set_was_applied() {
     let folder = project();
     let set = [(1, "a.py::f"), (2, "a.py::g")];
     // The lead of the set is applied, the other member is not.
@@ -235,7 +235,7 @@ async fn unreviewed_change_in_unsaved_document_is_undone() {
 }
 
 #[tokio::test]
-async fn detects_edit_made_after_server_was_killed() {
+async fn edit_applied_after_the_server_was_killed_is_detected() {
     let folder = project();
     let events = asked(&[(1, "a.py::f")]);
     let recorded = events.len() + 1;
@@ -247,7 +247,7 @@ async fn detects_edit_made_after_server_was_killed() {
     client.execute("starling.accept", about).await;
     client.next_of("workspace/applyEdit").await;
     assert_eq!(events_from(&path, recorded), ["proposal_applying"]);
-    // The state after the kill; the client has made the edit all the same.
+    // The server was killed after it sent the edit, and the client applied the edit.
     let trajectory_text = std::fs::read_to_string(&path).unwrap();
     let folder = project();
     let root = |folder: &Path| folder.canonicalize().unwrap().display().to_string();

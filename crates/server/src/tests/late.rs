@@ -1,4 +1,5 @@
-//! Edits that arrive late or in another text, and files that are open under another name.
+//! Tests of edits that arrive late or in another text, and of files that are open under another
+//! name.
 
 use std::path::Path;
 
@@ -70,7 +71,7 @@ pub(super) fn write(client: &TestClient, text: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn takes_back_late_edit_of_closed_file() {
+async fn edit_of_closed_file_that_arrives_after_the_timeout_is_reverted() {
     for typed in ["", "# typed since\n"] {
         let (mut client, id) = given_up().await;
         write(&client, &format!("{typed}{}", after()));
@@ -86,7 +87,7 @@ async fn takes_back_late_edit_of_closed_file() {
             said.starts_with("a.py: ") && said.ends_with("it was taken back"),
             "{said}"
         );
-        // Nothing more is sent.
+        // No second message is sent.
         let more = client.next_of("window/showMessage");
         let more = tokio::time::timeout(std::time::Duration::from_secs(60), more).await;
         assert!(more.is_err(), "{more:?}");
@@ -94,7 +95,7 @@ async fn takes_back_late_edit_of_closed_file() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn reports_late_edit_that_was_typed_over() {
+async fn late_edit_that_the_user_typed_over_is_reported() {
     let (mut client, _) = given_up().await;
     write(&client, &after().replace("yield 1", "yield 1 + mine"));
     let (_, said) = client.next_of("window/showMessage").await;
@@ -105,7 +106,7 @@ async fn reports_late_edit_that_was_typed_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn saved_user_text_is_not_a_late_edit() {
+async fn text_saved_by_the_user_is_not_mistaken_for_a_late_edit() {
     let (mut client, _) = given_up().await;
     write(&client, &BASE.replace("return 3", "return 4"));
     let said = client.next_of("window/showMessage");
@@ -238,7 +239,7 @@ pub(super) fn set(client: &TestClient, version: i32, text: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn takes_back_edit_misplaced_on_disk() {
+async fn edit_misplaced_on_disk_is_reverted() {
     let mut client = client(sending(inserted), project());
     client.initialize(full()).await;
     begin(&client, "x").await;
@@ -259,7 +260,7 @@ async fn takes_back_edit_misplaced_on_disk() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn takes_back_edit_misplaced_in_new_buffer() {
+async fn edit_misplaced_in_a_new_buffer_is_reverted() {
     for change in [inserted as fn(&str) -> String, replaced] {
         let mut client = client(sending(change), project());
         client.initialize(full()).await;
@@ -281,7 +282,7 @@ async fn takes_back_edit_misplaced_in_new_buffer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn reports_unclear_edit_once() {
+async fn edit_with_an_unclear_result_is_reported_once() {
     let mut client = client(sending(replaced), project());
     client.initialize(full()).await;
     begin(&client, "x").await;
@@ -319,7 +320,7 @@ pub(super) async fn asks_for_no_edit(client: &mut TestClient) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn restores_text_removed_by_misplaced_edit_at_once() {
+async fn text_removed_by_a_misplaced_edit_is_restored_at_once() {
     for change in [removed as fn(&str) -> String, replaced] {
         for is_seen in [true, false] {
             let mut client = client(sending(change), project());
@@ -349,7 +350,7 @@ async fn restores_text_removed_by_misplaced_edit_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unexplained_text_is_reported_at_once_and_kept() {
+async fn unexpected_text_after_an_edit_is_reported_at_once_and_kept() {
     let mut client = client(sending(removed), project());
     client.initialize(full()).await;
     begin(&client, "x").await;
@@ -406,7 +407,7 @@ fn editing_named() -> RunStarter {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lost_edit_delays_only_its_own_file() {
+async fn edit_without_a_result_delays_only_edits_of_its_own_file() {
     let folder = folder(&[("a.py", BASE), ("b.py", BASE)]);
     let mut client = client(editing_named(), folder);
     client.initialize(full()).await;
@@ -478,7 +479,7 @@ async fn nothing_is_written_or_sent_after_shutdown() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn edit_of_closed_file_is_applied_beside_typed_text() {
+async fn edit_of_closed_file_is_applied_next_to_typed_text() {
     let mut client = client(sending(replaced), project());
     client.initialize(full()).await;
     begin(&client, "x").await;
@@ -528,7 +529,7 @@ async fn file_that_appears_during_creation_keeps_its_text() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn reads_buffer_of_file_open_under_a_link() {
+async fn file_open_under_a_link_is_read_from_its_buffer() {
     let start = scripted(async |scene: RunScript| {
         let index = scene.outside.index.snapshot();
         let prompt = index.read(&file("real/a.py")).unwrap();

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::RunStarter;
-use crate::samples::{BASE, asked};
+use crate::samples::{BASE, asked, asked_with_need};
 use crate::testing::*;
 use starling_core::{ProposalView, Verdict};
 use starling_rpc::Incoming;
@@ -168,7 +168,7 @@ async fn typing_in_the_changed_line_is_a_conflict() {
 }
 
 #[tokio::test]
-async fn set_can_be_accepted_through_any_member() {
+async fn set_of_proposals_can_be_accepted_through_any_member() {
     const SET: &[(u32, &str)] = &[(1, "a.py::f"), (2, "a.py::g")];
     let (mut client, run) = reviewing(SET, full()).await;
     let heads: Vec<(u64, String)> = lens_titles(&client).await;
@@ -198,7 +198,7 @@ async fn set_can_be_accepted_through_any_member() {
 }
 
 #[tokio::test]
-async fn accept_all_accepts_fitting_proposals() {
+async fn accept_all_accepts_each_waiting_proposal_once() {
     let (client, run) = reviewing(&[(1, "a.py::f")], full()).await;
     let unknown = json!({"run": "no-such"});
     let said = super::refusal(&client, "starling.acceptAll", unknown).await;
@@ -209,6 +209,52 @@ async fn accept_all_accepts_fitting_proposals() {
     assert_eq!(all, json!({"accepted": [{"run": run, "proposal": 1}]}));
     let again = client.execute("starling.acceptAll", json!({})).await;
     assert_eq!(again, json!({"accepted": []}));
+}
+
+#[tokio::test]
+async fn acceptance_does_not_accept_the_proposal_that_is_needed() {
+    let start = scripted(|scene: RunScript| async move {
+        let mut events = asked(&[(2, "a.py::g")]);
+        events.extend(asked_with_need((1, "a.py::f"), 2));
+        events.into_iter().for_each(|event| scene.log.event(event));
+        scene.cancel.cancelled().await;
+        scene.log.event(finished(StopReason::Cancelled));
+    });
+    let mut client = client(start, project());
+    client.initialize(full()).await;
+    open(&client, BASE);
+    let run = super::begin(&client, "x").await;
+    for _ in 0..4 {
+        client.next_of("starling/event").await;
+    }
+    let titles = lens_titles(&client).await;
+    let is_of_first = |(_, title): &&(u64, String)| title.starts_with("Starling #1 needs #2");
+    assert_eq!(titles.iter().filter(is_of_first).count(), 1, "{titles:?}");
+    let accepts = titles.iter().filter(|(_, title)| title == "Accept");
+    assert_eq!(accepts.count(), 2, "{titles:?}");
+    let states = async || {
+        let state = client.connection.request("starling/state", Value::Null);
+        let proposals = state.await.unwrap()["runs"][0]["proposals"].clone();
+        let proposals = proposals.as_array().unwrap().clone();
+        let mut states: Vec<(u64, String)> = proposals
+            .iter()
+            .map(|one| {
+                let state = one["state"].as_str().unwrap().to_owned();
+                (one["proposal"].as_u64().unwrap(), state)
+            })
+            .collect();
+        states.sort();
+        states
+    };
+    let accept = async |proposal: u32| {
+        let about = json!({"run": run, "proposal": proposal});
+        client.execute("starling.accept", about).await
+    };
+    let expected = |first: &str, second: &str| [(1, first.to_owned()), (2, second.to_owned())];
+    accept(1).await;
+    assert_eq!(states().await, expected("accepted", "waiting"));
+    accept(2).await;
+    assert_eq!(states().await, expected("accepted", "accepted"));
 }
 
 #[tokio::test]
@@ -241,7 +287,7 @@ async fn accept_all_skips_proposals_that_need_own_acceptance() {
 }
 
 #[tokio::test]
-async fn hover_on_header_shows_evidence() {
+async fn hover_on_a_symbol_header_shows_the_evidence_of_its_proposal() {
     let (client, _) = reviewing(&[(1, "a.py::C.m")], full()).await;
     let hover = async |line: u32| {
         let params = json!({
@@ -268,7 +314,7 @@ async fn hover_on_header_shows_evidence() {
 }
 
 #[tokio::test]
-async fn code_actions_are_for_symbol_at_position() {
+async fn code_actions_refer_to_the_symbol_at_the_position() {
     let (client, run) = reviewing(&[(1, "a.py::C.m")], full()).await;
     let actions = async |line: u32| -> Vec<Value> {
         let at = json!({"line": line, "character": 8});
@@ -309,7 +355,7 @@ async fn documents_outside_project_have_no_lenses() {
 }
 
 #[tokio::test]
-async fn late_client_receives_full_state() {
+async fn client_that_connects_late_can_request_the_full_state() {
     let (mut client, run) = reviewing(&[(1, "a.py::f")], full()).await;
     let state = client
         .connection
@@ -386,7 +432,7 @@ fn about_proposal((_, title): &(u64, String)) -> bool {
 }
 
 #[tokio::test]
-async fn rejects_answer_to_review_that_does_not_wait() {
+async fn answer_to_a_review_that_is_not_pending_is_rejected() {
     let mut capabilities = full();
     capabilities["window"] = json!({"showMessage": {}});
     let (client, run) = reviewing(&[(1, "a.py::f")], capabilities).await;

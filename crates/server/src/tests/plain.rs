@@ -25,7 +25,7 @@ fn lsp_mode() -> Value {
     })
 }
 
-/// Waits until the state of the first run is as wanted. Every client can request the state.
+/// Waits until the state of the first run satisfies `so`.
 async fn until_state(client: &TestClient, so: impl Fn(&Value) -> bool) -> Value {
     loop {
         let state = client.connection.request("starling/state", Value::Null);
@@ -47,7 +47,7 @@ async fn waiting(capabilities: Value) -> (TestClient, String) {
     (client, run)
 }
 
-/// Messages are sent a moment after the replies to commands.
+/// Waits until the server has sent the messages that follow a reply to a command.
 async fn quiet() {
     tokio::time::sleep(4 * crate::outgoing::AFTER_ANSWER).await;
 }
@@ -98,7 +98,7 @@ fn messages(heard: &[(String, Value)]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn client_without_lenses_reviews_by_code_actions() {
+async fn client_without_lenses_can_review_with_code_actions() {
     let (mut client, run) = waiting(json!({})).await;
     act(&client, "Reject: It changes too much (Starling #1").await;
     until_state(&client, |run| run["proposals"][0]["state"] == "rejected").await;
@@ -119,7 +119,7 @@ async fn lsp_mode_receives_only_lenses_and_standard_messages() {
     let params = json!({"textDocument": {"uri": client.uri()}});
     let lenses = client.connection.request("textDocument/codeLens", params);
     assert_eq!(lenses.await.unwrap()[0]["command"]["title"], "Accept");
-    // A lens offers no reason, and this client shows no question.
+    // The lens contains no reason, and this client cannot show a question to ask for one.
     let about = json!({"run": run, "proposal": 1});
     client.execute("starling.review", about.clone()).await;
     client.execute("starling.reject", about).await;
@@ -140,7 +140,7 @@ async fn lsp_mode_receives_only_lenses_and_standard_messages() {
 }
 
 #[tokio::test]
-async fn reports_end_of_run() {
+async fn end_of_a_run_is_shown_as_a_message() {
     let start = scripted(async |scene: RunScript| scene.log.event(finished(StopReason::Settled)));
     let mut client = client(start, project());
     client.initialize_as(json!({})).await;
@@ -151,7 +151,7 @@ async fn reports_end_of_run() {
 }
 
 #[tokio::test]
-async fn code_action_answers_intent() {
+async fn intent_can_be_answered_with_a_code_action() {
     let start = scripted(async |scene: RunScript| {
         let view = IntentView {
             symbol: symbol("a.py::f"),
@@ -183,7 +183,7 @@ async fn opened(client: &mut TestClient) -> (Value, String, String) {
 }
 
 #[tokio::test]
-async fn review_command_asks_question() {
+async fn review_command_shows_the_diff_and_a_question() {
     let (mut client, run) = reviewing(&[(1, "a.py::f")], window()).await;
     let about = json!({"run": run, "proposal": 1});
     client.execute("starling.review", about).await;
@@ -220,7 +220,7 @@ async fn review_command_asks_question() {
 }
 
 #[tokio::test]
-async fn opens_diff_and_reason_as_documents() {
+async fn diff_and_reason_are_opened_as_documents() {
     let mut capabilities = window();
     capabilities["textDocument"] = json!({"codeLens": {}});
     let (mut client, run) = reviewing(&[(1, "a.py::f")], capabilities).await;
@@ -276,11 +276,11 @@ async fn postponed_review_keeps_waiting() {
         }
     }
     let said = super::refusal(&client, "starling.review", about).await;
-    assert!(said.contains("does not wait for an answer"), "{said}");
+    assert!(said.contains("is not waiting for an answer"), "{said}");
 }
 
 #[tokio::test]
-async fn names_patch_for_client_without_edit_support() {
+async fn client_without_edit_support_gets_a_message_with_the_path_of_a_patch() {
     let no_edits = json!({"workspace": {
         "applyEdit": false, "workspaceEdit": {"documentChanges": true},
     }});
@@ -314,13 +314,13 @@ async fn names_patch_for_client_without_edit_support() {
         let mut said = Vec::new();
         while !said
             .iter()
-            .any(|text: &String| text.contains("#1 is not applied"))
+            .any(|text: &String| text.contains("#1 was not applied"))
         {
             let (_, told) = client.next_of("window/showMessage").await;
             said.push(told["message"].as_str().unwrap().to_owned());
         }
         let told = said.last().unwrap();
-        assert!(told.contains("takes no versioned edits"), "{told}");
+        assert!(told.contains("does not support versioned edits"), "{told}");
         assert!(told.contains(&format!("git apply {path}")), "{told}");
         assert_eq!(std::fs::read_to_string(path).unwrap(), "-a\n+b\n");
         client.execute("starling.cancel", json!({"run": run})).await;

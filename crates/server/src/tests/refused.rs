@@ -1,4 +1,5 @@
-//! Editors that answer `applied: false` to an edit and make it all the same: the text decides.
+//! Tests with editors that reply `applied: false` to an edit but apply it: only the text decides
+//! whether an edit counts as applied.
 
 use std::time::Duration;
 
@@ -97,7 +98,7 @@ async fn refused_edit_whose_text_does_not_arrive_is_not_applied() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn refused_edit_that_arrives_after_it_was_given_up_is_taken_back() {
+async fn refused_edit_that_arrives_after_it_was_given_up_is_reverted() {
     let mut client = client(editing("a.py"), project());
     client.initialize(full()).await;
     open(&client, BASE);
@@ -110,7 +111,7 @@ async fn refused_edit_that_arrives_after_it_was_given_up_is_taken_back() {
     let (id, params) = client.next_of("workspace/applyEdit").await;
     let edit = &params["edit"]["documentChanges"][0]["edits"][0];
     assert_eq!(edit["newText"], "return", "{params}");
-    // This editor refuses the undo as well, and makes it.
+    // This editor also refuses the undo but applies it.
     client.connection.reply(id, Ok(refusal()));
     set(&client, 3, BASE);
     let (_, said) = client.next_of("window/showMessage").await;
@@ -119,7 +120,7 @@ async fn refused_edit_that_arrives_after_it_was_given_up_is_taken_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn given_up_edit_that_is_sent_again_is_not_taken_back() {
+async fn given_up_edit_that_is_sent_again_is_not_reverted() {
     let mut client = client(editing("a.py"), project());
     client.initialize(full()).await;
     open(&client, BASE);
@@ -137,7 +138,7 @@ async fn given_up_edit_that_is_sent_again_is_not_taken_back() {
 }
 
 #[tokio::test]
-async fn refused_and_made_proposal_is_applied_once_and_can_be_undone() {
+async fn proposal_whose_edit_was_refused_but_made_is_applied_once_and_can_be_undone() {
     let folder = project();
     trajectory(folder.path(), "r1", folder.path(), asked(&[(1, "a.py::f")]));
     let mut client = restarted(folder).await;

@@ -1,5 +1,5 @@
-//! Edits that the editor refuses and makes all the same, or makes for an old version, while the text
-//! changes elsewhere: each is made once, and what is told is what is in the file.
+//! Tests with editors that apply an edit although they refused it or it is for an old version,
+//! while other text changes: each edit is applied once, and the reported result matches the file.
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -14,10 +14,11 @@ use crate::samples::{BASE, asked};
 use crate::testing::*;
 use starling_rpc::Incoming;
 
-type Change = fn(&str) -> String;
+/// Edits a text.
+type TextEditFn = fn(&str) -> String;
 
-const ABOVE: Change = |text| format!("import re\n{text}");
-const BELOW: Change = |text| format!("{text}# mine\n");
+const ABOVE: TextEditFn = |text| format!("import re\n{text}");
+const BELOW: TextEditFn = |text| format!("{text}# mine\n");
 
 fn refusals() -> [Result<Value, String>; 2] {
     let refusal = json!({"applied": false, "failureReason": "busy"});
@@ -53,7 +54,10 @@ async fn make_on_disk(client: &mut TestClient) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn refused_edit_of_a_changed_file_is_applied_once() {
-    for (reply, change) in refusals().into_iter().zip([inserted as Change, replaced]) {
+    for (reply, change) in refusals()
+        .into_iter()
+        .zip([inserted as TextEditFn, replaced])
+    {
         for is_cancelled in [false, true] {
             let mut client = client(sending(change), project());
             client.initialize(full()).await;
@@ -76,8 +80,8 @@ async fn refused_edit_of_a_changed_file_is_applied_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn refused_edit_in_the_wrong_place_is_taken_back() {
-    for change in [inserted as Change, replaced, removed] {
+async fn refused_edit_made_at_the_wrong_position_is_reverted() {
+    for change in [inserted as TextEditFn, replaced, removed] {
         let mut client = client(sending(change), project());
         client.initialize(full()).await;
         begin(&client, "x").await;
@@ -107,7 +111,7 @@ async fn refused_edit_of_a_changed_file_is_not_sent_again() {
     assert!(told.starts_with("Err(Editor"), "{told}");
     assert!(told.contains("busy"), "{told}");
     assert!(began.elapsed().as_secs() >= 2, "{:?}", began.elapsed());
-    // What comes later still is taken back and told.
+    // A still later edit is undone, and the user gets a message.
     pass(5_000).await;
     write(&client, &edited(&BELOW(BASE), &params));
     assert_eq!(make_on_disk(&mut client).await, BELOW(BASE));
@@ -132,7 +136,7 @@ async fn edit_that_is_accepted_again_is_not_mistaken_for_the_first() {
     let second = told(&mut client).await;
     assert!(second.starts_with("Ok(Sent"), "{second}");
     asks_for_no_edit(&mut client).await;
-    // The first edit arrives after all, in the wrong place.
+    // The first edit arrives late, at the wrong position.
     let twice = edited(&after, &first);
     assert_ne!(twice, after);
     write(&client, &twice);
@@ -144,7 +148,7 @@ async fn edit_that_is_accepted_again_is_not_mistaken_for_the_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn edit_of_a_document_that_was_closed_meanwhile_is_put_right() {
+async fn misplaced_edit_of_a_document_closed_meanwhile_is_corrected() {
     for reply in [applied(), refusal()] {
         let mut client = client(sending(replaced), project());
         client.initialize(full()).await;
@@ -190,7 +194,7 @@ async fn edit_of_a_document_that_was_closed_meanwhile_counts_as_applied() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn edit_of_an_open_document_is_recognized_among_typed_text() {
+async fn edit_of_an_open_document_is_recognized_next_to_typed_text() {
     let mut client = client(sending(replaced), project());
     client.initialize(full()).await;
     open(&client, BASE);
@@ -208,7 +212,7 @@ async fn edit_of_an_open_document_is_recognized_among_typed_text() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn edit_for_an_old_version_that_arrives_beside_the_new_one_is_taken_back() {
+async fn edit_for_an_old_version_that_arrives_next_to_the_new_one_is_reverted() {
     let mut client = client(sending(replaced), project());
     client.initialize(full()).await;
     open(&client, BASE);
@@ -233,7 +237,7 @@ async fn edit_for_an_old_version_that_arrives_beside_the_new_one_is_taken_back()
 }
 
 #[tokio::test(start_paused = true)]
-async fn redo_of_an_edit_that_was_sent_again_stays() {
+async fn redo_of_an_edit_that_was_sent_again_is_kept() {
     let mut client = client(sending(replaced), project());
     client.initialize(full()).await;
     open(&client, BASE);
@@ -264,7 +268,7 @@ async fn edit_that_the_editor_skipped_is_sent_again_soon() {
     let (id, _) = client.next_of("workspace/applyEdit").await;
     let began = Instant::now();
     set(&client, 2, &BELOW(BASE));
-    // Neovim answers so when the buffer is newer than the edit.
+    // Neovim replies `applied: true` if it skips an edit because the buffer is newer than the edit.
     client.connection.reply(id, applied());
     let (_, again) = client.next_of("workspace/applyEdit").await;
     assert_eq!(edited(&BELOW(BASE), &again), BELOW(&replaced(BASE)));
@@ -272,7 +276,7 @@ async fn edit_that_the_editor_skipped_is_sent_again_soon() {
 }
 
 #[tokio::test]
-async fn refused_undo_of_a_changed_file_is_made_once() {
+async fn refused_undo_of_a_changed_file_is_applied_once() {
     let folder = project();
     trajectory(folder.path(), "r1", folder.path(), asked(&[(1, "a.py::f")]));
     let mut client = restarted(folder).await;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::lenses::{full, open, project, proposing};
 use crate::RestorePolicy;
-use crate::samples::{BASE, asked};
+use crate::samples::{BASE, asked, asked_with_need};
 use crate::session::restore::find_restorable;
 use crate::testing::*;
 use starling_core::Limits;
@@ -159,6 +159,45 @@ async fn restored_proposal_can_be_accepted_and_undone() {
     );
 }
 
+/// Starts a server for a run in which proposal 1 needs proposal 2, and accepts proposal 1.
+async fn accepted_with_need() -> TestClient {
+    let folder = project();
+    let mut events = asked(&[(2, "a.py::g")]);
+    events.extend(asked_with_need((1, "a.py::f"), 2));
+    trajectory(folder.path(), "r1", folder.path(), events);
+    let mut client = restarted(folder).await;
+    open(&client, BASE);
+    event_of(&mut client, "review_asked").await;
+    event_of(&mut client, "review_asked").await;
+    let about = json!({"run": "r1", "proposal": 1});
+    client.execute("starling.accept", about).await;
+    client
+}
+
+#[tokio::test]
+async fn restored_proposal_waits_for_the_one_that_it_needs() {
+    let mut client = accepted_with_need().await;
+    let about = json!({"run": "r1", "proposal": 2});
+    client.execute("starling.accept", about).await;
+    assert_eq!(take_edit(&mut client, 1).await, "yield");
+    assert_eq!(take_edit(&mut client, 2).await, "yield");
+    let end = event_of(&mut client, "run_finished").await;
+    assert_eq!(end["event"]["applied"], json!(["a.py::g", "a.py::f"]));
+}
+
+#[tokio::test]
+async fn restored_proposal_is_asked_again_when_the_one_that_it_needs_is_rejected() {
+    let mut client = accepted_with_need().await;
+    let about = |proposal: u32| json!({"run": "r1", "proposal": proposal, "reason": "no"});
+    client.execute("starling.reject", about(2)).await;
+    let told = event_of(&mut client, "proposal_conflicted").await;
+    let why = "it passes only with #2, which is not applied";
+    assert_eq!(told["event"]["why"], why);
+    event_of(&mut client, "review_asked").await;
+    client.execute("starling.reject", about(1)).await;
+    event_of(&mut client, "run_finished").await;
+}
+
 #[tokio::test]
 async fn conflicting_restored_proposal_is_reviewed_again() {
     let folder = project();
@@ -264,7 +303,7 @@ fn finds_only_interrupted_runs_with_waiting_reviews() {
 }
 
 #[tokio::test]
-async fn set_with_refused_member_is_not_applied() {
+async fn set_of_proposals_is_not_applied_if_the_client_refuses_an_edit() {
     let folder = project();
     let set = asked(&[(1, "a.py::f"), (2, "a.py::g")]);
     trajectory(folder.path(), "r1", folder.path(), set);
@@ -290,7 +329,7 @@ async fn set_with_refused_member_is_not_applied() {
 }
 
 #[tokio::test]
-async fn logs_acceptance_before_cancel() {
+async fn accepted_proposal_is_applied_and_logged_even_if_the_run_is_cancelled() {
     let folder = project();
     trajectory(folder.path(), "r1", folder.path(), asked(&[(1, "a.py::f")]));
     let mut client = restarted(folder).await;
@@ -381,7 +420,7 @@ async fn restored_set_is_undone_as_a_whole_or_not_at_all() {
 }
 
 #[tokio::test]
-async fn review_is_written_before_client_is_told() {
+async fn review_is_logged_before_the_client_is_notified() {
     let start = scripted(async |scene: RunScript| {
         // The client receives events faster than the disk writes them.
         for _ in 0..200 {

@@ -1,4 +1,4 @@
-//! A run whose model could not be asked: its task is kept and can be started again.
+//! Tests of runs that fail because their model is not available: their task can be started again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -90,11 +90,11 @@ async fn retry_downloads_missing_weights() {
         json!({"run": again, "download": true}),
     )
     .await;
-    assert!(said.contains("misses no weights"), "{said}");
+    assert!(said.contains("lack of a model"), "{said}");
 }
 
 #[tokio::test]
-async fn code_action_offers_download() {
+async fn missing_weights_can_be_downloaded_with_a_code_action() {
     let mut client = without_weights();
     client.initialize_as(json!({})).await;
     let wish = json!({"task": "tidy up", "driver": "single"});
@@ -133,12 +133,12 @@ async fn code_action_offers_download() {
 }
 
 #[tokio::test]
-async fn rejects_retry_of_active_run() {
+async fn retry_of_an_active_run_is_rejected() {
     let mut client = TestClient::new(super::chatty());
     client.initialize(plugin()).await;
     let run = begin(&client, "x").await;
     next_event(&mut client, &run).await;
     let said = refusal(&client, "starling.retry", json!({"run": run})).await;
-    assert!(said.contains("still goes"), "{said}");
+    assert!(said.contains("is still active"), "{said}");
     client.execute("starling.cancel", json!({"run": run})).await;
 }

@@ -44,7 +44,7 @@ fn close_other(client: &TestClient, uri: &Value) {
 }
 
 #[tokio::test]
-async fn other_scheme_does_not_replace_buffer_of_file() {
+async fn uri_of_another_scheme_does_not_replace_the_buffer_of_a_file() {
     let unsaved = format!("# unsaved\n{BASE}");
     let steps: [fn(&TestClient, &Value); 3] = [open_other, change_other, close_other];
     for count in 1..=steps.len() {
@@ -64,7 +64,7 @@ async fn other_scheme_does_not_replace_buffer_of_file() {
 }
 
 #[tokio::test]
-async fn other_scheme_does_not_open_or_hide_file() {
+async fn uri_of_another_scheme_does_not_open_or_hide_a_file() {
     let mut client = client(editing("a.py"), project());
     client.initialize(full()).await;
     for uri in others(&client) {
@@ -83,7 +83,7 @@ async fn other_scheme_does_not_open_or_hide_file() {
 }
 
 #[tokio::test]
-async fn other_scheme_is_not_shown_to_models() {
+async fn text_of_a_uri_of_another_scheme_is_not_shown_to_models() {
     let start = scripted(async |scene: RunScript| {
         let texts = scene.outside.editor.open_texts().await.unwrap();
         scene.log.event(said(&format!("{texts:?}")));
@@ -99,7 +99,7 @@ async fn other_scheme_is_not_shown_to_models() {
 }
 
 #[tokio::test]
-async fn requests_for_other_scheme_return_nothing() {
+async fn requests_for_a_uri_of_another_scheme_return_nothing() {
     let (client, _) = reviewing(&[(1, "a.py::f")], full()).await;
     for uri in others(&client) {
         open_other(&client, &uri);

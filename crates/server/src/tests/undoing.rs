@@ -1,4 +1,4 @@
-//! The editor's own undo and redo of applied changes.
+//! Tests that the editor's own undo and redo of applied changes are detected.
 
 use serde_json::{Value, json};
 
@@ -125,10 +125,10 @@ async fn wait_until_undo_is_recorded(client: &TestClient, run: &str) {
 }
 
 #[tokio::test]
-async fn records_undo_after_end_before_client_is_told() {
+async fn undo_after_the_run_is_logged_before_the_client_is_notified() {
     let start = scripted(async |scene: RunScript| {
         scene.log.event(applied());
-        // The client does not receive these records, so it is far ahead of the disk.
+        // These records delay the writing to disk but not the client, which does not receive them.
         for _ in 0..300 {
             scene.log.exchange(Exchange {
                 conversation: "x".repeat(20_000),
@@ -163,7 +163,7 @@ async fn records_undo_after_end_before_client_is_told() {
 }
 
 #[tokio::test]
-async fn sends_event_for_undo_after_end() {
+async fn undo_after_the_end_of_a_run_is_sent_as_an_event() {
     let start = undoable(async |scene: RunScript| {
         scene.log.event(applied());
         scene.log.event(finished(StopReason::Settled));

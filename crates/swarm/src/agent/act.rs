@@ -20,25 +20,29 @@ use crate::state::agent_state::AgentState;
 use crate::state::repeats::Repeat;
 use crate::state::run_context::RunContext;
 
-/// Result of a `finish` call if another action of the same turn was refused.
+/// Result of a `finish` call that is not carried out because another action of the same turn was
+/// refused.
 const NOT_FINISHED: &str = "Not finished: something that you asked for in this turn was refused, see there. Ask for it in another way, or call `finish` again.";
 
 /// The outcome of the calls of a turn.
 #[derive(Default)]
-struct Turn {
-    /// Set if an action was refused. The agent must be told before it ends.
+struct TurnOutcome {
+    /// Set if an action was refused. The agent's work must not end before the agent has received
+    /// the refusal.
     is_refused: bool,
-    /// Set if a part fails alone and the later parts did not help.
+    /// Set if a kept part of a change (a proposal that passes its checks only together with later
+    /// parts) still fails after the later parts of this turn.
     is_kept: bool,
-    /// The ending, if a proposal was applied after which no work is left.
+    /// The outcome of the agent's work, if a proposal was applied and no work is left after it.
     done: Option<Ending>,
     finished: Option<(usize, Ending)>,
     gave_up: Option<Ending>,
 }
 
-/// Carries out the actions of a turn: read actions concurrently, then change requests, so that they
-/// do not wait for proposals, then proposals in order, then the end of the work. The agent does not
-/// end before it was told of all refused actions.
+/// Carries out the actions of a turn in this order: read actions (concurrently), change requests,
+/// proposals, and the end of the work. Change requests come before proposals so that they do not
+/// wait for the proposals' checks. The agent's work does not end before the agent was told of all
+/// refused actions.
 pub(crate) async fn act(
     run: &Arc<RunContext>,
     agent: &mut AgentState,
@@ -46,10 +50,11 @@ pub(crate) async fn act(
     asked: Vec<Asked>,
 ) -> (Vec<(Asked, String)>, Option<Ending>) {
     parts::forget_replaced(run, agent);
-    let mut turn = Turn::default();
+    let mut turn = TurnOutcome::default();
     let mut results: Vec<Option<String>> = vec![None; asked.len()];
     let warnings = count_repeats(run, agent, &asked, &mut results, &mut turn);
-    // Recorded before any wait, so that the results show these texts or later ones.
+    // The texts are recorded before the first `await`, so that the results show these texts or
+    // later ones.
     let mut defined = Vec::new();
     for (at, one) in asked.iter().enumerate() {
         match &one.action {
@@ -131,7 +136,7 @@ pub(crate) async fn act(
     (pairs, turn.ending())
 }
 
-impl Turn {
+impl TurnOutcome {
     fn ending(self) -> Option<Ending> {
         let finished = self.finished.map(|(_, ending)| ending);
         match (self.gave_up, self.is_refused || self.is_kept) {
@@ -144,13 +149,13 @@ impl Turn {
 
 /// Answers calls that cannot be parsed and calls that were repeated too often. Returns the warnings
 /// for the results of the other calls, which are still carried out. Repeated proposals are bounded
-/// by the limit of repairs instead.
+/// by the limit on repair attempts instead.
 fn count_repeats(
     run: &RunContext,
     agent: &mut AgentState,
     asked: &[Asked],
     results: &mut [Option<String>],
-    turn: &mut Turn,
+    turn: &mut TurnOutcome,
 ) -> Vec<(usize, String)> {
     let epoch = run.world().epoch;
     let mut warnings = Vec::new();
@@ -200,7 +205,7 @@ async fn propose_in(
     run: &Arc<RunContext>,
     agent: &mut AgentState,
     change: &Propose,
-    turn: &mut Turn,
+    turn: &mut TurnOutcome,
 ) -> String {
     let outcome = match repeated(run, agent, change) {
         Some(outcome) => outcome,
@@ -255,7 +260,8 @@ fn sent_back(
     agent.attempts.record(run.world().epoch, change, why);
     let text = why.to_agent().to_owned();
     let repairs = run.budget.limits().repairs;
-    // The number of attempts of a small model is limited by the ways to prompt it.
+    // A small model needs no other limit: the list of prompts in `small` limits its number of
+    // attempts.
     let is_small = is_small(run.services.models.agent.profile());
     match is_small || agent.attempts.count() <= repairs {
         true => Proposed::SentBack { text },
@@ -276,7 +282,8 @@ pub(crate) enum Proposed {
     SentBack {
         text: String,
     },
-    /// The proposal fails alone. It is checked again together with the next proposal.
+    /// The proposal does not pass its checks on its own. It is kept, and is checked again together
+    /// with the agent's next proposal.
     Kept {
         text: String,
     },
@@ -286,7 +293,7 @@ pub(crate) enum Proposed {
     },
 }
 
-/// Takes one proposal to its outcome.
+/// Checks, reviews and applies one proposal, and returns its outcome.
 pub(crate) async fn proposed(
     run: &Arc<RunContext>,
     agent: &mut AgentState,
@@ -301,7 +308,7 @@ pub(crate) async fn proposed(
             Proposed::Applied { text, ending }
         }
         Outcome::SentBack { why } => sent_back(run, agent, change, &why),
-        // A further part of the same change is not another attempt.
+        // A further part of the same change does not count as a repair attempt.
         Outcome::Kept { why } if parts::open(run, agent).len() > 1 => Proposed::Kept {
             text: why.to_agent().to_owned(),
         },

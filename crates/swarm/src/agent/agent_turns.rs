@@ -1,4 +1,4 @@
-//! The turns of an agent in one piece of work.
+//! Runs the turns (model call and tool calls) of an agent in one piece of work.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use crate::agent::act::act;
 use crate::agent::new_conversation::conversation_of;
 use crate::agent::outcome::{Ending, gave_up};
-use crate::agent::small::Way;
+use crate::agent::small::PromptStep;
 use crate::agent::toolbox::toolbox;
 use crate::agent::{fill, small};
 use crate::budget::CallFailed;
@@ -26,10 +26,11 @@ use starling_dialogue::{AfterCalls, AfterWords, Turns};
 /// Maximum number of consecutive unusable replies.
 const MALFORMED_MOST: u32 = 3;
 
-/// Why a small model is not called for a rename or a deletion.
+/// The reason that is reported if a rename or deletion was made from the index without a model and
+/// failed its checks. A small model is not asked to fix it.
 const BY_RULE: &str = "what the rule makes does not pass, and a small model is not asked to do it";
 
-/// An agent at work.
+/// The conversation loop of one agent for one piece of work.
 pub(crate) struct AgentTurns<'a> {
     run: &'a Arc<RunContext>,
     agent: &'a mut AgentState,
@@ -47,19 +48,21 @@ impl<'a> AgentTurns<'a> {
         &self.run.services.models.agent
     }
 
-    /// Prepares a small model, which is prompted in another way in each turn. Returns whether it is
-    /// called with the conversation.
+    /// Prepares the next prompt of a small model, which gets a different prompt in each turn.
+    /// Returns whether the model is then called with the conversation.
     async fn prepare_small(&mut self) -> ControlFlow<Ending, bool> {
         let (run, agent) = (self.run, &mut *self.agent);
         if run.stated().are_by_rule() {
             return ControlFlow::Break(gave_up(BY_RULE));
         }
         match small::next_way(run, agent) {
-            Some(Way::Answer) => ControlFlow::Continue(true),
-            Some(Way::Fill { temperature }) => match fill::fill(run, agent, temperature).await {
-                Some(ending) => ControlFlow::Break(ending),
-                None => ControlFlow::Continue(false),
-            },
+            Some(PromptStep::Answer) => ControlFlow::Continue(true),
+            Some(PromptStep::Fill { temperature }) => {
+                match fill::fill(run, agent, temperature).await {
+                    Some(ending) => ControlFlow::Break(ending),
+                    None => ControlFlow::Continue(false),
+                }
+            }
             None => ControlFlow::Break(small::gave_up(run, agent)),
         }
     }
@@ -96,7 +99,8 @@ impl Turns for AgentTurns<'_> {
             return ControlFlow::Continue(None);
         }
         if !is_small && !self.conversation().is_answered() {
-            // The model may have rejected tools since the conversation started.
+            // The model's provider may have rejected native tool calls since the conversation
+            // started.
             let own_tools = conversation_of(self.run, &self.agent.actor);
             self.conversation().instruct(own_tools);
         }

@@ -1,4 +1,4 @@
-//! An agent's first prompt, and what it is told when it has new work.
+//! Writes an agent's first prompt, and the messages about new work that the agent gets later.
 
 use std::sync::Arc;
 
@@ -19,7 +19,8 @@ use starling_syntax::SymbolPath;
 /// only new facts later.
 pub(crate) fn begin_work(run: &Arc<RunContext>, agent: &mut AgentState, causes: &[Cause]) {
     let actor = agent.actor.clone();
-    // Recorded before the prompt is written, so that the prompt shows this text or a later one.
+    // The text is recorded before the prompt is written, so that the prompt shows this text or a
+    // later one.
     if let ActorId::Agent(symbol) = &actor {
         remember_view(run, agent, &[symbol.to_string()]);
     }
@@ -82,8 +83,8 @@ pub(crate) fn accepted_already(agent: &AgentState) -> String {
     agent.accepted.iter().map(line).collect()
 }
 
-/// Returns whether a cause is worth telling. The agent of `--driver single` does not need to know
-/// that it was picked.
+/// Returns whether the prompt mentions this cause of the work. For the agent of `--driver single`,
+/// it does not mention that the scout picked the agent.
 pub(crate) fn weighs(actor: &ActorId, cause: &Cause) -> bool {
     !matches!((actor, cause), (ActorId::Solo, Cause::Picked { .. }))
 }

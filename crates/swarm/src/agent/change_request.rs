@@ -7,7 +7,7 @@ use crate::event::events::{Cause, Event};
 use crate::protocol::RequestChange;
 use crate::state::run_context::RunContext;
 
-/// Sends a change request. The returned text tells the sender the result.
+/// Sends a change request. Returns a description of the result for the sender.
 ///
 /// # Errors
 /// Returns a message if the request was not sent.

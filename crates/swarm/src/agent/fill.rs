@@ -31,8 +31,8 @@ use starling_text::ByteRange;
 const STATEMENTS: usize = 10;
 /// Maximum number of lines that replace one statement.
 const LINES: usize = 4;
-/// Number of prefixes of a reply that are tried, because a model that does not know where to stop
-/// writes too much.
+/// Number of prefixes of a reply that are tried. A model that does not stop at the end of the
+/// statement writes too much.
 const BEGINNINGS: usize = 3;
 /// Maximum length of a reply.
 const LONGEST: Tokens = Tokens(48);
@@ -40,16 +40,17 @@ const LONGEST: Tokens = Tokens(48);
 const BEFORE: usize = 2_000;
 /// Maximum size in bytes of the shown text after a function.
 const BEHIND: usize = 200;
-/// Minimum timeout of the failing tests with a candidate. Failing takes them much less time.
+/// Minimum timeout for running the failing tests with a candidate. A test that fails usually ends
+/// much earlier.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Factor by which the candidate's test run may be slower than the test run before the change.
 const SLOWER: u32 = 10;
 
 /// A function with the texts that are needed to fill its holes.
-struct Work {
+struct HoleContext {
     path: SymbolPath,
     found: Found,
-    /// The failing tests, shown as a separate file.
+    /// The failing tests, which the prompt shows as a separate file.
     beside: String,
     /// Text before the function: the end of the preceding text, the imports of the file, and the
     /// task as comments.
@@ -58,17 +59,17 @@ struct Work {
     behind: String,
 }
 
-/// Effect of a change on the failing tests that have to pass.
+/// How many of the required failing tests pass with a change: none, some or all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Help {
+enum TestEffect {
     None,
     Some,
     All,
 }
 
-/// Replaces each statement of the agent's function in turn. Proposes the first text with which all
-/// failing tests pass. If there is none, proposes the first text with which at least one of them
-/// passes. Returns `Some` if the piece of work ends.
+/// Replaces each statement of the agent's function in turn. Proposes the first version of the
+/// function with which all failing tests pass. If there is none, proposes the first version with
+/// which at least one of them passes. Returns `Some` if the agent's work ends.
 pub(crate) async fn fill(
     run: &Arc<RunContext>,
     agent: &mut AgentState,
@@ -77,7 +78,7 @@ pub(crate) async fn fill(
     let ActorId::Agent(path) = agent.actor.clone() else {
         return None;
     };
-    let work = Work::of(run, agent, path)?;
+    let work = HoleContext::of(run, agent, path)?;
     let mut holes = statements(&work.found.tree, &work.found.symbol);
     holes.truncate(STATEMENTS);
     let mut tried = 0;
@@ -96,17 +97,17 @@ pub(crate) async fn fill(
             }
             tried += 1;
             match help(run, agent, &change).await {
-                Help::None => {}
-                Help::Some => helps_some = helps_some.or(Some(change)),
-                Help::All => match propose(run, agent, &change).await {
-                    Review::Over(ending) => return ending,
-                    Review::GoOn => {}
+                TestEffect::None => {}
+                TestEffect::Some => helps_some = helps_some.or(Some(change)),
+                TestEffect::All => match propose(run, agent, &change).await {
+                    AfterProposal::Over(ending) => return ending,
+                    AfterProposal::GoOn => {}
                 },
             }
         }
     }
     if let Some(change) = helps_some
-        && let Review::Over(ending) = propose(run, agent, &change).await
+        && let AfterProposal::Over(ending) = propose(run, agent, &change).await
     {
         return ending;
     }
@@ -121,27 +122,27 @@ pub(crate) async fn fill(
 }
 
 /// Whether the work continues after a proposal.
-enum Review {
+enum AfterProposal {
     GoOn,
     Over(Option<Ending>),
 }
 
-async fn propose(run: &Arc<RunContext>, agent: &mut AgentState, change: &Propose) -> Review {
+async fn propose(run: &Arc<RunContext>, agent: &mut AgentState, change: &Propose) -> AfterProposal {
     let reviewed = agent.rejected;
     match proposed(run, agent, change).await {
-        Proposed::Applied { ending, .. } => Review::Over(ending),
-        Proposed::GaveUp { ending, .. } => Review::Over(Some(ending)),
-        // An approver who rejected one candidate is not asked about the next one.
-        Proposed::SentBack { .. } if agent.rejected != reviewed => Review::Over(None),
-        Proposed::SentBack { .. } | Proposed::Kept { .. } => Review::GoOn,
+        Proposed::Applied { ending, .. } => AfterProposal::Over(ending),
+        Proposed::GaveUp { ending, .. } => AfterProposal::Over(Some(ending)),
+        // If the approver rejects one candidate, no further candidate is shown.
+        Proposed::SentBack { .. } if agent.rejected != reviewed => AfterProposal::Over(None),
+        Proposed::SentBack { .. } | Proposed::Kept { .. } => AfterProposal::GoOn,
     }
 }
 
-/// Returns how many of the failing tests pass with a change. This is a fast pre-check; a helpful
-/// change goes through all checks of a proposal.
-async fn help(run: &Arc<RunContext>, agent: &AgentState, change: &Propose) -> Help {
+/// Returns how many of the failing tests pass with a change. This is a fast pre-check. A change
+/// that fixes tests later goes through all checks of a proposal.
+async fn help(run: &Arc<RunContext>, agent: &AgentState, change: &Propose) -> TestEffect {
     let Ok(draft) = draft::make(run, agent, change).await else {
-        return Help::None;
+        return TestEffect::None;
     };
     let (wanted, took) = {
         let state = run.state();
@@ -158,30 +159,30 @@ async fn help(run: &Arc<RunContext>, agent: &AgentState, change: &Propose) -> He
     let longest = PATIENCE.max(Duration::from_millis(took) * SLOWER);
     let report = test_run::run_tests_within(run, &world, select, longest).await;
     match report.outcome {
-        TestOutcome::Passed => Help::All,
+        TestOutcome::Passed => TestEffect::All,
         TestOutcome::TimedOut
         | TestOutcome::NotRun
         | TestOutcome::OutOfMemory
         | TestOutcome::TooManyProcesses
         | TestOutcome::OutputTooLong
-        | TestOutcome::WroteTooMuch => Help::None,
+        | TestOutcome::WroteTooMuch => TestEffect::None,
         TestOutcome::Failed => {
             let failing = failing_ids(&report);
             let is_left = |id: &String| failing.contains(id);
             if failing.iter().any(|id| agent.broken.contains_key(id)) {
-                return Help::None;
+                return TestEffect::None;
             }
             let mut ran = report.cases.iter();
             match ran.any(|case| wanted.contains(&case.id) && !is_left(&case.id)) {
-                false => Help::None,
-                true if wanted.iter().any(is_left) => Help::Some,
-                true => Help::All,
+                false => TestEffect::None,
+                true if wanted.iter().any(is_left) => TestEffect::Some,
+                true => TestEffect::All,
             }
         }
     }
 }
 
-impl Work {
+impl HoleContext {
     fn of(run: &RunContext, agent: &AgentState, path: SymbolPath) -> Option<Self> {
         let lookup = run.lookup();
         let found = lookup.symbol(&path).ok()?;
@@ -203,7 +204,7 @@ impl Work {
         for line in run.task.text.lines() {
             head.push_str(&format!("{indent}# {line}\n"));
         }
-        Some(Work {
+        Some(HoleContext {
             behind: text_behind(&found),
             beside: beside.render(),
             path,
@@ -349,7 +350,7 @@ fn indentation(source: &str) -> &str {
     &source[..source.len() - source.trim_start().len()]
 }
 
-/// Shortens a statement to one line.
+/// Returns a statement shortened to one line, for display.
 fn in_short(statement: &str) -> String {
     let words: Vec<&str> = statement.split_whitespace().collect();
     let words = words.join(" ");
@@ -364,7 +365,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_ends_where_the_text_goes_on() {
+    fn filled_in_text_ends_where_it_repeats_the_next_line() {
         let next = Some("    return y");
         assert_eq!(
             lines_of("    y = 1\n    return y\nmore", next),
@@ -376,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_text_before_a_function_its_imports_its_class_and_its_end_are_shown() {
+    fn long_text_before_a_function_is_shortened_to_imports_class_header_and_last_lines() {
         let long = "    def g(self):\n        return 1\n".repeat(100);
         let text =
             format!("import os\n\nX = 1\nclass A(B):\n{long}    def f(self):\n        pass\n");
@@ -401,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_is_told_on_one_line() {
+    fn statement_is_summarized_on_one_line() {
         assert_eq!(in_short("    y = g(\n        x,\n    )"), "y = g( x, )");
         assert_eq!(in_short(&"é ".repeat(50)).chars().count(), 61);
     }

@@ -1,4 +1,4 @@
-//! An agent's conversation, with the system prompt of its role.
+//! Creates the conversation of an agent, with the system prompt of its role.
 
 use crate::context::prompt_parts::is_small;
 use crate::event::actor::{ActorId, actor_name};

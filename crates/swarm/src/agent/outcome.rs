@@ -1,4 +1,4 @@
-//! How a piece of work of an agent ends.
+//! The outcome of one piece of work of an agent.
 
 use crate::event::events::AgentOutcome;
 

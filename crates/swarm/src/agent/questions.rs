@@ -129,7 +129,7 @@ async fn answer(
     }
 }
 
-/// Answers with the owner's model, which may read first.
+/// Lets the owner's model answer. The model may call read-only tools first.
 async fn by_model(
     run: &Arc<RunContext>,
     chain: &[ActorId],
@@ -145,6 +145,7 @@ async fn by_model(
     answer.map_err(|error| error.to_string())
 }
 
+/// Why an owner's model gave no answer.
 #[derive(Debug, thiserror::Error)]
 enum NoAnswer {
     #[error(transparent)]
@@ -191,7 +192,7 @@ async fn by_model_once(
     answer.unwrap_or(Err(NoAnswer::Undecided))
 }
 
-/// An owner that answers a question.
+/// The conversation loop in which an owner's model answers a question.
 struct AnswerTurns<'a> {
     run: &'a Arc<RunContext>,
     me: ActorId,
@@ -273,7 +274,7 @@ impl Turns for AnswerTurns<'_> {
     }
 }
 
-/// Describes a symbol without a model.
+/// Describes a symbol from the index, without calling a model.
 fn what_is_known(run: &RunContext, lookup: &Lookup, owner: &SymbolPath) -> String {
     let mut known = match lookup.symbol(owner) {
         Ok(found) => {

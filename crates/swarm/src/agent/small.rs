@@ -5,7 +5,7 @@ use crate::agent::outcome;
 use crate::agent::outcome::Ending;
 use crate::check::required;
 use crate::context::prompt_parts::{Caps, fence_language, kind_name};
-use crate::context::write_test::Words;
+use crate::context::write_test::SmallPrompt;
 use crate::context::{failing, write_test};
 use crate::event::actor::ActorId;
 use crate::excerpt::excerpt;
@@ -25,7 +25,7 @@ use starling_core::prompts::{
 };
 use starling_syntax::{SymbolKind, SymbolPath};
 
-/// Temperature for random sampling.
+/// Model temperature for prompts that sample replies at random.
 const SAMPLING: f32 = 0.8;
 /// Number of repeated replies after which random sampling stops.
 const SAME_MOST: u32 = 2;
@@ -48,67 +48,71 @@ pub(crate) fn ask(run: &RunContext, agent: &mut AgentState, symbol: &SymbolPath)
     put(run, agent, symbol, Wording::Code, 0.0);
 }
 
-/// The next way to prompt a small model.
+/// The next step with a small model.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Way {
+pub(crate) enum PromptStep {
     /// Send the prepared conversation.
     Answer,
-    /// Replace one statement after the other.
+    /// Use hole filling: remove one statement after the other and let the model write it anew.
     Fill { temperature: f32 },
 }
 
 /// The prompts for a model that supports hole filling, in order. The fastest ways come first.
-const FILLING: [Asking; 6] = [
-    Asking::For(Wording::Code, 0.0),
-    Asking::ToFill(0.0),
-    Asking::For(Wording::Code, SAMPLING),
-    Asking::ToFill(SAMPLING),
-    Asking::For(Wording::Explain, 0.0),
-    Asking::For(Wording::Code, SAMPLING),
+const FILLING: [PromptKind; 6] = [
+    PromptKind::For(Wording::Code, 0.0),
+    PromptKind::ToFill(0.0),
+    PromptKind::For(Wording::Code, SAMPLING),
+    PromptKind::ToFill(SAMPLING),
+    PromptKind::For(Wording::Explain, 0.0),
+    PromptKind::For(Wording::Code, SAMPLING),
 ];
 /// The prompts for other models, and for runs without a failing test. Without a failing test, the
 /// texts for a hole cannot be ranked.
-const WHOLE: [Asking; 3] = [
-    Asking::For(Wording::Code, 0.0),
-    Asking::For(Wording::Explain, 0.0),
-    Asking::For(Wording::Code, SAMPLING),
+const WHOLE: [PromptKind; 3] = [
+    PromptKind::For(Wording::Code, 0.0),
+    PromptKind::For(Wording::Explain, 0.0),
+    PromptKind::For(Wording::Code, SAMPLING),
 ];
-/// Number of ways in a quick first pass.
+/// Number of entries of [`FILLING`] that are used in the quick first pass over the suspect
+/// functions.
 const QUICK: usize = 2;
 
+/// One prompt for a small model, with its sampling temperature: a whole reply in one of the
+/// wordings, or hole filling.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Asking {
+enum PromptKind {
     For(Wording, f32),
     ToFill(f32),
 }
 
-/// Returns the next way to prompt the agent in this piece of work; `None` if no way is left.
-pub(crate) fn next_way(run: &RunContext, agent: &mut AgentState) -> Option<Way> {
+/// Returns the next step with the agent's model in this piece of work; `None` if all steps have
+/// been tried.
+pub(crate) fn next_way(run: &RunContext, agent: &mut AgentState) -> Option<PromptStep> {
     let ActorId::Agent(symbol) = agent.actor.clone() else {
-        return Some(Way::Answer);
+        return Some(PromptStep::Answer);
     };
     let is_stuck = agent.attempts.repeated() >= SAME_MOST;
     let asking = loop {
         let asking = ways(run, &symbol).nth(agent.ways)?;
         agent.ways += 1;
-        // A model that fills holes has better options than to repeat the same reply.
-        let is_random = asking == Asking::For(Wording::Code, SAMPLING);
+        // Hole filling is more promising than another sample after the model repeated its replies.
+        let is_random = asking == PromptKind::For(Wording::Code, SAMPLING);
         if !(is_stuck && is_random && run.services.models.agent.fills()) {
             break asking;
         }
     };
     match asking {
-        Asking::For(..) if agent.ways == 1 => {}
-        Asking::For(wording, temperature) => {
+        PromptKind::For(..) if agent.ways == 1 => {}
+        PromptKind::For(wording, temperature) => {
             put(run, agent, &symbol, wording, temperature);
             agent.repeats.clear();
         }
-        Asking::ToFill(temperature) => return Some(Way::Fill { temperature }),
+        PromptKind::ToFill(temperature) => return Some(PromptStep::Fill { temperature }),
     }
-    Some(Way::Answer)
+    Some(PromptStep::Answer)
 }
 
-/// Returns the outcome of an agent for which all ways have been tried.
+/// Returns the outcome of an agent for which all prompts have been tried without success.
 pub(crate) fn gave_up(run: &RunContext, agent: &AgentState) -> Ending {
     let summary = agent.attempts.summary();
     let symbol = agent.actor.symbol();
@@ -118,11 +122,11 @@ pub(crate) fn gave_up(run: &RunContext, agent: &AgentState) -> Ending {
     }
 }
 
-/// Returns the ways to prompt the owner of a symbol.
+/// Returns the prompts to try, in order, with the owner of a symbol.
 ///
 /// Replies of a small model are cheap and often repeat each other, so it gets twice as many
-/// attempts as the limit of repairs. The last way is repeated.
-fn ways(run: &RunContext, symbol: &SymbolPath) -> impl Iterator<Item = Asking> {
+/// attempts as the limit on repair attempts allows. The last prompt is repeated.
+fn ways(run: &RunContext, symbol: &SymbolPath) -> impl Iterator<Item = PromptKind> {
     let most = run.budget.limits().repairs.saturating_mul(2);
     let mut most = usize::try_from(most)
         .unwrap_or(usize::MAX)
@@ -135,8 +139,8 @@ fn ways(run: &RunContext, symbol: &SymbolPath) -> impl Iterator<Item = Asking> {
         !state.failing.is_empty() && !state.required.beside_failures
     };
     let fills = run.services.models.agent.fills() && tells_good_from_bad;
-    let ways: &[Asking] = if fills { &FILLING } else { &WHOLE };
-    let last = Asking::For(Wording::Code, SAMPLING);
+    let ways: &[PromptKind] = if fills { &FILLING } else { &WHOLE };
+    let last = PromptKind::For(Wording::Code, SAMPLING);
     let ways = ways.iter().copied().chain(std::iter::repeat(last));
     ways.take(most)
 }
@@ -148,7 +152,7 @@ fn put(
     wording: Wording,
     temperature: f32,
 ) {
-    let Words {
+    let SmallPrompt {
         system,
         text,
         beginning,
@@ -167,7 +171,12 @@ fn put(
     conversation.stop = stop;
 }
 
-fn words(run: &RunContext, agent: &AgentState, symbol: &SymbolPath, wording: Wording) -> Words {
+fn words(
+    run: &RunContext,
+    agent: &AgentState,
+    symbol: &SymbolPath,
+    wording: Wording,
+) -> SmallPrompt {
     if write_test::is_asked_of(run, symbol)
         && let Some(words) = write_test::words(run, &symbol.file)
     {
@@ -181,7 +190,7 @@ fn words(run: &RunContext, agent: &AgentState, symbol: &SymbolPath, wording: Wor
             file: symbol.file.to_string(),
             source: found.source().trim_end().to_owned(),
         };
-        return Words {
+        return SmallPrompt {
             system: DocumentSystemSmall {}.render(),
             text: prompt.render(),
             beginning: "````\n".to_owned(),
@@ -194,7 +203,7 @@ fn words(run: &RunContext, agent: &AgentState, symbol: &SymbolPath, wording: Wor
         Wording::Code => (AgentSystemSmall {}.render(), beginning(run, symbol)),
         Wording::Explain => (AgentSystemSmallExplain {}.render(), String::new()),
     };
-    Words {
+    SmallPrompt {
         system,
         text,
         beginning,
@@ -204,11 +213,11 @@ fn words(run: &RunContext, agent: &AgentState, symbol: &SymbolPath, wording: Wor
 }
 
 /// Picks the symbol for a small model if the task asks for a test, a change of a document, or a fix
-/// in a named function. A small model does not pick better on its own. Returns `None` for other
-/// tasks.
+/// in a named function. A choice by a small model itself would not be better. Returns `None` for
+/// other tasks.
 ///
 /// # Errors
-/// Returns the reason, for the user, why the model cannot carry out the task.
+/// Returns a message for the user if the model cannot carry out the task.
 pub(crate) fn pick(run: &RunContext) -> Option<Result<Pick, String>> {
     let lookup = run.lookup();
     match run.goal {
@@ -366,7 +375,8 @@ pub(crate) fn failing_tests_of(
     shown.into_iter().take(TESTS).collect()
 }
 
-/// Returns whether the owner of a symbol is woken again if nothing helps.
+/// Returns whether the symbol is still in the list of suspects for the second pass, in which its
+/// owner is woken again.
 pub(crate) fn is_looked_at_again(run: &RunContext, symbol: &SymbolPath) -> bool {
     let symbol = symbol.to_string();
     let state = run.agents();

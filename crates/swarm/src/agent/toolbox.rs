@@ -1,4 +1,4 @@
-//! What carries out the calls of tools that change nothing.
+//! Executors for the calls of read-only tools.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::event::actor::ActorId;
 use crate::protocol::{self, Action, Executors, RunToolbox, ToolSet};
 use crate::state::run_context::RunContext;
 
-/// Who calls a tool.
+/// The agent that calls a tool, with its run.
 struct ToolUser {
     run: Arc<RunContext>,
-    /// All agents that wait for an answer, the user last.
+    /// All agents that wait for each other's answers; the agent that calls the tool is last.
     chain: Vec<ActorId>,
 }
 
@@ -28,7 +28,8 @@ struct LookAtCode(Arc<ToolUser>);
 struct AskOwners(Arc<ToolUser>);
 struct RunProjectTests(Arc<ToolUser>);
 
-/// Returns the tools of a role. `chain` holds all agents that wait for an answer, their user last.
+/// Returns the tools of a role. `chain` holds all agents that wait for each other's answers; the
+/// agent that uses the tools is last.
 pub(crate) fn toolbox(run: &Arc<RunContext>, role: ToolSet, chain: &[ActorId]) -> RunToolbox {
     let user = Arc::new(ToolUser {
         run: Arc::clone(run),

@@ -19,7 +19,7 @@ use starling_syntax::{FilePath, SymbolPath};
 use starling_workspace::ReadError;
 
 /// Returns the result of a read action in the current workspace; `None` for every other action.
-/// `from` is the symbol of the reader.
+/// `from` is the symbol of the agent that reads.
 pub(crate) async fn look(
     checker: &Checker,
     from: Option<&SymbolPath>,
@@ -103,8 +103,8 @@ pub(crate) async fn run_tests(checker: &Checker, actor: &ActorId, wanted: &RunTe
             } else {
                 format!(": {passed} pass, {} fail", broken.len())
             };
-            // Selected tests are written in the command's own format, so a different command in the
-            // report means that they were used.
+            // A selection of tests is added to the command line, so a different command in the
+            // report means that only the selected tests ran.
             let plain = checker.services.tests.command();
             let ignored = !wanted.select.is_empty() && plain.as_ref() == Some(&report.command);
             let note = if ignored {
@@ -125,8 +125,9 @@ pub(crate) async fn run_tests(checker: &Checker, actor: &ActorId, wanted: &RunTe
     }
 }
 
-/// Returns why the tests with these names must not run: a name can be a path, and the output of a
-/// test runner can show the contents of that file.
+/// Returns the reason if the tests with these names must not run; `None` if they may. A name can be
+/// a path, and the output of a test runner can show the contents of a file that agents may not
+/// read.
 fn forbidden(checker: &Checker, select: &[String]) -> Option<String> {
     let policy = checker.policy();
     let refuse = |entry: &String| {
@@ -160,7 +161,7 @@ fn symbols_of(checker: &Checker, actor: &ActorId) -> Vec<SymbolPath> {
     }
 }
 
-/// Adds the tests that an agent selected to the tests that check its proposals.
+/// Adds the tests that an agent selected to the tests that run for later proposals.
 fn remember_named(checker: &Checker, named: &[String]) {
     let mut state = checker.tests();
     for one in named {
@@ -170,7 +171,7 @@ fn remember_named(checker: &Checker, named: &[String]) {
     }
 }
 
-/// Logs that a tool was used.
+/// Appends an event for a tool call to the run's log.
 pub(crate) fn report(checker: &Checker, actor: &ActorId, asked: &Asked, text: &str) {
     if let Err(what) = &asked.action {
         checker.event(Event::Malformed {

@@ -1,4 +1,5 @@
-//! The work of an agent, which owns one symbol: from its causes to an outcome.
+//! The work of an agent, which owns one symbol: from the causes for which it was woken to an
+//! outcome.
 
 use std::sync::Arc;
 
@@ -21,8 +22,8 @@ use crate::state::agent_state::AgentState;
 use crate::state::attempts::Attempts;
 use crate::state::run_context::RunContext;
 
-/// Runs the agent in its task, from the moment at which the prompts' common part is known: the user
-/// may steer an agent before the first test run has ended.
+/// Runs the agent in its own asynchronous task. The work starts only when the part that all prompts
+/// share is known, because the user may steer an agent before the first test run has ended.
 pub(crate) fn work_in_task(run: Arc<RunContext>, actor: ActorId) -> BoxFuture<'static, ()> {
     if let ActorId::Agent(symbol) = &actor {
         diagnose::prepare(&run, &symbol.file);
@@ -62,7 +63,8 @@ async fn work(run: &Arc<RunContext>, actor: &ActorId) {
     }
 }
 
-/// Removes follow-ups that have been resolved in the meantime.
+/// Returns the causes that still need work, without follow-ups that have been resolved in the
+/// meantime.
 fn with_something_to_do(run: &RunContext, actor: &ActorId, causes: Vec<Cause>) -> Vec<Cause> {
     let ActorId::Agent(own) = actor else {
         return causes;
@@ -79,7 +81,8 @@ fn with_something_to_do(run: &RunContext, actor: &ActorId, causes: Vec<Cause>) -
     causes.into_iter().filter(is_left).collect()
 }
 
-/// Carries out one piece of work, from its causes to an outcome.
+/// Carries out one piece of work and returns its outcome. `causes` are the reasons for which the
+/// agent was woken.
 async fn carry_out(run: &Arc<RunContext>, agent: &mut AgentState, causes: &[Cause]) -> Ending {
     let goes_on = agent.gave_up_at == Some(run.world().epoch);
     if !(goes_on && is_small(run.services.models.agent.profile())) {
@@ -102,7 +105,8 @@ async fn carry_out(run: &Arc<RunContext>, agent: &mut AgentState, causes: &[Caus
         | Cause::Declined { .. } => false,
     });
     agent.wave = causes.iter().map(wave_of).max().unwrap_or_default();
-    // An agent does not know what the user typed since the start of the run, unless it was shown.
+    // The agent's changes are based on the workspace at this point. Later edits of the user count
+    // as unknown to the agent until a prompt or a result shows them.
     agent.unread = Some(run.services.index.snapshot().clone());
     begin_work::begin_work(run, agent, causes);
     agent.begin_turn();
@@ -129,11 +133,12 @@ fn wave_of(cause: &Cause) -> u32 {
     }
 }
 
-/// Proposes the scout's draft. Only if the draft is sent back, the agent's own model is called and
-/// the agent counts against the limit.
+/// Proposes the draft that the scout (the agent that picks symbols) wrote for this agent. Only if
+/// the draft is sent back, the agent's own model is called and the agent counts against the limit.
 async fn propose_draft(run: &Arc<RunContext>, agent: &mut AgentState) -> Option<Ending> {
     let draft = agent.draft.take()?;
-    // The draft refers to the texts that the scout saw, not to the texts shown to the agent since.
+    // The draft is based on the texts that the scout saw, not on the texts that were shown to the
+    // agent since.
     let scouted_in = run.world().scouted_in.clone();
     let mut shown = std::mem::take(&mut agent.views);
     let unread = agent.unread.clone();
@@ -152,7 +157,7 @@ async fn propose_draft(run: &Arc<RunContext>, agent: &mut AgentState) -> Option<
         Proposed::GaveUp { ending, .. } => return Some(ending),
     };
     if let Err(exhausted) = run.count_agent(&agent.actor) {
-        // The reason was logged when the draft was sent back.
+        // The reason for which the draft was sent back has already been logged.
         let why = format!("its draft came back, and {exhausted}");
         run.not_woken(actor_name(&agent.actor), &ActorId::Scout, why.clone());
         return Some(gave_up(why));

@@ -1,4 +1,4 @@
-//! The shared budget: reservations, and the amounts that are spent.
+//! The shared budget of a run: limits, reservations and spent amounts.
 
 use std::collections::{HashMap, VecDeque};
 use std::pin::pin;
@@ -18,11 +18,12 @@ use starling_core::{Dollars, Limits, Tokens, WorstCase};
 #[derive(Debug, Clone)]
 pub struct Budget {
     pub(super) limits: Limits,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<SharedBudget>,
 }
 
+/// The parts of a budget that all its clones share.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct SharedBudget {
     pub(super) account: Mutex<Account>,
     /// Notified when budget may have been freed or the queue has changed.
     pub(super) freed: Notify,
@@ -31,9 +32,11 @@ pub(super) struct Shared {
     pub(super) clock_changed: Notify,
 }
 
+/// The spent and reserved amounts of a run, and the callers that wait for budget.
 #[derive(Debug, Default)]
 pub(super) struct Account {
-    /// Without dollars and times, which are stored elsewhere.
+    /// Calls, tokens and messages that were spent. The dollars are computed from [`Amount`], and
+    /// the times from the [`Clock`].
     pub(super) spent: Spent,
     pub(super) spent_on_requests: Amount,
     /// Amount held by requests in progress.
@@ -41,12 +44,13 @@ pub(super) struct Account {
     /// Callers waiting for budget, in order of arrival.
     pub(super) queue: VecDeque<u64>,
     pub(super) tickets: u64,
-    /// For each model, the factor by which its provider exceeded the estimated prompt size.
+    /// For each model, the factor by which the prompt size that its provider reported exceeded the
+    /// estimate.
     pub(super) excess: HashMap<String, f64>,
 }
 
 /// Result of checking a request against the budget.
-pub(super) enum Room {
+pub(super) enum BudgetFit {
     /// The request fits with a reply of this length.
     Fits(Tokens),
     /// The request may fit after other requests have ended.
@@ -58,7 +62,7 @@ impl Budget {
     pub fn new(limits: Limits) -> Self {
         Budget {
             limits,
-            shared: Arc::new(Shared {
+            shared: Arc::new(SharedBudget {
                 account: Mutex::default(),
                 freed: Notify::new(),
                 clock: Mutex::new(Clock::new(Instant::now())),
@@ -78,7 +82,7 @@ impl Budget {
     /// reservation is for a shorter reply; see [`Reservation::max_output`].
     ///
     /// # Errors
-    /// Returns [`Exhausted`] with the limit that has no room for the request.
+    /// Returns [`Exhausted`] with the limit that the request would exceed.
     pub async fn reserve(&self, worst: WorstCase) -> Result<Reservation, Exhausted> {
         let ticket = Ticket::take(self);
         loop {
@@ -88,14 +92,14 @@ impl Budget {
                 let mut account = self.account();
                 let held = account.with_excess(&worst);
                 match account.room(&self.limits, &held, ticket.number) {
-                    Room::Fits(output) => {
+                    BudgetFit::Fits(output) => {
                         account.queue.pop_front();
                         let held = WorstCase { output, ..held };
                         account.reserved += Amount::of_worst(&held);
                         return Ok(Reservation::new(self.clone(), worst, held));
                     }
-                    Room::Never(exhausted) => return Err(exhausted),
-                    Room::Later => {}
+                    BudgetFit::Never(exhausted) => return Err(exhausted),
+                    BudgetFit::Later => {}
                 }
             }
             freed.await;
@@ -144,7 +148,7 @@ impl Budget {
         Ok(())
     }
 
-    /// Returns what the run has spent so far, without requests in progress.
+    /// Returns the amounts that the run has spent so far, without requests in progress.
     pub fn spent(&self) -> Spent {
         let account = self.account();
         let mut spent = account.spent.clone();
@@ -171,9 +175,9 @@ impl Account {
         }
     }
 
-    pub(super) fn room(&self, limits: &Limits, worst: &WorstCase, ticket: u64) -> Room {
+    pub(super) fn room(&self, limits: &Limits, worst: &WorstCase, ticket: u64) -> BudgetFit {
         if let (Some(limit), None) = (limits.dollars, worst.price) {
-            return Room::Never(unpriced(&worst.model, limit));
+            return BudgetFit::Never(unpriced(&worst.model, limit));
         }
         let with = |used: Amount, output: Tokens| {
             let next = WorstCase {
@@ -189,19 +193,19 @@ impl Account {
                 output: shortest,
                 ..worst.clone()
             };
-            return Room::Never(limit.exhausted(spent, &least, limits));
+            return BudgetFit::Never(limit.exhausted(spent, &least, limits));
         }
         let is_next = self.queue.front() == Some(&ticket);
         if !is_next {
-            return Room::Later;
+            return BudgetFit::Later;
         }
         if with(spent + self.reserved, worst.output).is_none() {
-            return Room::Fits(worst.output);
+            return BudgetFit::Fits(worst.output);
         }
         if !self.reserved.is_nothing() {
-            return Room::Later;
+            return BudgetFit::Later;
         }
-        Room::Fits(longest(shortest, worst.output, |output| {
+        BudgetFit::Fits(longest(shortest, worst.output, |output| {
             with(spent, output).is_none()
         }))
     }

@@ -73,7 +73,7 @@ impl Amount {
 }
 
 impl Exceeded {
-    /// Returns the error for a request that does not fit beside `spent`.
+    /// Returns the error for a request that would exceed the limits in addition to `spent`.
     pub fn exhausted(self, spent: Amount, next: &WorstCase, limits: &Limits) -> Exhausted {
         let next = Amount::of_worst(next);
         exhausted(match self {

@@ -44,11 +44,12 @@ impl ModelFailure for CallFailed {
 #[derive(Debug)]
 pub struct CallBudget {
     budget: Budget,
-    state: Mutex<State>,
+    state: Mutex<CallState>,
 }
 
+/// The open request of a call and the cost of its earlier requests.
 #[derive(Debug)]
-struct State {
+struct CallState {
     open: Option<Reservation>,
     /// Whether part of the open request's reply has arrived.
     answer_began: bool,
@@ -56,7 +57,7 @@ struct State {
 }
 
 impl CallBudget {
-    /// Creates the budget and reserves the first request of the call.
+    /// Creates the budget of a call and reserves the call's first request.
     ///
     /// # Errors
     /// See [`Budget::reserve`].
@@ -64,7 +65,7 @@ impl CallBudget {
         let reservation = budget.reserve(first).await?;
         Ok(CallBudget {
             budget: budget.clone(),
-            state: Mutex::new(State {
+            state: Mutex::new(CallState {
                 open: Some(reservation),
                 answer_began: false,
                 cost: Cost::default(),
@@ -112,12 +113,13 @@ impl CallBudget {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CallState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Tracks the requests of a call while the model replies. Notices are dropped.
+/// Tracks the requests of a call while the model replies. Notices from the model client are
+/// ignored.
 #[async_trait]
 impl ChatWatch for CallBudget {
     fn delta(&self, _text: &str) {

@@ -9,17 +9,18 @@ use tokio::time::Instant;
 use super::account::Budget;
 use super::spent::Spent;
 
-/// An external activity that Starling waits for.
+/// An external activity for which the program waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExternalTime {
     Model,
     Tests,
 }
 
+/// Measures the time of a run, and the times of external activities.
 #[derive(Debug)]
 pub(super) struct Clock {
     began: Instant,
-    /// Number of people that the run waits for.
+    /// Number of pending waits for a person's decision.
     people: u32,
     /// Number of active models, test runs and language servers.
     working: u32,

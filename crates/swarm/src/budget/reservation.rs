@@ -18,7 +18,7 @@ pub struct Reservation {
     held: WorstCase,
     /// The cost that is charged when the reservation ends.
     cost: Cost,
-    /// Whether the cost is the worst case because the model reported none.
+    /// Whether the cost is an assumed worst case, because the model reported no usage.
     is_assumed: bool,
 }
 

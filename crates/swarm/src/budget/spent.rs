@@ -1,4 +1,4 @@
-//! What a run has spent, and the error at a limit.
+//! The amounts that a run has spent, and the error that is returned at a budget limit.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,8 @@ pub struct Spent {
     /// Calls to models without a known price.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unpriced_calls: u32,
-    /// Tokens included above that no model reported: the worst cases of aborted calls.
+    /// The part of the token counts that is assumed: the worst cases of aborted calls, for which
+    /// the provider reported no usage.
     #[serde(default, skip_serializing_if = "is_none")]
     pub assumed_tokens: Tokens,
     pub seconds: f64,

@@ -75,7 +75,7 @@ fn waits(budget: &Budget, prompt: u64, output: u64) -> bool {
 }
 
 #[test]
-fn a_reservation_counts_until_it_is_released() {
+fn reservation_counts_against_the_limits_until_it_is_released() {
     let budget = budget(|limits| limits.calls = 1);
     let reservation = reserved(&budget, 10, 5);
     assert_eq!(budget.committed().tokens, Tokens(15));
@@ -87,7 +87,7 @@ fn a_reservation_counts_until_it_is_released() {
 }
 
 #[test]
-fn the_report_of_the_provider_is_booked_in_place_of_the_reservation() {
+fn reported_usage_replaces_the_reservation() {
     let budget = budget(|limits| limits.tokens = Tokens(1_000));
     let first = reserved(&budget, 800, 100);
     assert!(waits(&budget, 100, 1));
@@ -109,7 +109,7 @@ fn the_report_of_the_provider_is_booked_in_place_of_the_reservation() {
 }
 
 #[test]
-fn a_request_that_ends_without_a_report_is_booked_at_its_reservation() {
+fn request_without_reported_usage_is_charged_at_its_reservation() {
     let budget = budget(|_| {});
     drop(reserved(&budget, 100, 50));
     reserved(&budget, 100, 50).failed(&timeout(), false);
@@ -122,7 +122,7 @@ fn a_request_that_ends_without_a_report_is_booked_at_its_reservation() {
 }
 
 #[test]
-fn dollars_are_reserved() {
+fn dollars_of_a_request_are_reserved_before_it_is_sent() {
     let budget = budget(|limits| limits.dollars = Some(Dollars(0.5)));
     // The prompt costs 0.1 and the reply 0.2.
     let first = reserved(&budget, 10_000, 4_000);
@@ -137,7 +137,7 @@ fn dollars_are_reserved() {
 }
 
 #[test]
-fn the_answer_is_shortened_to_what_is_left_when_nobody_else_holds_a_reservation() {
+fn maximum_output_is_reduced_to_the_remaining_budget_if_no_other_reservation_is_held() {
     let budget = budget(|limits| limits.tokens = Tokens(10_000));
     let other = reserved(&budget, 1_000, 0);
     assert!(waits(&budget, 5_000, 8_000));
@@ -153,7 +153,7 @@ fn the_answer_is_shortened_to_what_is_left_when_nobody_else_holds_a_reservation(
 }
 
 #[test]
-fn an_unknown_price_is_refused_under_a_limit_of_dollars() {
+fn request_with_an_unknown_price_is_refused_under_a_dollar_limit() {
     let unpriced = || WorstCase {
         price: None,
         ..worst(1, 1)
@@ -168,7 +168,7 @@ fn an_unknown_price_is_refused_under_a_limit_of_dollars() {
 }
 
 #[test]
-fn a_provider_that_counts_more_than_the_bound_raises_later_bounds() {
+fn usage_above_its_estimate_raises_later_estimates() {
     let budget = budget(|_| {});
     reserved(&budget, 1_000, 0).answered(&reply(2_000, 0, 0.0, 1));
     let next = reserved(&budget, 1_000, 0);
@@ -180,7 +180,7 @@ fn a_provider_that_counts_more_than_the_bound_raises_later_bounds() {
 }
 
 #[test]
-fn a_cost_that_is_no_amount_gives_nothing_back() {
+fn negative_or_nan_cost_does_not_reduce_the_spent_dollars() {
     let budget = budget(|limits| limits.dollars = Some(Dollars(0.5)));
     for cost in [-5.0, f64::NAN] {
         reserved(&budget, 1, 1).answered(&reply(1, 1, cost, 1));
@@ -191,7 +191,7 @@ fn a_cost_that_is_no_amount_gives_nothing_back() {
 }
 
 #[tokio::test]
-async fn callers_get_room_in_the_order_in_which_they_came() {
+async fn reservations_are_granted_in_the_order_of_their_requests() {
     let budget = budget(|limits| limits.tokens = Tokens(1_000));
     let first = reserved(&budget, 600, 0);
     let mut large = Box::pin(budget.reserve(worst(900, 0)));
@@ -209,7 +209,7 @@ async fn callers_get_room_in_the_order_in_which_they_came() {
 }
 
 #[tokio::test]
-async fn a_caller_that_gives_up_waiting_lets_the_next_one_pass() {
+async fn cancelled_reservation_request_does_not_block_the_next_one() {
     let budget = budget(|limits| limits.tokens = Tokens(1_000));
     let _first = reserved(&budget, 600, 0);
     let mut large = Box::pin(budget.reserve(worst(900, 0)));
@@ -225,7 +225,7 @@ async fn a_caller_that_gives_up_waiting_lets_the_next_one_pass() {
 }
 
 #[test]
-fn room_for_several_requests_is_room_beside_what_is_reserved() {
+fn free_budget_for_several_requests_excludes_existing_reservations() {
     let budget = budget(|limits| {
         limits.calls = 3;
         limits.tokens = Tokens(100);
@@ -237,7 +237,7 @@ fn room_for_several_requests_is_room_beside_what_is_reserved() {
 }
 
 #[test]
-fn a_call_books_each_of_its_requests_once() {
+fn each_request_of_a_call_is_charged_once() {
     let budget = budget(|_| {});
     let open = CallBudget::open(&budget, worst(100, 50)).now_or_never();
     let call = open.unwrap().unwrap();
@@ -259,7 +259,7 @@ fn a_call_books_each_of_its_requests_once() {
 }
 
 #[test]
-fn a_call_without_a_result_is_booked_in_full() {
+fn call_without_a_result_is_charged_at_its_full_reservation() {
     let budget = budget(|_| {});
     let open = || CallBudget::open(&budget, worst(100, 50)).now_or_never();
     let cost = open().unwrap().unwrap().close(None);
@@ -285,7 +285,7 @@ fn messages_and_agents_are_counted_up_to_their_limits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_clock_stands_while_nothing_but_people_is_waited_for() {
+async fn time_limit_does_not_count_while_only_people_are_waited_for() {
     let budget = budget(|limits| limits.seconds = 100);
     let pass = |seconds| tokio::time::advance(Duration::from_secs(seconds));
     pass(10).await;
@@ -310,7 +310,7 @@ async fn the_clock_stands_while_nothing_but_people_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_time_is_up_when_the_clock_has_really_run() {
+async fn time_limit_ends_after_the_counted_time_without_waiting_for_people() {
     let budget = budget(|limits| limits.seconds = 100);
     let began = tokio::time::Instant::now();
     let person = budget.wait_for_person();
@@ -325,10 +325,11 @@ async fn the_time_is_up_when_the_clock_has_really_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_at_work_at_once_is_counted_once() {
+async fn overlapping_external_work_is_counted_once() {
     let budget = budget(|_| {});
     let pass = |seconds| tokio::time::advance(Duration::from_secs(seconds));
-    // The periods are 1 to 5, 3 to 5, 5 to 6 and 8 to 10.
+    // In seconds since the start, the periods of external work are 1 to 5 (tests), 3 to 5, 5 to 6
+    // and 8 to 10 (model).
     pass(5).await;
     budget.was_outside(ExternalTime::Model, Duration::from_secs(2));
     budget.was_outside(ExternalTime::Tests, Duration::from_secs(4));
@@ -372,9 +373,10 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+/// A pending request for a reservation.
 type Waiting = Pin<Box<dyn Future<Output = Result<Reservation, Exhausted>>>>;
 
-/// Callers of one ledger, polled by hand.
+/// Callers that share one budget. The test polls their futures itself.
 struct Callers {
     budget: Budget,
     waiting: Vec<(u64, u64, Waiting)>,
@@ -384,7 +386,7 @@ struct Callers {
 impl Callers {
     fn poll(&mut self) {
         let mut context = Context::from_waker(std::task::Waker::noop());
-        // Repeated as often as the end of one caller can unblock another.
+        // Polls repeatedly, because the end of one caller can unblock another.
         for _ in 0..=self.waiting.len() {
             let mut at = 0;
             while at < self.waiting.len() {
@@ -471,7 +473,7 @@ impl Callers {
 
 proptest! {
     #[test]
-    fn what_is_committed_never_exceeds_a_limit(
+    fn spent_and_reserved_amounts_never_exceed_a_limit(
         steps in prop::collection::vec(step(), 1..80),
         calls in 1u32..30,
         tokens in 1u64..40_000,

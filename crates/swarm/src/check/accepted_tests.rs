@@ -1,8 +1,8 @@
-//! Tests of the workspace with all accepted changes.
+//! Test runs on the workspace with all accepted changes.
 
 use std::collections::BTreeSet;
 
-use crate::check::expected::{self, Worlds};
+use crate::check::expected::{self, WorldPair};
 use crate::check::selection::Selection;
 use crate::check::{steady, test_run};
 use crate::event::events::{Event, TestPhase};
@@ -75,7 +75,7 @@ async fn by_all(checker: &Checker, world: &Snapshot) -> TestReport {
         let state = checker.state();
         (state.without_the_run(), state.tests.let_go.clone())
     };
-    let worlds = Worlds {
+    let worlds = WorldPair {
         without: &without,
         with: world,
     };
@@ -117,7 +117,8 @@ pub(crate) async fn by_nearest(
     }
 }
 
-/// Adds the tests that ran before the run and did not run now to a report of selected tests.
+/// Adds failures to a report of selected tests for tests that ran before the run and did not run
+/// now.
 pub(crate) async fn with_missing(
     checker: &Checker,
     world: &Snapshot,
@@ -132,7 +133,7 @@ pub(crate) async fn with_missing(
             let state = checker.state();
             (state.without_the_run(), state.tests.let_go.clone())
         };
-        let worlds = Worlds {
+        let worlds = WorldPair {
             without: &without,
             with: world,
         };
@@ -144,8 +145,8 @@ pub(crate) async fn with_missing(
     report
 }
 
-/// Runs new failures on the original workspace, unless that was done already. If the failures name
-/// tests, only these tests run.
+/// Runs the newly failing tests on the original workspace, unless that was already done. If the
+/// failures name tests, only these tests run.
 pub(crate) async fn learn_what_failed_before(
     checker: &Checker,
     report: &TestReport,

@@ -1,4 +1,4 @@
-//! The checks of a change before an approver is asked.
+//! Runs the checks of a change, before the approver (a person or a model) is asked.
 
 use std::sync::Arc;
 
@@ -36,8 +36,8 @@ impl Checker {
     }
 }
 
-/// Checks a draft over the user's current texts. The evidence tells which of them the user changed
-/// meanwhile.
+/// Checks a draft over the user's current texts. The evidence lists the files that the user changed
+/// during the check.
 pub(crate) async fn check(
     checker: &Checker,
     draft: &Draft,
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn contracts_of_functions_and_methods_are_told() {
+    fn contract_changes_of_functions_and_methods_are_described() {
         let before = "def f(a): pass\nclass A:\n    def g(self): pass\n    def h(self): pass\n";
         let after = "def f(a, b): pass\nclass A:\n    def g(self) -> int: pass\ndef new(): pass\n";
         let (words, breaking) = changes(before, after, &["f", "A", "A.g", "A.h", "new"]);
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_local_to_a_function_has_no_contract() {
+    fn nested_function_has_no_contract() {
         let before = "class A:\n    def f(self):\n        def getter(x): pass\n        def gone(): pass\n        return getter\ndef g():\n    def inner(): pass\n";
         let after = "class A:\n    def f(self):\n        def getter(x, y): pass\n        return getter\ndef g():\n    async def inner(): pass\n";
         let touched = ["A.f", "A.f.getter", "A.f.gone", "g", "g.inner"];

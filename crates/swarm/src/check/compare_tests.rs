@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::check::expected::{self, Worlds};
+use crate::check::expected::{self, WorldPair};
 use crate::check::moved::Moves;
 use crate::check::selection::Selection;
 use crate::check::test_run::{
@@ -23,7 +23,8 @@ use starling_workspace::Snapshot;
 /// coincidence.
 const MOST: usize = 20;
 
-/// Tests `after`, which is `before` with a change of `symbols`.
+/// Runs the tests on `after`, which is the workspace `before` with a change of `symbols`, and
+/// compares the results.
 pub(crate) async fn of_change(
     checker: &Checker,
     before: &Snapshot,
@@ -54,12 +55,13 @@ async fn by_all(
     after: &Snapshot,
 ) -> (TestEvidence, TestReport) {
     let is_untouched = checker.proposals().is_nothing_applied();
-    // Taken before the tests run: they run on a text without later fixes.
+    // The known failures are read before the tests run, because later fixes are not contained in
+    // the tested text.
     let mut failing = known(checker);
     let mut report = failed_if_none_ran(checker, run_tests(checker, after, Vec::new()).await);
     let missing = expected::mark_missing(
         checker,
-        Worlds {
+        WorldPair {
             without: before,
             with: after,
         },
@@ -123,14 +125,16 @@ async fn by_nearest(
         let moved = moves.with_new_places(selection.entries());
         let mut report = test(after, moved).await;
         let mut failing = known(checker);
-        // The result of a whole command is valid only for the tests that it ran then.
+        // The failure of the whole command is ignored, because it refers to a different selection
+        // of tests.
         failing.remove(WHOLE_RUN);
         let is_new = |id: &String| !failing.contains(id);
         let fails =
             report.outcome == TestOutcome::NotRun || failing_ids(&report).iter().any(is_new);
         let mut unseen = expected::unseen(&selection.entries(), &report);
         unseen.retain(|entry| !checker.tests().selection.never_run.contains(entry));
-        // A test that a change disables is hidden among the other tests of its file.
+        // If only the other tests of its file ran, a test that the change disabled would not be
+        // noticed.
         if fails || !unseen.is_empty() || original_tests::differ(checker, before, after) {
             let without = test(before, selection.entries()).await;
             let policy = checker.tests().selection.policy;
@@ -149,7 +153,7 @@ async fn by_nearest(
             }
             let never = expected::unseen(&selection.entries(), &without);
             checker.tests().selection.never_run.extend(never);
-            let worlds = Worlds {
+            let worlds = WorldPair {
                 without: before,
                 with: after,
             };

@@ -1,5 +1,6 @@
-//! Which tests a change of test files concerns: those whose own text, fixtures or helpers are others. An
-//! import that is another one concerns the tests alone that use its names. In doubt a test is concerned.
+//! Determines which tests a change of test files may affect: tests whose own text, fixtures or
+//! helpers differ. A changed import affects only the tests that use its names. In doubt, a test
+//! counts as affected.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,8 @@ use crate::check::test_files::is_module;
 use starling_syntax::{FilePath, Symbol, SymbolTree};
 use starling_workspace::Snapshot;
 
-/// Whether a test may pass or fail by what differs between two states of these test files.
+/// Returns whether the differences between two states of these test files may change the result of
+/// a test.
 pub(crate) fn is_concerned(
     before: &Snapshot,
     after: &Snapshot,
@@ -39,7 +41,8 @@ pub(crate) fn is_concerned(
     }
 }
 
-/// The names of what differs; `None` where every test of the file may be concerned.
+/// Returns the names of the definitions and imports that differ; `None` if every test of the file
+/// may be affected.
 fn names_of_changes(old: &SymbolTree, new: &SymbolTree) -> Option<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     for (one, other) in [(old, new), (new, old)] {
@@ -67,7 +70,7 @@ fn names_of_changes(old: &SymbolTree, new: &SymbolTree) -> Option<BTreeSet<Strin
     Some(names)
 }
 
-/// The names that a line of a module binds; `None` where it may do something else.
+/// Returns the names that a module-level line binds; `None` if the line may do something else.
 fn bound_by(line: &str) -> Option<BTreeSet<String>> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let words = |text: &str| -> BTreeSet<String> {
@@ -87,7 +90,8 @@ fn bound_by(line: &str) -> Option<BTreeSet<String>> {
     is_name.then(|| words(name))
 }
 
-/// Whether a function of a test file acts on tests that do not name it.
+/// Returns whether a function of a test file affects tests that do not name it, such as an autouse
+/// fixture.
 fn is_for_all(symbol: &Symbol) -> bool {
     let name = symbol.path.base_name().to_lowercase();
     let is_hook = ["setup", "teardown", "pytest_", "load_tests"]
@@ -97,7 +101,7 @@ fn is_for_all(symbol: &Symbol) -> bool {
     is_hook || decorators.any(|one| one.contains("autouse"))
 }
 
-/// Whether a test of a file uses one of these names, be it through other functions of the file.
+/// Returns whether a test uses one of these names, directly or through other functions of its file.
 fn uses_any(tree: &SymbolTree, test: &str, names: &BTreeSet<String>) -> bool {
     let id = test.split('[').next().unwrap_or(test);
     let name = id.rsplit(['.', ':']).next().unwrap_or(id);
@@ -133,7 +137,7 @@ fn uses_any(tree: &SymbolTree, test: &str, names: &BTreeSet<String>) -> bool {
     false
 }
 
-/// The text of a symbol without that of the symbols in it.
+/// Returns the text of a symbol without the text of its nested symbols.
 fn own_text(tree: &SymbolTree, symbol: &Symbol) -> String {
     let ranges = tree.own_ranges(symbol).into_iter();
     let parts = ranges.map(|range| tree.text()[range.start..range.end].trim());
@@ -168,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_is_concerned_by_what_it_uses() {
+    fn test_is_affected_by_changes_of_the_code_that_it_uses() {
         let of = |old: &str, new: &str| concerned(&OLD.replace(old, new));
         let import = of("from a import f, g\n", "from a import f\nfrom b import g\n");
         assert_eq!(

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::check::names_check;
+use crate::check::{compile, names_check};
 use crate::event::events::Event;
 use crate::evidence::check_results::{DiagnosticEvidence, ImportMends};
 use crate::state::checker::Checker;
@@ -14,7 +14,7 @@ use starling_core::{Diagnostics, Effort, Problem, Severity, TextRequest};
 use starling_syntax::{FilePath, SymbolTree};
 use starling_workspace::Snapshot;
 
-/// Number of files that are diagnosed again after a change.
+/// Maximum number of files that are diagnosed in advance after the workspace changed.
 const PREPARED: usize = 4;
 /// Maximum time to wait for a language service. A service may use a shorter limit.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -38,8 +38,8 @@ pub(crate) fn request(
     }
 }
 
-/// Lets the services analyse a file that is likely to be changed, while the model is still
-/// generating.
+/// Asks the language services to analyse a file that is likely to be changed, while the model is
+/// still generating.
 pub(crate) fn prepare(checker: &Checker, file: &FilePath) {
     let world = checker.world().snapshot.clone();
     let Ok(text) = world.read(file) else {
@@ -53,8 +53,8 @@ pub(crate) fn prepare(checker: &Checker, file: &FilePath) {
     }
 }
 
-/// Prepares files again after the workspace changed, so that changes of them do not wait for the
-/// problems that existed before.
+/// Diagnoses these files in advance after the workspace changed, so that checks of later changes do
+/// not have to wait for the problems that existed before.
 pub(crate) fn prepare_all(checker: &Checker, files: &BTreeSet<FilePath>) {
     for file in files.iter().take(PREPARED) {
         prepare(checker, file);
@@ -62,19 +62,36 @@ pub(crate) fn prepare_all(checker: &Checker, files: &BTreeSet<FilePath>) {
 }
 
 /// Returns the problems that a change introduces in these files. A thorough service is also used,
-/// unless the fast service found enough.
+/// unless the fast service found enough. Meanwhile the files are compiled.
 pub(crate) async fn diagnostics(
     checker: &Checker,
     before: &Snapshot,
     after: &Snapshot,
     files: &[FilePath],
 ) -> DiagnosticEvidence {
-    let mut found = compare_all(checker, before, after, files, Effort::Fast).await;
+    let (mut found, compiled) = tokio::join!(
+        of_services(checker, before, after, files),
+        compile::compiled(checker, before, after, files)
+    );
     if found.stopping().next().is_none() {
-        found = found.and(compare_all(checker, before, after, files, Effort::Thorough).await);
+        found = found.and(compiled);
     }
     tell_news(checker);
     with_names(checker, found, before, after, files)
+}
+
+async fn of_services(
+    checker: &Checker,
+    before: &Snapshot,
+    after: &Snapshot,
+    files: &[FilePath],
+) -> DiagnosticEvidence {
+    let found = compare_all(checker, before, after, files, Effort::Fast).await;
+    let is_enough = found.stopping().next().is_some();
+    match is_enough {
+        true => found,
+        false => found.and(compare_all(checker, before, after, files, Effort::Thorough).await),
+    }
 }
 
 /// Adds undefined names if no service found enough problems.
@@ -149,7 +166,8 @@ async fn compare(
         checker.services.language.diagnostics(asked).await
     };
     let base = before.read(file).ok();
-    // This order leaves the server with the text that is likely to be requested next.
+    // The old text is requested first, so that the server ends with the new text, which is likely
+    // to be requested next.
     let old = match &base {
         Some(text) => match ask(before, text).await {
             Diagnostics::Known { problems, .. } => problems,
@@ -228,8 +246,8 @@ pub(crate) fn stopping(evidence: &DiagnosticEvidence) -> Vec<String> {
     evidence.stopping().take(10).map(line).collect()
 }
 
-/// Returns why problems send a change back, with the imports that may fix them; `None` if none of
-/// them must be fixed.
+/// Returns the reason for which a change with these problems is sent back to its agent, with the
+/// imports that may fix them; `None` if none of them must be fixed.
 pub(crate) fn objection(evidence: &DiagnosticEvidence, imports: &ImportMends) -> Option<String> {
     let mut lines = stopping(evidence);
     if lines.is_empty() {
@@ -273,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn problems_are_matched_by_words_and_symbol_not_by_line() {
+    fn problems_are_matched_by_message_and_symbol_instead_of_by_line() {
         let error = |line, message| problem(line, message, Severity::Error);
         let before = [error(2, "a"), error(3, "b"), error(6, "a")];
         let moved = format!("import os\n\n{BEFORE}    a\n");
@@ -288,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn hints_are_nobody_s_business() {
+    fn hints_are_not_reported_as_problems() {
         let after = [
             problem(2, "unused", Severity::Hint),
             problem(2, "style", Severity::Information),
@@ -298,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_must_be_mended_stops() {
+    fn only_blocking_problems_refuse_a_proposal() {
         let shown = Problem {
             stops: false,
             ..problem(2, "a type", Severity::Error)

@@ -1,4 +1,4 @@
-//! Which files are documentation.
+//! Determines which files are documentation.
 
 use starling_syntax::FilePath;
 

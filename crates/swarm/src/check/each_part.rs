@@ -1,5 +1,6 @@
-//! Checks for each changed function whether a test fails without its change. Of a run that changes
-//! several functions, the test that proves one of them may say nothing about the others.
+//! Checks for each changed function whether a test fails without its change. If a run changes
+//! several functions, a test that proves the change of one function may not show anything about the
+//! others.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,18 +14,20 @@ use starling_core::{TestOutcome, TestReport, TestStatus};
 use starling_syntax::{SymbolKind, SymbolPath, SymbolTree};
 use starling_workspace::Snapshot;
 
-/// Maximum number of changed functions. With more functions, none is tried.
+/// Maximum number of changed functions. If there are more, this check is skipped.
 const PARTS_MOST: usize = 6;
 /// Maximum number of tests that are named to the runner. If there are more, it runs all.
 const SELECTED_MOST: usize = 200;
 /// Maximum expected time of all test runs.
 const TIME_MOST: Duration = Duration::from_secs(30);
 
-/// Returns the changed functions without whose change the same tests pass. Without the change of a
-/// caller, a test can fail that passed before the run, because what it calls is changed.
+/// Returns the changed functions that no test covers: the same tests pass if only that function
+/// gets its original text back. A test that passed before the run can fail here, because it
+/// combines an original caller with a changed callee.
 ///
-/// The result is empty if no test shows the run's change as a whole, that is, if none failed before
-/// the run or is new and fails on the original code. It is empty, too, if it would take too long.
+/// The result is empty if no test shows the run's change as a whole, that is, if no passing test
+/// failed before the run or is new and fails on the original code. The result is also empty if the
+/// test runs would take too long.
 pub(crate) async fn unshown(checker: &Checker, changed: &[SymbolPath]) -> Vec<SymbolPath> {
     let (before, after, latest, failed_before, new_tests) = {
         let state = checker.state();
@@ -101,8 +104,8 @@ fn all_pass(report: &TestReport, tests: &BTreeSet<String>) -> bool {
     did_run && tests.iter().all(passes)
 }
 
-/// Returns the workspace with the original text of one function; `None` if the symbol is no
-/// function, or if the text with it has syntax errors.
+/// Returns the workspace with the original text of one function; `None` if the symbol is not a
+/// function, or if the resulting file has syntax errors.
 fn without_part(before: &Snapshot, after: &Snapshot, symbol: &SymbolPath) -> Option<Snapshot> {
     let is = after.tree(&symbol.file).ok()?;
     let new = is.find(&symbol.name)?;
@@ -130,7 +133,7 @@ mod tests {
     use starling_workspace::Workspace;
 
     #[test]
-    fn one_function_gets_its_original_text() {
+    fn single_changed_function_is_restored_to_its_original_text() {
         let dir = tempfile::tempdir().unwrap();
         let file = FilePath::new("a.py");
         let text = "def f():\n    return 1\n\n\nclass A:\n    def g(self):\n        return 1\n";

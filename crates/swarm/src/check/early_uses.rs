@@ -1,19 +1,19 @@
-//! Finds uses of a new name before it is defined. In a rename, a use of the new name must be
-//! applied together with the definition, even if the use is a string or an attribute of an object
-//! of unknown type.
+//! Finds uses of a new name in a workspace that does not define the name yet. In a rename, a use of
+//! the new name must be applied together with the definition, even if the use is a string or an
+//! attribute of an object of unknown type.
 
 use std::collections::HashSet;
 
-use crate::task::stated::{Named, Stated, Statements};
+use crate::task::stated::{ExplicitEdit, ExplicitEdits, Named};
 use starling_index::Index;
 use starling_syntax::FilePath;
 use starling_workspace::Snapshot;
 
-/// A line that uses a name before it is defined.
+/// A line that uses a name that is not defined yet.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct EarlyUse {
     pub file: FilePath,
-    /// Counted from 1.
+    /// Line number, counted from 1.
     pub line: u32,
     pub name: String,
 }
@@ -21,13 +21,14 @@ pub(crate) struct EarlyUse {
 /// Returns the lines of `files` that are in `after` but not in `before`, and that use the new name
 /// of a symbol that the task renames, if `after` does not define this name.
 pub(crate) fn early_uses(
-    statements: &Statements,
+    statements: &ExplicitEdits,
     before: &Snapshot,
     after: &Snapshot,
     index: &Index,
     files: &[FilePath],
 ) -> Vec<EarlyUse> {
-    // A stub describes what its module has to define.
+    // A stub file (`.pyi`) only describes its module, so the name counts as defined only if the
+    // module defines it.
     let is_stub = |file: &FilePath| {
         let module = file.as_str().strip_suffix("i").map(FilePath::new);
         file.as_str().ends_with(".pyi") && module.is_some_and(|module| after.read(&module).is_ok())
@@ -38,7 +39,7 @@ pub(crate) fn early_uses(
         symbols.any(|symbol| symbol.base_name() == name && !is_stub(&symbol.file))
     };
     let names = statements.all.iter().filter_map(|stated| match stated {
-        Stated::Renamed { from, to } => {
+        ExplicitEdit::Renamed { from, to } => {
             let is_defined = match from {
                 Named::Symbol(_) => is_symbol(to),
                 Named::Variable(_) => is_symbol(to) || !index.variables(to).is_empty(),
@@ -48,7 +49,7 @@ pub(crate) fn early_uses(
             };
             (!is_defined).then_some(to)
         }
-        Stated::Deleted { .. } => None,
+        ExplicitEdit::Deleted { .. } => None,
     });
     let names: Vec<&String> = names.collect();
     if names.is_empty() {
@@ -96,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_a_whole_identifier() {
+    fn name_is_matched_only_as_a_whole_identifier() {
         assert!(has_word("return self.total_minutes", "total_minutes"));
         assert!(has_word("'shop:total_minutes'", "total_minutes"));
         assert!(!has_word("return total_minutes_of(x)", "total_minutes"));

@@ -19,7 +19,8 @@ use starling_workspace::Snapshot;
 const DID_NOT_RUN: &str = "ran before, did not run now: it must stay, run and keep its name";
 /// Maximum number of tests or files that are selected. With more of them, the whole command runs.
 const SELECT_MOST: usize = 20;
-/// Returns the tests of a report that ran. An error may represent a file that cannot be loaded.
+/// Returns the tests of a report that ran. Cases with the status "error" are left out, because they
+/// may represent a file that cannot be loaded.
 pub(crate) fn ran(report: &TestReport) -> BTreeSet<String> {
     let did_run = |case: &&TestCase| match case.status {
         TestStatus::Passed | TestStatus::Unsteady => true,
@@ -30,9 +31,9 @@ pub(crate) fn ran(report: &TestReport) -> BTreeSet<String> {
     cases.map(|case| case.id.clone()).collect()
 }
 
-/// Two states of the workspace: without a change and with it.
+/// The two states of the workspace that are compared: without a change and with it.
 #[derive(Clone, Copy)]
-pub(crate) struct Worlds<'a> {
+pub(crate) struct WorldPair<'a> {
     pub without: &'a Snapshot,
     pub with: &'a Snapshot,
 }
@@ -41,11 +42,11 @@ pub(crate) struct Worlds<'a> {
 /// returns them. Only tests that run without the change and are not in `let_go` count.
 pub(crate) async fn mark_missing(
     checker: &Checker,
-    worlds: Worlds<'_>,
+    worlds: WorldPair<'_>,
     let_go: &BTreeSet<String>,
     report: &mut TestReport,
 ) -> BTreeSet<String> {
-    let Worlds { without, with } = worlds;
+    let WorldPair { without, with } = worlds;
     let (expected, fails_as_whole) = {
         let state = checker.tests();
         let known = state.failing.contains(WHOLE_RUN) || state.failing_before.contains(WHOLE_RUN);
@@ -69,7 +70,7 @@ pub(crate) async fn mark_missing(
 /// Adds the selected tests that ran without the change and did not run with it as failures.
 pub(crate) fn mark_missing_of_selection(
     checker: &Checker,
-    worlds: Worlds<'_>,
+    worlds: WorldPair<'_>,
     let_go: &BTreeSet<String>,
     before: &TestReport,
     report: &mut TestReport,
@@ -85,7 +86,8 @@ pub(crate) fn mark_missing_of_selection(
     mark(report, &missing);
 }
 
-/// Returns whether a command that ran no test fails as a whole and did not fail before.
+/// Returns whether the failure of the whole command already reports that no test ran: the command
+/// fails as a whole now, and did not fail before.
 fn is_told(report: &TestReport, failed_before: bool) -> bool {
     report.cases.is_empty() && report.outcome == TestOutcome::Failed && !failed_before
 }
@@ -142,7 +144,8 @@ async fn running_without(
             let runs = ran(&report);
             let (confirmed, others): (BTreeSet<String>, BTreeSet<String>) =
                 missing.into_iter().partition(|id| runs.contains(id));
-            // An id that differs in every run must not be checked every time.
+            // Tests whose ids differ in every run are removed, so that they are not looked for
+            // again.
             checker.tests().expected.retain(|id| !others.contains(id));
             confirmed
         }
@@ -155,8 +158,8 @@ async fn running_without(
     }
 }
 
-/// Removes the tests from `missing` that the run moved and that ran at their new place. A new place
-/// may have been applied before the old one goes.
+/// Removes the tests from `missing` that the run moved and that ran at their new location. The
+/// definition at the new location may have been applied before the old one is removed.
 fn not_moved(
     checker: &Checker,
     with: &Snapshot,
@@ -276,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn absent_and_skipped_tests_are_missing() {
+    fn absent_and_skipped_tests_count_as_missing() {
         use TestStatus::{Error, Failed, Passed, Skipped};
         let after = report(
             TestOutcome::Failed,
@@ -296,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_tests_make_a_run_fail() {
+    fn missing_tests_turn_a_passing_report_into_a_failing_one() {
         let mut after = report(TestOutcome::Passed, &[("a", TestStatus::Skipped)]);
         after.cases[0].message = "no database".to_owned();
         mark(&mut after, &set(&["a", "b"]));
@@ -318,14 +321,14 @@ mod tests {
     }
 
     #[test]
-    fn a_test_lies_in_the_file_of_its_id_or_module() {
+    fn test_id_or_module_name_identifies_the_test_file() {
         let id = "tests/test_a.py::T::test_old[1-2]";
         assert!(is_in(id, "tests/test_a.py") && is_in("tests.test_a.T.x", "tests/test_a.py"));
         assert!(!is_in(id, "tests/test.py") && !is_in(id, "a.py"));
     }
 
     #[test]
-    fn a_selected_test_is_seen_by_its_name_and_module() {
+    fn selected_test_is_recognized_in_results_by_name_and_module() {
         let after = report(
             TestOutcome::Passed,
             &[

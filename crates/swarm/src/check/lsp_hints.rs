@@ -11,16 +11,19 @@ use starling_core::{Effort, LspAnswer, Relation, TextRequest, Tokens};
 use starling_index::{Certainty, Usage};
 use starling_syntax::{SymbolPath, references};
 
-/// Time limit for a lookup of a model. The index can answer as well.
+/// Time limit for a lookup that a model requested. If the server does not reply in time, the index
+/// is used.
 const LOOK: Duration = Duration::from_secs(2);
-/// Time limit for all symbols of a change that is followed up.
+/// Time limit for requests about all symbols of a change for which follow-ups are sent to other
+/// owners.
 const FOLLOW: Duration = Duration::from_secs(4);
 /// Maximum number of uses from the index.
 const USES: usize = 400;
 /// Maximum size of the documentation of a name from outside the workspace.
 const TOLD: Tokens = Tokens(300);
 
-/// Requests the uses of the symbol that a name refers to, before they are looked up.
+/// Requests the uses of the symbol that a name refers to from the language server and stores them,
+/// so that a later lookup finds them.
 pub(crate) async fn uses_of_name(checker: &Checker, name: &str) {
     let lookup = checker.lookup();
     if let Some(symbol) = lookup.meant(name) {
@@ -74,7 +77,7 @@ async fn overrides(checker: &Checker, lookup: &Lookup, symbol: &SymbolPath, dead
     }
 }
 
-/// Returns a symbol if a language service can be asked about it.
+/// Returns the definition of a symbol if a language service can be queried about it.
 fn asked_about(checker: &Checker, lookup: &Lookup, symbol: &SymbolPath) -> Option<Found> {
     let is_served = checker.services.language.knows_names(&symbol.file);
     let found = lookup.symbol(symbol).ok()?;
@@ -123,7 +126,7 @@ pub(crate) async fn definition(checker: &Checker, from: Option<&SymbolPath>, nam
     }
 }
 
-/// Returns the first place at which a name occurs in a symbol, otherwise in its file.
+/// Returns the first occurrence of a name in a symbol, otherwise in the symbol's file.
 fn mention(
     checker: &Checker,
     lookup: &Lookup,

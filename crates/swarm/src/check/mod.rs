@@ -3,6 +3,7 @@
 pub(crate) mod accepted_tests;
 pub(crate) mod checks;
 pub(crate) mod compare_tests;
+pub(crate) mod compile;
 pub(crate) mod concerned;
 pub(crate) mod diagnose;
 pub(crate) mod documentation;

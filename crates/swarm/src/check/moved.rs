@@ -1,5 +1,6 @@
-//! Definitions that a change moves: a name is gone from one file, and stands in another with the
-//! same text. Tests that moved still count, and a test may import a moved name from its new place.
+//! Detects definitions that a change moves: a name disappears from one file and appears in another
+//! file with the same text. Moved tests still count, and a test may import a moved name from its
+//! new module.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,21 +14,21 @@ use starling_workspace::Snapshot;
 
 /// A definition that moved.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Moved {
+struct MovedDefinition {
     name: String,
     from: FilePath,
     to: FilePath,
 }
 
-/// What moved between two states of the workspace.
+/// The definitions that moved between two states of the workspace.
 #[derive(Debug, Default)]
-pub(crate) struct Moves(Vec<Moved>);
+pub(crate) struct Moves(Vec<MovedDefinition>);
 
 /// The top-level definitions of a file, with their texts.
 type Definitions = BTreeMap<String, String>;
 
-/// Returns the top-level functions, classes and variables of a file. A variable has the line that
-/// sets it.
+/// Returns the top-level functions, classes and variables of a file. For a variable, the text is
+/// the line that sets it.
 fn definitions(world: &Snapshot, file: &FilePath) -> Definitions {
     let Ok(text) = world.read(file) else {
         return Definitions::new();
@@ -74,7 +75,7 @@ impl Moves {
                     after[*to].get(name) == Some(text) && !before[*to].contains_key(name)
                 };
                 let places = (0..files.len()).filter(stands);
-                all.extend(places.map(|to| Moved {
+                all.extend(places.map(|to| MovedDefinition {
                     name: name.clone(),
                     from: files[from].clone(),
                     to: files[to].clone(),
@@ -84,7 +85,8 @@ impl Moves {
         Moves(all)
     }
 
-    /// Returns whether a test that did not run is a moved one that ran at its new place.
+    /// Returns whether a test that did not run at its old location was moved and ran at its new
+    /// location.
     pub fn ran_elsewhere(&self, id: &str, report: &TestReport) -> bool {
         let mut moved = self.0.iter();
         moved.any(|one| {
@@ -104,7 +106,7 @@ impl Moves {
 
     /// Adds the new files of moved tests to selected tests.
     pub fn with_new_places(&self, mut entries: Vec<String>) -> Vec<String> {
-        let is_selected = |one: &Moved| {
+        let is_selected = |one: &MovedDefinition| {
             let mut files = entries.iter().map(|entry| entry.split("::").next());
             files.any(|file| file == Some(one.from.as_str()))
         };
@@ -116,7 +118,7 @@ impl Moves {
         entries
     }
 
-    /// Returns the text of a file without what moved away from it.
+    /// Returns the text of a file without the definitions that moved to another file.
     pub fn without_moved(&self, file: &FilePath, text: &Arc<str>) -> Arc<str> {
         let is_gone = |name: &str| {
             let mut moved = self.0.iter();
@@ -131,7 +133,8 @@ impl Moves {
         rest.into()
     }
 
-    /// Returns the text of a file that imports each moved name from its new place.
+    /// Returns the text of a file with its imports changed, such that each moved name is imported
+    /// from its new module.
     pub fn imported_anew(&self, file: &FilePath, text: &Arc<str>) -> Arc<str> {
         if self.0.is_empty() || !is_code(file) {
             return Arc::clone(text);
@@ -146,7 +149,8 @@ impl Moves {
         new.into()
     }
 
-    /// Returns the statements that stand in for an import of moved names; `None` if none moved.
+    /// Returns the statements that replace an import of moved names; `None` if none of its names
+    /// moved.
     fn statement_anew(&self, statement: &str) -> Option<String> {
         let (module, names) = statement.strip_prefix("from ")?.split_once(" import ")?;
         let module = module.trim();
@@ -179,8 +183,9 @@ impl Moves {
     }
 }
 
-impl Moved {
-    /// Returns the new module for an import from the old one; `None` if `module` is another one.
+impl MovedDefinition {
+    /// Returns the new module for an import from the old one; `None` if `module` is not the module
+    /// from which the definition moved.
     fn new_module(&self, module: &str) -> Option<String> {
         let (from, to) = (dotted(&self.from), dotted(&self.to));
         if module.starts_with('.') {
@@ -203,9 +208,9 @@ fn dotted(file: &FilePath) -> String {
     path.trim_end_matches("/__init__").replace('/', ".")
 }
 
-/// Returns the part of a test id from the name of a moved definition on; `None` if the test is
-/// another one.
-fn tail(id: &str, moved: &Moved) -> Option<String> {
+/// Returns the part of a test id that begins with the name of a moved definition; `None` if the
+/// test does not belong to that definition.
+fn tail(id: &str, moved: &MovedDefinition) -> Option<String> {
     let (plain, case) = match id.find('[') {
         Some(at) => id.split_at(at),
         None => (id, ""),
@@ -218,12 +223,12 @@ fn tail(id: &str, moved: &Moved) -> Option<String> {
     Some(format!("{}{case}", parts[at..].join(".")))
 }
 
-fn tail_of(id: &str, moved: &Moved) -> String {
+fn tail_of(id: &str, moved: &MovedDefinition) -> String {
     tail(id, moved).unwrap_or_default()
 }
 
-/// Describes the definitions that a run copied although the task asks to move them, as in `` `f`
-/// stands twice: a.py and b.py``.
+/// Describes the definitions that a run copied although the task asks to move them. The text has
+/// the form `` `f` stands twice: a.py and b.py``.
 pub(crate) fn standing_twice(
     task: &str,
     (without, with): (&Snapshot, &Snapshot),
@@ -304,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_vanishes_here_and_stands_there_has_moved() {
+    fn definition_that_vanishes_and_appears_elsewhere_with_the_same_text_has_moved() {
         let names: Vec<String> = of_age().0.into_iter().map(|one| one.name).collect();
         assert_eq!(names, ["RATE", "age"]);
         let other = AGE.replace("+ 1", "+ 2");
@@ -319,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moved_test_runs_at_its_new_place() {
+    fn moved_test_is_recognized_in_results_at_its_new_location() {
         let ran = |ids: &[&str]| {
             let cases: Vec<_> = ids.iter().map(|id| (*id, TestStatus::Passed)).collect();
             TestReport::of_cases(TestOutcome::Passed, &cases)
@@ -342,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn moved_names_are_imported_from_their_new_place() {
+    fn imports_of_moved_names_are_redirected_to_their_new_module() {
         let new = |text: &str| {
             let file = FilePath::new("src/lab/test_a.py");
             of_age().imported_anew(&file, &text.into()).to_string()

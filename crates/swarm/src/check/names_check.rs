@@ -1,12 +1,14 @@
-//! Finds names that a change leaves undefined and calls that no longer fit, without a language server and independent of the
-//! tests: in the changed files, and wherever a removed symbol is used.
+//! Finds names that a change leaves undefined and calls that no longer match their function's
+//! parameters, without a language server and independent of the tests: in the changed files, and
+//! wherever a removed symbol is used.
 
 use std::sync::Arc;
 
 use crate::check::early_uses::{EarlyUse, early_uses};
 use crate::evidence::check_results::DiagnosticEvidence;
+use crate::lookup::Lookup;
 use crate::state::checker::Checker;
-use crate::task::stated;
+use crate::task::stated::{self, left};
 use starling_core::{Problem, ProblemKind, Severity};
 use starling_index::{
     BadCall, Dangling, Holder, Index, LostUse, NewAttribute, lost_uses, newly_undefined,
@@ -15,14 +17,15 @@ use starling_syntax::{FilePath, Language, SymbolTree};
 use starling_text::ByteRange;
 use starling_workspace::Snapshot;
 
-/// Tool name used instead of a language server's.
+/// Tool name in problems that this check reports.
 const OWN: &str = "starling";
-/// Tool name of a problem that counts only while another agent may still define the name.
+/// Tool name in problems that count only while another agent may still define the name.
 const AWAITED: &str = "starling, as long as others work";
 /// Maximum number of undefined names that are reported.
 const MOST: usize = 40;
 
-/// Returns the names that are undefined in `after` and not in `before`. The two differ in `files`.
+/// Returns the names that are undefined in `after` and not in `before`. `files` are the files in
+/// which the two snapshots differ.
 pub(crate) fn check(
     checker: &Checker,
     before: &Snapshot,
@@ -44,8 +47,9 @@ pub(crate) fn check(
     evidence_of(in_code(checker, before, after, &files))
 }
 
-/// Returns the attributes of objects of unknown type that the change introduces and nothing has yet. They
-/// count only while others may define them: an object from outside may have them.
+/// Returns a problem for each attribute that the change introduces on an object of unknown type and
+/// that no class defines yet. These problems count only while other agents may define the
+/// attributes, because an object from outside the project may have them.
 pub(crate) fn awaited(
     checker: &Checker,
     before: &Snapshot,
@@ -60,8 +64,8 @@ pub(crate) fn awaited(
     evidence_of(introduced.iter().map(|one| of_new(one, AWAITED)).collect())
 }
 
-/// Returns the evidence without the attributes that others may define, except those that one of these
-/// texts defines.
+/// Removes the problems about attributes that other agents may define, except attributes that one
+/// of these texts defines. Returns whether a problem was removed.
 pub(crate) fn without_awaited(found: &mut DiagnosticEvidence, texts: &[Arc<str>]) -> bool {
     let DiagnosticEvidence::Known { new, after, .. } = found else {
         return false;
@@ -116,6 +120,9 @@ fn in_code(
     let halves = stated::renamed_names(checker.stated());
     let halves = halves.flat_map(|(old, new)| later.half_renamed(&earlier, old, new));
     more.extend(halves.map(|one| of_half(&one)));
+    let attributes = left::attributes(checker.stated(), &earlier, &later);
+    more.extend(attributes.iter().map(of_half));
+    more.extend(in_strings(checker, before, after));
     let introduced = later.new_attributes(&earlier, files);
     let introduced = introduced.iter().filter(|one| one.is_of_own);
     more.extend(introduced.map(|one| of_new(one, OWN)));
@@ -130,6 +137,23 @@ fn in_code(
         }
     }
     new
+}
+
+/// Returns the strings that keep a name which the change replaces in others, where it can mean
+/// nothing else.
+fn in_strings(checker: &Checker, before: &Snapshot, after: &Snapshot) -> Vec<Problem> {
+    if !checker.stated().rename_words() {
+        return Vec::new();
+    }
+    let known = &checker.world().index;
+    let lookup =
+        |world: &Snapshot| Lookup::new(world.clone(), Arc::new(known.after(world.clone())));
+    let left = left::in_strings(checker.stated(), &lookup(before), &lookup(after)).into_iter();
+    let sure = left.filter(|(_, one)| one.is_sure);
+    let message =
+        |name: &str| format!("`{name}` in this string must be renamed together with the others");
+    sure.map(|(name, one)| problem(&one.file, one.line, message(&name)))
+        .collect()
 }
 
 /// Returns the plain names of one file that have become undefined.

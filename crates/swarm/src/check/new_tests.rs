@@ -21,7 +21,8 @@ use starling_syntax::{FilePath, Symbol, SymbolKind, SymbolPath, SymbolTree};
 const FILES_MOST: usize = 20;
 
 /// Runs the tests that the run added or changed on the original code. This happens only if the task
-/// asks for new behaviour and code was changed as well. The results are part of the ending.
+/// asks for new behaviour and code was changed as well. The results are reported at the end of the
+/// run.
 pub(crate) async fn try_without_the_change(checker: &Checker) {
     let asks_for_behaviour = match checker.goal {
         Goal::Bug
@@ -102,7 +103,7 @@ pub(crate) async fn try_without_the_change(checker: &Checker) {
 }
 
 /// Returns whether a test passes in a report; `None` if the report does not contain it. A file that
-/// cannot be loaded represents its tests.
+/// cannot be loaded counts as a failure of its tests.
 pub(crate) fn passes(report: &TestReport, test: &SymbolPath) -> Option<bool> {
     let stem = test.file.name().trim_end_matches(".py");
     let in_file = |case: &&TestCase| {
@@ -146,7 +147,7 @@ pub(crate) fn not_run(
         return None;
     }
     let report = report?;
-    // What is only printed may leave out tests.
+    // A report that was parsed from printed output may omit passed tests.
     let lists_passed = |report: &TestReport| {
         let mut cases = report.cases.iter();
         report.source.is_reporter() && cases.any(|case| case.status == TestStatus::Passed)

@@ -1,6 +1,6 @@
 //! Checks code against the original tests. If a run changes test files that the task does not ask
-//! to change, its code must also pass the original text of these files. Otherwise the tests prove
-//! only that they were changed.
+//! to change, its code must also pass the original text of these files. Otherwise the tests may
+//! pass only because they were changed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -31,8 +31,8 @@ const SEARCHED_MOST: usize = 400;
 const MESSAGE_MOST: usize = 1_200;
 const MESSAGES_MOST: usize = 3_600;
 
-/// Adds the tests that pass only with the run's changes to the tests to the evidence for `after`.
-/// `report` is the test run that the evidence is based on.
+/// Adds to the evidence for `after` the tests that pass only because of the run's changes to test
+/// files. `report` is the test run that the evidence is based on.
 pub(crate) async fn judged(
     checker: &Checker,
     after: &Snapshot,
@@ -46,7 +46,8 @@ pub(crate) async fn judged(
 }
 
 /// Determines at the end of a run which tests pass only with the run's changes to the tests. With
-/// [`Approval::Auto`], returns a description of each of them, which keeps the run from settling.
+/// [`Approval::Auto`], returns a description of each of them, which prevents the run from ending as
+/// settled.
 pub(crate) async fn at_end(checker: &Checker) -> Vec<String> {
     let (epoch, world, latest) = {
         let state = checker.state();
@@ -79,7 +80,7 @@ pub(crate) fn known(checker: &Checker) -> Option<OnlyAsChanged> {
     known.map(|(_, found)| found.clone())
 }
 
-/// Stores the result for an epoch of the workspace.
+/// Stores the result for an epoch (version) of the workspace.
 pub(crate) fn remember(checker: &Checker, epoch: Epoch, found: OnlyAsChanged) {
     checker.tests().only_as_changed = Some((epoch, found));
 }
@@ -144,7 +145,8 @@ async fn only_as_changed(
     } else {
         let (mut with, world) = originals.run(checker, after).await;
         let known: BTreeSet<String> = failing_ids(report).into_iter().collect();
-        // On the same text: what makes a file loadable stays.
+        // The failures are repeated on the same text, including the modifications that make files
+        // loadable.
         steady::confirm(checker, &world, &known, &mut with).await;
         let mut bad = originals.fails(&with, report);
         let is_excused = |id: &String| {
@@ -196,11 +198,11 @@ struct Originals {
     without_the_run: Snapshot,
     /// Test files to run; empty if the whole command runs.
     select: Vec<String>,
-    /// Whether nothing but test files changed.
+    /// Whether only test files changed.
     are_all_that_changed: bool,
     /// The files that have their original text.
     held: Vec<FilePath>,
-    /// These and the files of code whose tests are as they were.
+    /// The files in `held`, and the code files whose tests are unchanged.
     files: Vec<FilePath>,
     /// Files whose tests could not all be restored.
     unheld: Vec<String>,
@@ -261,7 +263,8 @@ impl Originals {
             let text = without.read(file).ok()?;
             Some(moves.imported_anew(file, &text))
         };
-        // Where only a moved name is imported from elsewhere, the tests are as they were.
+        // If a test file differs only in the module from which it imports a moved name, its tests
+        // count as unchanged.
         let is_as_it_was = |file: &FilePath| original(file) == after.read(file).ok();
         let held = held.filter(|file| !may_change(file) && !is_as_it_was(file));
         let held: Vec<&FilePath> = held.collect();
@@ -325,8 +328,8 @@ impl Originals {
         })
     }
 
-    /// Returns the tests that do not pass with the original files, as reported in `with`, and do
-    /// not fail with the changed files.
+    /// Returns the tests that do not pass with the original files (`with`) and do not fail with the
+    /// changed files (`changed`).
     fn fails(&self, with: &TestReport, changed: &TestReport) -> BTreeSet<String> {
         let is_run = |id: &String| {
             let mut files = self.select.iter();
@@ -335,7 +338,7 @@ impl Originals {
         let passes_with = passed(with);
         let mut bad: BTreeSet<String> = failing_ids(with).into_iter().collect();
         let passes = passed(changed);
-        // A file that cannot be loaded represents its tests.
+        // If a file cannot be loaded, the file is reported instead of its tests.
         let is_known_file = |id: &String| {
             let mut passes = passes.iter();
             let file = id.ends_with(".py");
@@ -396,7 +399,7 @@ fn affected(
                 "conftest.py" => file.directory(),
                 _ => folder_of_tests(without, file)
                     .or_else(|| folders(file).find(|folder| is_called_after_tests(folder)))
-                    // It is unknown which tests read the data.
+                    // It is unknown which tests read a data file, so all tests are affected.
                     .or_else(|| is_test_data(file).then_some(""))
                     .unwrap_or(file.directory()),
             };
@@ -474,7 +477,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_import_names_a_test_module() {
+    fn import_of_a_test_module_is_recognized() {
         assert!(names_module("from tests.test_base import T\n", "test_base"));
         assert!(names_module(
             "import os\n    from .test_base import T\n",

@@ -1,4 +1,4 @@
-//! Which files are code in languages that are not parsed.
+//! Determines which files are code in languages that are not parsed.
 
 use starling_syntax::FilePath;
 

@@ -1,4 +1,5 @@
-//! Runs original tests although the task changes names that they use.
+//! Makes it possible to run the original tests even if the task renames or removes names that they
+//! use.
 //!
 //! A test file that imports a renamed or removed name cannot be loaded with its original text, so
 //! none of its tests would run. This module combines the original text with the file's new imports,
@@ -48,8 +49,8 @@ pub(crate) fn loadable(
     }
 }
 
-/// Returns the original text, with imports that may fail and with the new imports before the last
-/// of them.
+/// Returns the original text with its imports guarded so that they may fail, and with the new
+/// imports inserted before the last of them.
 fn beside_imports(original: &SymbolTree, new: &SymbolTree) -> Arc<str> {
     let may_fail =
         |statement: &str| format!("try:\n    {statement}\nexcept ImportError:\n    pass\n");
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_original_tests_stand_beside_the_new_imports() {
+    fn original_tests_are_combined_with_the_new_imports() {
         let original = "from __future__ import annotations\nimport os; import sys\nfrom calc import (\n    add,\n    mul,\n)\n\n\ndef test_add():\n    assert add(2, 3) == 5\n";
         let new = "from calc import add, multiply\n\n\ndef test_add():\n    pass\n";
         let expected = "from __future__ import annotations\ntry:\n    import os\nexcept ImportError:\n    pass\ntry:\n    import sys\nexcept ImportError:\n    pass\ntry:\n    from calc import add, multiply\nexcept ImportError:\n    pass\ntry:\n    from calc import (\n    add,\n    mul,\n)\nexcept ImportError:\n    pass\n\n\ndef test_add():\n    assert add(2, 3) == 5\n";
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_original_functions_stand_in_the_new_module_level() {
+    fn original_test_functions_are_combined_with_the_new_module_level_code() {
         let original = "from calc import mul\n\nCASES = [mul]\n\n\n@each(mul)\ndef test_mul(f):\n    assert f(2, 3) == 6\n\n\nclass T:\n    def test_add(self):\n        assert add(2, 3) == 5\n\n    def test_mul(self):\n        assert mul(2, 3) == 6\n";
         let renamed = original.replace("mul", "multiply");
         let new = renamed

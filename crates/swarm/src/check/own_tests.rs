@@ -34,8 +34,8 @@ pub(crate) struct OwnTests {
     runs_examples: bool,
 }
 
-/// A file whose tests have their original text.
-pub(crate) struct Restored {
+/// A changed code file in which the tests were given back their original text.
+pub(crate) struct RestoredFile {
     pub text: Arc<str>,
     /// Whether the text contains all original tests and examples.
     pub is_whole: bool,
@@ -78,13 +78,13 @@ impl OwnTests {
         !self.rests(file).is_empty() || documents.any(|pattern| fits(file.name(), pattern))
     }
 
-    /// Returns whether a file of code contains tests.
+    /// Returns whether a code file also contains tests.
     pub fn are_beside(&self, file: &FilePath) -> bool {
         file.name().ends_with(".py") && (self.runs_examples || !self.rests(file).is_empty())
     }
 
-    /// Returns the parts of test ids that follow the part for the file.
-    fn rests(&self, file: &FilePath) -> Vec<Rest<'_>> {
+    /// Returns, for each test of a file, the part of its id after the part that names the file.
+    fn rests(&self, file: &FilePath) -> Vec<TestIdRest<'_>> {
         let module = file.as_str().trim_end_matches(".py").replace('/', ".");
         let modules = [module.as_str(), module.trim_start_matches("src.")];
         let of = |id: &'_ String| -> Option<(usize, bool)> {
@@ -102,7 +102,7 @@ impl OwnTests {
         };
         let rests = self.ids.iter().filter_map(|id| {
             let (at, is_path) = of(id)?;
-            Some(Rest {
+            Some(TestIdRest {
                 text: &id[at..],
                 is_path,
             })
@@ -118,14 +118,15 @@ impl OwnTests {
         file: &FilePath,
         original: &Arc<str>,
         text: &Arc<str>,
-    ) -> Option<Restored> {
+    ) -> Option<RestoredFile> {
         if asked::to_change_all_tests(task, file) {
             return None;
         }
         let rests = self.rests(file);
         let before = SymbolTree::parse(file.clone(), Arc::clone(original));
         let after = SymbolTree::parse(file.clone(), Arc::clone(text));
-        // A project may define fixtures for other projects, which are part of its code.
+        // Without tests in the file, fixtures count as code: a project such as a pytest plugin may
+        // define fixtures for other projects.
         let has_tests = rests.iter().any(|rest| !rest.is_example(file));
         let is_test = |symbol: &Symbol| {
             let name = symbol.path.base_name();
@@ -146,7 +147,7 @@ impl OwnTests {
             let was = &original[symbol.span.start..symbol.span.end];
             match after.find(&symbol.path.name) {
                 Some(now) => edits.push((now.span, was)),
-                // Removed tests are reported elsewhere, and a fixture may have moved.
+                // A removed test is reported by another check, and a fixture may have been moved.
                 None => is_whole = false,
             }
         }
@@ -194,7 +195,7 @@ impl OwnTests {
             was.is_subset(&is)
         };
         let examples_are_held = !runs_examples || asked::to_change_examples(task) || has_examples();
-        let restored = Restored {
+        let restored = RestoredFile {
             is_whole: is_whole && examples_are_held,
             text: whole.into(),
         };
@@ -203,13 +204,13 @@ impl OwnTests {
 }
 
 /// The part of a test id after the file.
-struct Rest<'i> {
+struct TestIdRest<'i> {
     text: &'i str,
     /// Whether the id names the file as a path. Otherwise it names a dotted module.
     is_path: bool,
 }
 
-impl Rest<'_> {
+impl TestIdRest<'_> {
     /// Returns whether the test is this top-level symbol or lies in it.
     fn is_of(&self, name: &str, kind: SymbolKind) -> bool {
         let plain = self.text.split('[').next().unwrap_or(self.text);
@@ -357,7 +358,7 @@ mod tests {
         }
     }
 
-    /// Returns the restored text and whether it is whole.
+    /// Returns the restored text, and whether all changed tests in it were restored.
     fn restored(own: &OwnTests, task: &str, was: &str, is: &str) -> Option<(String, bool)> {
         let file = FilePath::new("pkg/calc.py");
         let restored = own.restored(task, &file, &was.into(), &is.into())?;
@@ -365,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_are_read_from_the_configuration() {
+    fn test_file_patterns_are_read_from_the_pytest_configuration() {
         for text in [
             "[pytest]\npython_files = check_*.py *_spec.py\naddopts = -q\n",
             "[pytest]\npython_files =\n    check_*.py\n    *_spec.py\n",
@@ -383,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_beside_the_code_get_their_original_text() {
+    fn changed_tests_in_a_code_file_are_restored_to_their_original_text() {
         let was =
             "def add(a, b):\n    return a + b\n\n\ndef test_add():\n    assert add(1, 2) == 3\n";
         let is = "def add(a, b):\n    return a - b\n\n\ndef test_add():\n    assert True\n";
@@ -410,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn examples_get_their_original_text_where_they_run() {
+    fn changed_doctests_are_restored_only_if_doctests_run() {
         let was = "def add(a, b):\n    \"\"\"Adds.\n\n    >>> add(1, 2)\n    3\n    \"\"\"\n    return a + b\n";
         let is = was.replace("    3\n", "    -1\n").replace("a + b", "a - b");
         let expected = was.replace("a + b", "a - b");
@@ -428,7 +429,7 @@ mod tests {
                 None
             );
         }
-        // Examples do not run here.
+        // Doctests do not run in this project.
         assert_eq!(
             restored(&own(&["pkg/calc.py::test_a"], ""), "Mend add.", was, &is),
             None
@@ -436,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn fixtures_are_part_of_tests_beside_them_alone() {
+    fn changed_fixture_is_restored_only_if_tests_of_its_file_run() {
         let was =
             "@pytest.fixture\ndef one():\n    return 1\n\n\ndef test_one(one):\n    assert one\n";
         let is = was.replace("return 1", "return 2");
@@ -452,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_put_back_is_told() {
+    fn test_that_cannot_be_restored_is_marked_as_incomplete() {
         let was = "__test__ = {'a': '''\n>>> add(1, 2)\n3\n'''}\n";
         let is = was
             .replace('3', "-1")

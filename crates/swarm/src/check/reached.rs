@@ -34,7 +34,7 @@ pub(crate) fn unreached(
     if needs_test.is_empty() {
         return Vec::new();
     }
-    let Some(code) = Code::read(after, report, scripts) else {
+    let Some(code) = SearchedCode::read(after, report, scripts) else {
         return Vec::new();
     };
     let unreached = needs_test
@@ -43,7 +43,7 @@ pub(crate) fn unreached(
     unreached.cloned().collect()
 }
 
-/// Returns the symbols of `changed` whose change a test can show.
+/// Returns the symbols of `changed` whose change can affect the result of a test.
 pub(crate) fn changing_behaviour<'c>(
     before: &Snapshot,
     after: &Snapshot,
@@ -56,7 +56,7 @@ pub(crate) fn changing_behaviour<'c>(
     needs_test.collect()
 }
 
-/// Returns whether the changed symbols differ only in documents, comments and docstrings.
+/// Returns whether the changes of these symbols affect only documents, comments and docstrings.
 pub(crate) fn are_words(before: &Snapshot, after: &Snapshot, changed: &[SymbolPath]) -> bool {
     let is_code = |file: &FilePath| Language::of(file) != Language::Plain;
     let mut changed = changed.iter();
@@ -66,8 +66,8 @@ pub(crate) fn are_words(before: &Snapshot, after: &Snapshot, changed: &[SymbolPa
     })
 }
 
-/// Returns whether a test can show the change of a symbol. Changes to tests, prose or comments do
-/// not count, and neither do removed symbols.
+/// Returns whether the change of a symbol can affect the result of a test. Changes to tests, prose
+/// or comments do not count, and neither do removed symbols.
 fn has_to_be_tested(before: &Snapshot, after: &Snapshot, symbol: &SymbolPath) -> bool {
     let file = &symbol.file;
     if is_test_file(file) || is_of_tests(before, file) || is_prose(file) || is_configuration(file) {
@@ -109,7 +109,7 @@ fn code_of(tree: &SymbolTree, symbol: &Symbol) -> String {
         .collect()
 }
 
-/// Returns whether a file contains prose, by its name.
+/// Returns whether the name of a file indicates that the file contains prose.
 fn is_prose(file: &FilePath) -> bool {
     const NAMES: [&str; 10] = [
         "README",
@@ -143,9 +143,9 @@ fn is_configuration(file: &FilePath) -> bool {
     NAMES.contains(&file.name())
 }
 
-/// A search target.
+/// A name or file whose uses are searched for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Sought {
+enum SearchTarget {
     /// A use of a name.
     Name(String),
     /// A use or an import of a module, or a mention of another file.
@@ -153,22 +153,22 @@ enum Sought {
 }
 
 /// The searched files, split into the tests that ran and other code.
-struct Code<'w> {
+struct SearchedCode<'w> {
     world: &'w Snapshot,
     tests: Vec<FilePath>,
     others: Vec<FilePath>,
     examples: Vec<Examples>,
 }
 
-/// A file outside the tests whose examples ran, with the texts that hold them: its docstrings, or the
-/// whole text of a document.
+/// A file outside the tests whose doctest examples ran. The texts that contain the examples are its
+/// docstrings, or the whole text of a document.
 struct Examples {
     file: FilePath,
     texts: Vec<String>,
 }
 
 impl Examples {
-    /// Returns `None` if the file holds no examples.
+    /// Returns the doctest examples of a file; `None` if the file contains none.
     fn of(world: &Snapshot, file: &FilePath) -> Option<Examples> {
         const PROMPT: &str = ">>>";
         let texts: Vec<String> = match Language::of(file) {
@@ -189,21 +189,22 @@ impl Examples {
         (!texts.is_empty()).then_some(Examples { file, texts })
     }
 
-    /// Returns whether an example may use the search target. Examples of a module see the module.
-    fn use_it(&self, sought: &Sought) -> bool {
+    /// Returns whether an example may use the search target. Examples in a module's docstrings can
+    /// use all names of that module.
+    fn use_it(&self, sought: &SearchTarget) -> bool {
         let words = match sought {
-            Sought::Name(name) => vec![name.as_str()],
-            Sought::File(file) if *file == self.file => return true,
-            Sought::File(file) => names_of(file),
+            SearchTarget::Name(name) => vec![name.as_str()],
+            SearchTarget::File(file) if *file == self.file => return true,
+            SearchTarget::File(file) => names_of(file),
         };
         let mut texts = self.texts.iter();
         texts.any(|text| words.iter().any(|word| has_word(text, word)))
     }
 }
 
-impl<'w> Code<'w> {
-    /// Returns `None` if there are too many files, or if the file of a passed test is unknown. A
-    /// passed test in a file of the code or in a document is an example there.
+impl<'w> SearchedCode<'w> {
+    /// Reads the files to search. Returns `None` if there are too many files, or if the file of a
+    /// passed test is unknown. A passed test in a code file or a document is a doctest example.
     fn read(
         world: &'w Snapshot,
         report: &TestReport,
@@ -253,7 +254,7 @@ impl<'w> Code<'w> {
         };
         let counts = |file: &&FilePath| ran.contains(*file) || !holds_tests(file);
         let tests = tests.into_iter().filter(counts).cloned().collect();
-        Some(Code {
+        Some(SearchedCode {
             world,
             tests,
             others: others.into_iter().cloned().collect(),
@@ -265,8 +266,8 @@ impl<'w> Code<'w> {
         if is_other_language(&symbol.file) {
             return true;
         }
-        let mut waiting: VecDeque<Sought> = self.sought_for(symbol).into();
-        let mut known: HashSet<Sought> = waiting.iter().cloned().collect();
+        let mut waiting: VecDeque<SearchTarget> = self.sought_for(symbol).into();
+        let mut known: HashSet<SearchTarget> = waiting.iter().cloned().collect();
         while let Some(sought) = waiting.pop_front() {
             if known.len() > NAMES_MOST {
                 return true;
@@ -295,8 +296,8 @@ impl<'w> Code<'w> {
     /// Returns the search targets that lead to a symbol: its own name and those of the enclosing
     /// functions; its class if others may call its methods implicitly; its module if a decorator
     /// or a dynamic lookup may lead to the symbol.
-    fn sought_for(&self, symbol: &SymbolPath) -> Vec<Sought> {
-        let of_file = Sought::File(symbol.file.clone());
+    fn sought_for(&self, symbol: &SymbolPath) -> Vec<SearchTarget> {
+        let of_file = SearchTarget::File(symbol.file.clone());
         let tree = self.world.tree(&symbol.file).ok();
         let found = tree
             .as_ref()
@@ -310,7 +311,7 @@ impl<'w> Code<'w> {
         }
         loop {
             let name = found.path.base_name().split('#').next().unwrap_or_default();
-            all.push(Sought::Name(name.to_owned()));
+            all.push(SearchTarget::Name(name.to_owned()));
             if found
                 .contract
                 .decorators
@@ -341,11 +342,11 @@ impl<'w> Code<'w> {
     }
 
     /// Returns the symbols of a file that use the search target.
-    fn uses(&self, file: &FilePath, sought: &Sought) -> BTreeSet<SymbolPath> {
+    fn uses(&self, file: &FilePath, sought: &SearchTarget) -> BTreeSet<SymbolPath> {
         let (words, imports_count) = match sought {
-            Sought::Name(name) => (vec![name.as_str()], false),
-            Sought::File(sought) if sought == file => return BTreeSet::new(),
-            Sought::File(sought) => (names_of(sought), true),
+            SearchTarget::Name(name) => (vec![name.as_str()], false),
+            SearchTarget::File(sought) if sought == file => return BTreeSet::new(),
+            SearchTarget::File(sought) => (names_of(sought), true),
         };
         let Ok(text) = self.world.read(file) else {
             return BTreeSet::new();
@@ -385,8 +386,8 @@ impl<'w> Code<'w> {
     }
 }
 
-/// Returns whether a test is an example in a file, as pytest names it: by the module, or by the name of
-/// a document.
+/// Returns whether a test is a doctest example in a file. Its pytest id contains the name of the
+/// module or of the document.
 fn is_example(id: &str, file: &FilePath) -> bool {
     let rest = id.strip_prefix(file.as_str());
     let Some(name) = rest.and_then(|rest| rest.strip_prefix("::")) else {
@@ -450,7 +451,8 @@ fn may_register(decorator: &str) -> bool {
     !PLAIN.contains(&name.rsplit('.').next().unwrap_or(name))
 }
 
-/// Returns whether a file that is not code may name functions that others call.
+/// Returns whether a file without code may name functions that a framework calls, as configuration
+/// does.
 fn is_wiring(file: &FilePath) -> bool {
     const ENDINGS: [&str; 6] = [".toml", ".cfg", ".ini", ".yaml", ".yml", ".html"];
     let name = file.name();
@@ -499,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_and_docstrings_are_words() {
+    fn change_of_only_comments_or_docstrings_is_recognized() {
         let words_from = |changed: &str| {
             let dir = tempfile::tempdir().unwrap();
             std::fs::write(dir.path().join("calc.py"), CODE).unwrap();
@@ -531,7 +533,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_that_no_test_names_is_not_reached() {
+    fn function_that_no_test_names_counts_as_unreached() {
         assert_eq!(of_mul(&[]), ["calc.py::mul"]);
         let other = (
             "other.py",
@@ -550,7 +552,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_test_may_use_is_reached() {
+    fn function_that_a_test_may_use_indirectly_is_reached() {
         let uses = |helper: &str| of_mul(&[("tests/helper.py", helper)]);
         assert!(uses("import calc\n\n\ndef product():\n    return calc.mul(1, 2)\n").is_empty());
         assert!(uses("NAMES = ['mul']\n").is_empty());
@@ -566,7 +568,7 @@ mod tests {
     }
 
     #[test]
-    fn methods_that_a_base_class_may_call_go_with_their_class() {
+    fn method_that_a_base_class_may_call_is_reached_through_its_class() {
         let code = |base: &str| {
             format!(
                 "class A{base}:\n    def run(self):\n        return 1\n\n    def __len__(self):\n        return 1\n"
@@ -585,7 +587,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_code_is_reached_where_it_is_named() {
+    fn data_file_is_reached_only_if_code_names_it() {
         let files = [
             ("calc.py", CODE),
             ("tests/test_calc.py", TEST),
@@ -610,7 +612,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_docstrings_and_what_is_gone_need_no_test() {
+    fn comments_docstrings_and_deleted_code_need_no_test() {
         let files = [("calc.py", CODE), ("tests/test_calc.py", TEST)];
         let of = |text: &str| found(&files, &[("calc.py", text)], &["calc.py::mul"]);
         let told = CODE.replace(
@@ -629,7 +631,7 @@ mod tests {
     }
 
     #[test]
-    fn an_example_in_a_docstring_or_document_is_a_test_of_what_it_names() {
+    fn doctest_reaches_the_functions_that_it_names() {
         let after = |file: &'static str, id: &str, text: &str| {
             let files = [
                 ("calc.py", CODE),
@@ -655,7 +657,7 @@ mod tests {
     }
 
     #[test]
-    fn where_tests_have_no_known_file_everything_is_reached() {
+    fn all_changed_code_counts_as_reached_if_the_test_files_are_unknown() {
         let files = [("calc.py", CODE), ("spec/all.py", "")];
         let changed = CODE.replace("a * b", "0");
         assert!(found(&files, &[("calc.py", &changed)], &["calc.py::mul"]).is_empty());

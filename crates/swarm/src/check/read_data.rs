@@ -1,6 +1,6 @@
-//! Data files that decide what passes although they lie outside the folders of tests: what the test
-//! command compares with, and the values that tests read and the code does not. They count as test
-//! files: a change of such a file proves nothing by itself.
+//! Finds data files outside the test folders that affect test results: files that the test command
+//! compares output with, and files with values that tests read and the code does not. These files
+//! count as test files, so a change of such a file proves nothing by itself.
 
 use std::collections::BTreeSet;
 
@@ -11,26 +11,27 @@ use starling_index::is_test_file;
 use starling_syntax::{FilePath, Language};
 use starling_workspace::Snapshot;
 
-/// Maximum number of files that are searched. In a larger project no data file is known to be read by
-/// tests alone.
+/// Maximum number of files that are searched. In a larger project, no data file counts as a test
+/// file.
 const FILES_MOST: usize = 3_000;
 /// File name extensions of data.
 const ENDINGS: [&str; 14] = [
     "json", "jsonl", "csv", "tsv", "txt", "yaml", "yml", "xml", "html", "out", "expected",
     "golden", "snap", "dat",
 ];
-/// Starts of the names of files that describe an environment.
+/// Prefixes of file names that describe an environment, such as `requirements.txt`. These files are
+/// not test data.
 const LISTS: [&str; 4] = ["requirements", "constraints", "CMakeLists", "package"];
 
-/// Returns the data files of the project as it was before the run that the test command or tests read
-/// and that no code names.
+/// Returns the data files that the test command or tests read and that no code names, in the
+/// workspace before the run.
 pub(crate) fn of_tests<'c>(checker: &'c Checker, lines: &[String]) -> &'c BTreeSet<FilePath> {
     checker
         .read_data
         .get_or_init(|| named(checker.services.index.snapshot(), lines))
 }
 
-/// Returns the data files that `lines` of commands or tests name, without those that code names, too.
+/// Returns the data files that are named in `lines` of commands or tests and that no code names.
 fn named(world: &Snapshot, lines: &[String]) -> BTreeSet<FilePath> {
     let is_candidate = |file: &&FilePath| is_data(file) && !is_of_tests(world, file);
     let mut data: Vec<&FilePath> = world.files().iter().filter(is_candidate).collect();
@@ -76,7 +77,7 @@ fn names_in(text: &str) -> BTreeSet<String> {
     names.map(str::to_owned).collect()
 }
 
-/// Returns whether code names a data file, or the folder in which it lies.
+/// Returns whether code names a data file or the file's folder.
 fn mentions(code: &str, data: &FilePath) -> bool {
     let folder = data.directory().rsplit('/').next().unwrap_or_default();
     let is_folder = |form: &str| code.contains(&form.replace('@', folder));
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn data_that_only_tests_name_decides_what_passes() {
+    fn data_file_named_only_by_tests_is_treated_as_part_of_the_tests() {
         let both = ["shop/data/expected.json", "shop/rates.csv"];
         assert_eq!(read("RATE = 1\n", &[]), both);
         assert_eq!(read("open('rates.csv')\n", &[]), both[..1]);

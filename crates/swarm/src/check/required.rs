@@ -12,8 +12,8 @@
 //!   something else in that file.
 //! - Every other goal requires only the tests that the task names or whose error it quotes.
 //! - A task that states only renames and deletions requires no tests.
-//! - Tests that the task says to leave, and tests that fail because a module cannot be found and that
-//!   the task does not name, are never required.
+//! - Tests that the task says to leave as they are, and tests that fail because a module cannot be
+//!   found and that the task does not name, are never required.
 
 #[cfg(test)]
 mod tests;
@@ -27,7 +27,7 @@ use crate::lookup::{Lookup, test_symbol};
 use crate::state::checker::Checker;
 use crate::state::test_state::TestState;
 use crate::task::goal::Goal;
-use crate::task::goal::excluded::Excluded;
+use crate::task::goal::excluded::ExcludedTests;
 use crate::task::names::Names;
 use crate::task::whole_word::has_word;
 use starling_core::{TestCase, TestReport, TestStatus};
@@ -72,7 +72,7 @@ pub(crate) fn note_failing(checker: &Checker, report: &TestReport) {
     };
     let task = &checker.task.text;
     let found = belonging(checker.goal, task, &lookup, report, &targets, &files);
-    let excluded = Excluded::of(task);
+    let excluded = ExcludedTests::of(task);
     let mut left = failing_ids(report);
     left.retain(|id| excluded.holds(id));
     let mut state = checker.tests();
@@ -106,7 +106,7 @@ pub(crate) fn note_targets(checker: &Checker, symbols: &[SymbolPath]) {
     }
 }
 
-/// Adds symbols that the run is about, whatever the task names.
+/// Adds symbols that the run is about, independent of the names in the task.
 pub(crate) fn note_begin(checker: &Checker, symbols: &[SymbolPath]) {
     let before = {
         let mut state = checker.tests();
@@ -118,8 +118,8 @@ pub(crate) fn note_begin(checker: &Checker, symbols: &[SymbolPath]) {
     }
 }
 
-/// Adds the changed symbols as targets, if the task is a bug whose description leads to no failing
-/// test.
+/// Adds the changed symbols to the symbols that the task is about, if the task describes a bug and
+/// its description leads to no failing test.
 pub(crate) fn note_change(checker: &Checker, symbols: &[SymbolPath]) {
     let goal = goal(checker);
     let is_open = {
@@ -142,11 +142,11 @@ pub(crate) fn note_before(checker: &Checker, before: &TestReport) {
     note_failing(checker, before);
     let is_bug = goal(checker) == Goal::Bug;
     let lookup = checker.lookup();
-    // Without the text of a test, its reach is unknown.
+    // If the source of a test is not found, it is unknown which code the test reaches.
     let is_known = |case: &TestCase| test_of(&lookup, case).is_some();
     let are_known = failing_cases(before).iter().all(is_known);
     let mut state = checker.tests();
-    // A plain word, such as `page`, may be English and no name.
+    // A plain word, such as `page`, may be ordinary English instead of a name of code.
     let is_told = is_bug && state.required.names.as_ref().is_some_and(Names::lead);
     let are_others = state.required.ids.is_empty() && state.required.near.is_empty();
     state.required.beside_failures = is_told && are_known && are_others;
@@ -170,7 +170,7 @@ pub(crate) fn shown(checker: &Checker) -> Option<TestReport> {
     Some(report)
 }
 
-/// Returns the tests that failed before the run and do not matter for the task.
+/// Returns the tests that failed before the run and that the task is not about.
 pub(crate) fn left_alone(checker: &Checker) -> Vec<String> {
     let goal = goal(checker);
     let tests = checker.tests();
@@ -219,7 +219,7 @@ pub(crate) fn to_mend(tests: &TestState) -> BTreeSet<String> {
 
 /// The failing tests of a report that are part of a task.
 #[derive(Debug, Default)]
-struct Belonging {
+struct TaskTests {
     required: BTreeSet<String>,
     near: BTreeSet<String>,
 }
@@ -233,8 +233,8 @@ fn belonging(
     report: &TestReport,
     targets: &[SymbolPath],
     files: &[SymbolPath],
-) -> Belonging {
-    let excluded = Excluded::of(task);
+) -> TaskTests {
+    let excluded = ExcludedTests::of(task);
     let task = &excluded.rest();
     let mut failing = failing_cases(report);
     failing.retain(|case| !excluded.holds(&case.id));
@@ -281,7 +281,7 @@ fn belonging(
         | Goal::Question => named,
     };
     near.retain(|id| !required.contains(id));
-    Belonging { required, near }
+    TaskTests { required, near }
 }
 
 /// Returns the failing tests of a report. A command that fails as a whole counts as one test.
@@ -343,7 +343,8 @@ fn missing_module(case: &TestCase) -> Option<&str> {
 }
 
 /// Returns whether a test fails because a module of the project lies where Python does not look for
-/// it, as in a submodule that is not on its path. A module whose whole path is missing is not there.
+/// it, as in a submodule that is not on its path. If no part of the module's path exists in the
+/// project, the module is external.
 fn lacks_path(lookup: &Lookup, case: &TestCase) -> bool {
     let Some(module) = missing_module(case) else {
         return false;
@@ -388,7 +389,8 @@ pub(crate) fn reached(
     reached.map(|case| case.id.clone()).collect()
 }
 
-/// Symbols with their direct and indirect users.
+/// Symbols, and the code that uses them directly or indirectly, which is searched for failing
+/// tests.
 struct ReachingTests<'a> {
     targets: &'a [SymbolPath],
     users: Vec<SymbolPath>,

@@ -1,5 +1,5 @@
-//! Scripts that the test command names, and data that it or tests read: they decide what passes, and
-//! count as test files.
+//! Finds the scripts that the test command runs and the data that it or the tests read. They affect
+//! test results and count as test files.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,8 @@ use starling_workspace::Snapshot;
 pub(crate) fn of_test_command(checker: &Checker) -> BTreeSet<FilePath> {
     let command = checker.services.tests.command().unwrap_or_default();
     let world = checker.world().snapshot.clone();
-    // As it was, too: a changed script may name others than before.
+    // The workspace before the run is searched too, because the run may have changed which scripts
+    // a script names.
     let mut found = named_by(&command, checker.services.index.snapshot());
     found.append(&mut named_by(&command, &world));
     let lines = lines_of(&command, checker.services.index.snapshot());
@@ -22,7 +23,7 @@ pub(crate) fn of_test_command(checker: &Checker) -> BTreeSet<FilePath> {
     found
 }
 
-/// Returns the command, and the lines of what it runs: its makefile and scripts.
+/// Returns the command, and the lines of the makefile and scripts that it runs.
 fn lines_of(command: &str, world: &Snapshot) -> Vec<String> {
     let carriers = makefiles(command, world).into_iter();
     let carriers = carriers.chain(named_in(command, "", world));
@@ -34,7 +35,8 @@ fn lines_of(command: &str, world: &Snapshot) -> Vec<String> {
     lines
 }
 
-/// The scripts that a command names, with those that these scripts and the makefile that it uses name.
+/// Returns the scripts that a command names, and recursively the scripts that those scripts and the
+/// command's makefile name.
 fn named_by(command: &str, world: &Snapshot) -> BTreeSet<FilePath> {
     let mut found = named_in(command, "", world);
     let carriers: Vec<FilePath> = makefiles(command, world)
@@ -52,7 +54,8 @@ fn named_by(command: &str, world: &Snapshot) -> BTreeSet<FilePath> {
     found
 }
 
-/// The files that the program reads which a command calls: of `make`, the first of its files that is there.
+/// Returns the build files that the programs in a command read, such as the makefile of `make`. If
+/// a program has several default file names, the first that exists is used.
 fn makefiles(command: &str, world: &Snapshot) -> Vec<FilePath> {
     const PROGRAMS: [(&str, &[&str]); 5] = [
         ("make", &["GNUmakefile", "makefile", "Makefile"]),
@@ -87,9 +90,10 @@ fn words(command: &str) -> impl Iterator<Item = &str> {
     words.filter(|word| !word.is_empty())
 }
 
-/// The scripts that a line names, from the root or from the directory of the file that it stands in.
+/// Returns the scripts that a line names by a path relative to the root or to the directory of the
+/// file with the line.
 fn named_in(line: &str, directory: &str, world: &Snapshot) -> BTreeSet<FilePath> {
-    // A makefile has `@` or `-` before a command that is not shown or may fail.
+    // In a makefile, `@` before a command hides it, and `-` lets it fail.
     let line = line.trim_start().trim_start_matches(['@', '-']);
     let words: Vec<&str> = words(line).collect();
     let mut found = BTreeSet::new();
@@ -190,7 +194,7 @@ mod tests {
     use starling_workspace::Workspace;
 
     #[test]
-    fn scripts_of_tests_are_told_by_their_paths() {
+    fn test_scripts_are_recognized_by_their_paths() {
         for file in [
             "run_tests.sh",
             "scripts/ci.bash",
@@ -207,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_that_the_command_runs_counts_if_it_loads_the_code() {
+    fn script_in_the_test_command_is_a_test_script_if_it_imports_the_code() {
         let dir = tempfile::tempdir().unwrap();
         for (file, text) in [
             (
@@ -249,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_of_a_script_and_of_a_makefile_count() {
+    fn scripts_called_by_a_script_or_makefile_are_test_scripts() {
         let dir = tempfile::tempdir().unwrap();
         for (file, text) in [
             (

@@ -12,17 +12,17 @@ use crate::state::test_scope::{Extent, Granularity};
 use starling_index::is_test_file;
 use starling_syntax::{FilePath, SymbolPath};
 
-/// Maximum number of tests that all run before any change.
+/// Maximum number of tests with which all tests run once before the first change.
 const SMALL: usize = 400;
 const TESTS_MOST: usize = 60;
 /// Minimum number of tests found by name. With fewer tests, the whole file runs.
 const FEW: usize = 3;
 const NAMED_MOST: usize = 10;
 const FAILING_MOST: usize = 20;
-/// Maximum number of tests in the files that run at the end.
+/// Maximum number of tests in the test files that run at the end of the run.
 const AT_END_MOST: usize = 400;
 
-/// Returns whether there are few enough tests to run all of them first.
+/// Returns whether there are few enough tests to run all of them before the first change.
 pub(crate) fn are_few(lookup: &Lookup) -> bool {
     lookup.index().test_count() <= SMALL
 }
@@ -30,13 +30,15 @@ pub(crate) fn are_few(lookup: &Lookup) -> bool {
 /// Tests to run, nearest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Selection {
-    chosen: Vec<Chosen>,
-    /// Whether a test is near the change. The others are named or failed before.
+    chosen: Vec<SelectedEntry>,
+    /// Whether at least one test was selected because it is near the change. The other tests are
+    /// named in the task or failed before.
     has_near: bool,
 }
 
+/// A selected test or test file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Chosen {
+struct SelectedEntry {
     /// The entry in the runner's format.
     entry: String,
     /// The file in the workspace, if it is known.
@@ -106,7 +108,7 @@ impl Selection {
             .iter()
             .filter_map(|one| one.file.as_ref())
             .collect();
-        // Cases of one function are one test.
+        // The cases of a parametrized test function count as one test.
         let mut functions: BTreeSet<&str> = BTreeSet::new();
         let counted = self.chosen.iter().filter(|one| {
             let function = one.entry.split('[').next().unwrap_or(&one.entry);
@@ -141,7 +143,7 @@ impl Selection {
         let mut tests = 0;
         for test in found {
             let count = tests_of(lookup, &test);
-            // The nearest file runs even if it holds many tests.
+            // The nearest file runs even if it contains more tests than the limit.
             if tests == 0 || tests + count <= TESTS_MOST {
                 tests += count;
                 self.add(lookup, &test);
@@ -150,7 +152,7 @@ impl Selection {
     }
 
     fn add(&mut self, lookup: &Lookup, test: &SymbolPath) {
-        let in_file = |one: &Chosen| one.file.as_ref() == Some(&test.file);
+        let in_file = |one: &SelectedEntry| one.file.as_ref() == Some(&test.file);
         let entry = match test.is_module() {
             true => test.file.to_string(),
             false => test.to_string(),
@@ -164,7 +166,7 @@ impl Selection {
         }
         let tests = tests_of(lookup, test);
         let file = Some(test.file.clone());
-        self.chosen.push(Chosen { entry, file, tests });
+        self.chosen.push(SelectedEntry { entry, file, tests });
     }
 
     /// Adds a path in the workspace, or an id in the runner's format.
@@ -172,7 +174,7 @@ impl Selection {
         let file = FilePath::new(entry.split("::").next().unwrap_or(entry));
         let known = lookup.files().binary_search(&file).is_ok();
         if !self.chosen.iter().any(|one| one.entry == entry) {
-            self.chosen.push(Chosen {
+            self.chosen.push(SelectedEntry {
                 entry: entry.to_owned(),
                 tests: match known && entry == file.as_str() {
                     true => lookup.index().tests_in(&file),

@@ -1,5 +1,5 @@
-//! Tests that use a file of the tests without tests of its own: fixtures of a `conftest.py`, helpers,
-//! data. A runner that is given such a file runs nothing.
+//! Finds the tests that use shared test files, which contain no tests themselves: fixtures in a
+//! `conftest.py`, helpers and data. A test runner that is given such a file runs no test.
 
 use std::collections::BTreeSet;
 
@@ -11,14 +11,14 @@ use starling_syntax::{FilePath, Symbol, SymbolKind, SymbolPath};
 /// Maximum number of test files that are searched.
 const FILES_MOST: usize = 400;
 
-/// Returns whether a changed file of the tests has no tests of its own to run.
+/// Returns whether a changed file belongs to the tests but contains no tests itself.
 pub(crate) fn is_shared(lookup: &Lookup, file: &FilePath) -> bool {
     !test_files::is_module(file) && lookup.index().tests_in(file) == 0
 }
 
-/// Returns the tests that use a changed symbol of a shared file, through other fixtures and helpers
-/// too: single tests, or files by their modules. If its users are unknown, these are all files of
-/// tests below its folder, the nearest folder above that has tests.
+/// Returns the tests that use a changed symbol of a shared test file, directly or through other
+/// fixtures and helpers: single tests, or the modules of whole test files. If the users are
+/// unknown, returns all test files below the nearest parent folder that contains tests.
 pub(crate) fn users(lookup: &Lookup, symbol: &SymbolPath) -> Vec<SymbolPath> {
     let below = files_below(lookup, &symbol.file);
     let found = match name_of_use(lookup, symbol) {
@@ -31,8 +31,8 @@ pub(crate) fn users(lookup: &Lookup, symbol: &SymbolPath) -> Vec<SymbolPath> {
     }
 }
 
-/// Returns the name by which tests use a symbol. A fixture that is used by itself, or under another
-/// name, has none.
+/// Returns the name by which tests use a symbol. Returns `None` for an autouse fixture and for a
+/// fixture that is registered under another name.
 fn name_of_use(lookup: &Lookup, symbol: &SymbolPath) -> Option<String> {
     let base = symbol.name.split('.').next().unwrap_or_default();
     let base = base.split('#').next().unwrap_or(base);
@@ -65,7 +65,7 @@ fn is_in(file: &FilePath, folder: &str) -> bool {
     folder.is_empty() || inside.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Returns the tests that say a name, or the name of something that says it.
+/// Returns the tests that mention a name, directly or through other symbols that mention it.
 fn users_of(lookup: &Lookup, file: &FilePath, name: String) -> Vec<SymbolPath> {
     let is_conftest = file.name() == "conftest.py";
     let folder = if is_conftest { file.directory() } else { "" };
@@ -101,7 +101,7 @@ fn users_of(lookup: &Lookup, file: &FilePath, name: String) -> Vec<SymbolPath> {
     found.into_iter().collect()
 }
 
-/// Whether the own code of a symbol says a name. What a file imports says nothing by itself.
+/// Returns whether the code of a symbol mentions a name. Imports do not count as a mention.
 fn says(text: &str, symbol: &Symbol, name: &str) -> bool {
     let code = symbol.definition.of(text);
     match symbol.kind {

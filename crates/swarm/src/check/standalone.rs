@@ -1,4 +1,4 @@
-//! The checks as a service of their own: evidence for a change that no agent made.
+//! Runs the checks outside a run, to get the evidence for a change that no agent made.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,8 +18,8 @@ use starling_syntax::{FilePath, SymbolPath, SymbolTree};
 use starling_text::ChangeSet;
 
 impl Checker {
-    /// Creates the checks without a run. If `tests` can select tests, changes are checked by their
-    /// nearest tests. Nothing runs before the first check.
+    /// Creates a checker that works without a run. If `tests` can select tests, changes are checked
+    /// by their nearest tests. Nothing runs before the first check.
     pub fn standalone(
         index: Arc<Index>,
         tests: Arc<dyn TestRunner>,
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn symbols_that_change_come_and_go_are_touched() {
+    fn changed_added_and_removed_symbols_count_as_touched() {
         let tree = |text: &str| SymbolTree::parse(FilePath::new("m.py"), text.into());
         let before = tree(
             "X = 1\ndef f():\n    a = 1\n    return a\nclass A:\n    def g(self):\n        pass\n    def h(self):\n        pass\n",

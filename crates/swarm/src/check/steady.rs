@@ -25,7 +25,7 @@ const TIMES: usize = 2;
 /// Maximum duration of a test run that is repeated a third time, and of a whole command that is
 /// repeated at all.
 const QUICK: Duration = Duration::from_secs(10);
-/// What is said of a test that failed before the change and did not have to.
+/// Last line of the message of a test that failed before the change, but not in every run.
 const PASSED_BEFORE: &str =
     "failed before the change, and passed when it was run again on the same text";
 /// Last line of the message of an unsteady test.
@@ -72,7 +72,7 @@ async fn run_again(
                 case.message = format!("{}\n{PASSED_AGAIN}", case.message.trim_end());
             }
         }
-        // The command may also fail for a reason other than its tests.
+        // The command may fail for a reason other than a failing test.
         let none_fails = failing_ids(report).iter().all(|id| id == WHOLE_RUN);
         if none_fails && again.outcome == TestOutcome::Passed {
             report.outcome = TestOutcome::Passed;
@@ -84,10 +84,10 @@ async fn run_again(
     }
 }
 
-/// Runs those tests of a report again on the text before the run that failed there and pass now: what
-/// failed once may have passed as well. Those that do are unsteady in the report, neither mended nor
-/// broken. Of a test that the task is about, it is asked alone whether it passes now. Where the user
-/// changed the text since, nothing is run.
+/// Runs the tests that failed before the run and pass now again on the text before the run, because
+/// a test that failed there once may be flaky. Tests that pass in this repeated run are marked as
+/// unsteady in the report, neither fixed nor broken. A test that the task is about is repeated only
+/// on the text with the change. Nothing is run if the user changed the text since.
 pub(crate) async fn doubt_fixed(checker: &Checker, report: &mut TestReport) {
     let (fixed, open, without) = {
         let state = checker.state();
@@ -114,7 +114,7 @@ pub(crate) async fn doubt_fixed(checker: &Checker, report: &mut TestReport) {
     }
 }
 
-/// Notes which of these tests fail every time without a change, and which pass as well.
+/// Records which of these tests fail in every run without the change, and which also pass.
 async fn again_without(
     checker: &Checker,
     before: &Snapshot,
@@ -139,8 +139,8 @@ async fn again_without(
     checker.tests().flaky.failed_again.extend(open);
 }
 
-/// Runs the required tests of a report, and those that were mended, again that pass in it. Those that do
-/// not pass every time are unsteady in the report.
+/// Repeats the required tests and the fixed tests that pass in the report. Tests that do not pass
+/// every time are marked as unsteady in the report.
 async fn repeat_mended(checker: &Checker, world: &Snapshot, report: &mut TestReport) {
     let mut open: Vec<String> = {
         let state = checker.tests();
@@ -182,8 +182,9 @@ async fn repeat_mended(checker: &Checker, world: &Snapshot, report: &mut TestRep
     }
 }
 
-/// Checks the last report of a run, once for each epoch: tests that failed before may also be
-/// flaky, and required tests must pass every time. Returns whether the report changed.
+/// Checks the last report of a run for flaky tests, once for each epoch (version of the workspace):
+/// tests that failed before may also be flaky, and required tests must pass every time. Returns
+/// whether the report changed.
 pub(crate) async fn at_end(checker: &Checker, report: &mut TestReport) -> bool {
     let (epoch, world, known) = {
         let mut state = checker.state();
@@ -287,7 +288,7 @@ pub(crate) fn known(checker: &Checker) -> Unsteady {
     let is_doubtful = |id: &String| {
         let mut files = changed.iter();
         let mut is_changed = || files.any(|file| expected::is_in(id, file.as_str()));
-        // One that was unsteady before the run is not so by the run.
+        // If a test was unsteady before the run, the run is not the cause.
         required.contains(id) || !before.contains(id) && (reached.contains(id) || is_changed())
     };
     let all: Vec<String> = cases.iter().map(|case| case.id.clone()).collect();

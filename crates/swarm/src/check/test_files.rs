@@ -1,4 +1,4 @@
-//! Which files belong to the tests.
+//! Determines which files belong to the tests.
 
 use crate::check::documentation::is_documentation;
 use starling_index::is_test_file;
@@ -90,7 +90,7 @@ mod tests {
     use starling_workspace::Workspace;
 
     #[test]
-    fn files_of_the_tests_are_told_by_their_folders() {
+    fn test_support_files_are_recognized_by_their_directories() {
         let dir = tempfile::tempdir().unwrap();
         for file in [
             "pkg/test/test_a.py",

@@ -1,4 +1,4 @@
-//! Runs of the test command.
+//! Runs the test command.
 
 use std::time::Duration;
 
@@ -78,7 +78,8 @@ pub(crate) fn failed_if_none_ran(checker: &Checker, mut report: TestReport) -> T
     report
 }
 
-/// Returns whether tests ran before the run. Then a selection that runs none says nothing.
+/// Returns whether tests ran before the run. If they did, a selection that runs no test gives no
+/// information.
 pub(crate) fn did_run_before(checker: &Checker) -> bool {
     let state = checker.tests();
     let before = state.before.as_ref().map(|before| before.outcome);

@@ -1,7 +1,7 @@
-//! Gathers the sources that a run starts with, without a model.
+//! Gathers the source code that the first prompts of a run show, without calling a model.
 
 use crate::context::prompt_parts::{self, Caps};
-use crate::context::scout_context::{Candidate, Standing, candidates};
+use crate::context::scout_context::{Candidate, CandidateOrigin, candidates};
 use crate::excerpt::excerpt;
 use crate::lookup::Lookup;
 use crate::state::run_context::RunContext;
@@ -12,16 +12,17 @@ use starling_syntax::{FilePath, SymbolKind, SymbolPath};
 
 /// Maximum number of tests that are shown.
 const TESTS: usize = 1;
-/// Number of best candidates for whose files the imports are shown.
+/// Number of top candidates whose files' imports are shown.
 const IMPORTERS: usize = 2;
 /// Maximum size of the imports of one file.
 const IMPORTS_MOST: Tokens = Tokens(160);
-/// Last words of the mark for an omitted part.
+/// Last words of the line that marks an omitted part.
 const CUT: &str = " not shown";
-/// Minimum remaining size. With less room, nothing more is shown.
+/// Minimum size that must remain for a further excerpt. If less remains, no more excerpts are
+/// added.
 const LEAST: Tokens = Tokens(80);
 
-/// The sources, best first.
+/// The source code that the first prompts show, the most relevant first.
 #[derive(Debug, Default)]
 pub(crate) struct AgentContext {
     pub shown: Vec<Excerpt>,
@@ -39,7 +40,8 @@ pub(crate) fn material(run: &RunContext, role: Role) -> AgentContext {
     let caps = Caps::of(profile);
     let lookup = run.lookup();
     let mut order = candidates(run, &lookup);
-    // A small model would mistake the failing test for the code to change.
+    // Test files are left out for a small model, which would mistake the failing test for the code
+    // to change.
     order.retain(|one| !prompt_parts::is_small(profile) || !is_test_file(&one.symbol.file));
     let about_parameters = speaks_of_parameters(&run.task.text);
     let mut material = AgentContext::default();
@@ -60,7 +62,7 @@ pub(crate) fn material(run: &RunContext, role: Role) -> AgentContext {
             .iter()
             .any(|one| is_around(one) || is_whole(one));
         let is_test = is_test_file(&symbol.file);
-        let is_best = best > 0 && !is_test && standing == Standing::Itself;
+        let is_best = best > 0 && !is_test && standing == CandidateOrigin::Itself;
         if is_known || left < LEAST || is_test && tests == 0 {
             continue;
         }
@@ -129,8 +131,8 @@ fn imports(lookup: &Lookup, file: &FilePath) -> String {
     }
 }
 
-/// Returns the size limit for a symbol. A class that does not fit gets less, because single lines
-/// of a class are not useful.
+/// Returns the size limit for a symbol. A class that does not fit gets a smaller limit, because an
+/// excerpt with single lines of a class is not useful.
 fn room(lookup: &Lookup, symbol: &SymbolPath, is_best: bool, caps: Caps) -> Tokens {
     let most = if is_best { caps.best } else { caps.candidate };
     match lookup.symbol(symbol) {

@@ -34,7 +34,7 @@ pub(crate) fn in_words(case: &TestCase) -> String {
 }
 
 /// Shortens the message of a failing test to one line: the assertion with its values or the
-/// exception, and the place where it was raised.
+/// exception, and the line where it was raised.
 pub fn failure_in_short(message: &str) -> String {
     let place = frames(message)
         .last()
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn unittest_in_words() {
+    fn unittest_failure_is_described_with_expected_and_actual_values() {
         let message = "Traceback (most recent call last):\n  File \"tests/test_fees.py\", line 9, in test_x\n    \
                        self.assertEqual(late_fee(date(2024, 3, 1), \"a,b\"), 60)\nAssertionError: 500 != 60\n";
         assert_eq!(
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exception_in_words() {
+    fn exception_in_a_test_is_described_with_the_expected_value() {
         let message = "    self.assertEqual(f(1), 2)\n  File \"a.py\", line 2, in f\n    return x + 1\nTypeError: no\n";
         assert_eq!(
             words(message),
@@ -222,13 +222,13 @@ mod tests {
     }
 
     #[test]
-    fn pytest_in_words() {
+    fn pytest_failure_is_described_with_expected_and_actual_values() {
         let message = "    def test_f():\n>       assert f(1) == 2\nE       assert 3 == 2\nE        +  where 3 = f(1)\n";
         assert_eq!(words(message), "`f(1)` must be `2`, but it is `3`.");
     }
 
     #[test]
-    fn values_are_concrete_wherever_the_assertion_is_shown() {
+    fn actual_value_is_extracted_from_every_form_of_assertion_message() {
         for shown in [
             "AssertionError: assert 105 == 360",
             "E   AssertionError: assert 105 == 360",
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn test_is_shown_with_its_source() {
+    fn failing_test_is_shown_with_its_source() {
         let mut case = TestCase {
             id: "t".into(),
             status: TestStatus::Failed,
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_one_line_with_its_values_and_its_place() {
+    fn failure_summary_is_one_line_with_location_and_values() {
         for (message, line) in [
             (
                 "    def test_total():\n>       assert c.total() == 360\nE       assert 105 == 360\nE        +  where 105 = total()\nE        +    where total = c.total\n\ntest_a.py:7: AssertionError",
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn the_compared_function_is_named() {
+    fn function_compared_by_an_assertion_is_extracted() {
         let name = |line: &str| {
             compared(&TestCase {
                 id: "t".into(),
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_words_is_quoted() {
+    fn unrecognized_failure_message_is_quoted() {
         for message in [
             "",
             "AssertionError: X not raised",

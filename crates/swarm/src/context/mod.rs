@@ -1,4 +1,4 @@
-//! What a model sees of the project.
+//! Builds the parts of prompts that show the project to models.
 
 pub(crate) mod agent_context;
 pub(crate) mod failing;

@@ -90,7 +90,7 @@ impl Caps {
     }
 }
 
-/// Returns the part of all prompts that does not change during the run.
+/// Returns the part that is common to all prompts and does not change during the run.
 pub(crate) fn frozen(run: &RunContext) -> String {
     let caps = Caps::of(run.services.models.agent.profile());
     let rules = run
@@ -123,7 +123,7 @@ fn not_there(run: &RunContext) -> String {
     lines.join("\n")
 }
 
-/// Joins the first ids and the number of the others.
+/// Formats a list of ids: the first ids, and the number of the others.
 fn few(ids: &[String]) -> String {
     let shown = &ids[..ids.len().min(OTHER_FAILURES)];
     match ids.len() - shown.len() {
@@ -192,7 +192,7 @@ pub(crate) struct Definition {
     text: Arc<str>,
 }
 
-/// Records the definitions that a result shows in full.
+/// Records in the agent's views the definitions that a tool result shows in full.
 pub(crate) fn remember_definitions(
     agent: &mut AgentState,
     definitions: Vec<Definition>,
@@ -217,7 +217,7 @@ pub(crate) fn note_shown<'s>(
     }
 }
 
-/// Describes why an agent has work.
+/// Describes for an agent why it was woken.
 pub(crate) fn cause_text(cause: &Cause) -> String {
     let prompt = match cause {
         Cause::Picked { why } => CausePrompt {
@@ -321,7 +321,8 @@ pub(crate) fn symbol_prompt(run: &RunContext, path: &SymbolPath, cause: String) 
     .render()
 }
 
-/// Returns whether a model is small, so that it gets one function and one question.
+/// Returns whether a model is small. A small model gets prompts about one function only, and no
+/// tools.
 pub(crate) fn is_small(profile: &ModelProfile) -> bool {
     profile.is_small()
 }
@@ -411,7 +412,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tests_that_were_stopped_show_their_last_lines_only() {
+    fn timed_out_test_run_shows_only_its_last_lines() {
         let output: String = (0..100).map(|n| format!("creating {n}\n")).collect();
         let mut report = TestReport {
             outcome: TestOutcome::TimedOut,

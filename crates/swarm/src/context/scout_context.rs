@@ -1,5 +1,6 @@
-//! Finds the symbols to look at first: the ends of tracebacks in the project, names imported in the
-//! task, symbols that match its words, and symbols one step away from the best of these.
+//! Finds candidates for the scout (the agent that picks the symbols where work begins): the
+//! innermost project frames of tracebacks, names that the task imports, symbols that match words of
+//! the task, and symbols one step away from the best of these.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +13,7 @@ use starling_core::Tokens;
 use starling_index::{frames, is_test_file};
 use starling_syntax::{FilePath, Symbol, SymbolKind, SymbolPath, SymbolTree};
 
-/// Number of best candidates whose callees are added, and number of callees for each.
+/// Number of top candidates whose callees are added, and maximum number of callees for each.
 const CALLERS_FOLLOWED: usize = 2;
 const CALLEES: usize = 2;
 /// Number of imported names that are added if none of them is among the [`BEST`] candidates.
@@ -23,7 +24,8 @@ const FRAMES: usize = 2;
 const CONSTRUCTOR: &str = "__init__";
 /// Maximum number of reasons shown for a candidate.
 const REASONS: usize = 2;
-/// Directories with code that only shows how the project is used. Their files come last.
+/// Directories with code that only shows how the project is used, such as examples. Their files
+/// come last in the list of candidates.
 const ASIDE: [&str; 8] = [
     "examples",
     "example",
@@ -37,27 +39,28 @@ const ASIDE: [&str; 8] = [
 
 /// How a candidate was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// The task leads to the symbol.
+pub(crate) enum CandidateOrigin {
+    /// The task or the output of a failing test refers to the symbol.
     Itself,
-    /// The symbol is one step away from a symbol that the task leads to.
+    /// The symbol is called by, or is the base class or the constructor of, a symbol to which the
+    /// task refers.
     Near,
 }
 
-/// A symbol that may be shown.
+/// A symbol that may be relevant for the task and may be shown to the scout.
 #[derive(Debug)]
 pub(crate) struct Candidate {
     pub symbol: SymbolPath,
     pub why: String,
-    pub standing: Standing,
+    pub standing: CandidateOrigin,
 }
 
 /// An ordered list of candidates in which each symbol occurs once.
 #[derive(Default)]
-struct Order(Vec<Candidate>);
+struct CandidateList(Vec<Candidate>);
 
-impl Order {
-    fn note(&mut self, symbol: SymbolPath, why: impl Into<String>, standing: Standing) {
+impl CandidateList {
+    fn note(&mut self, symbol: SymbolPath, why: impl Into<String>, standing: CandidateOrigin) {
         self.note_at(self.0.len(), symbol, why, standing);
     }
 
@@ -66,7 +69,7 @@ impl Order {
         at: usize,
         symbol: SymbolPath,
         why: impl Into<String>,
-        standing: Standing,
+        standing: CandidateOrigin,
     ) {
         if !self.0.iter().any(|known| known.symbol == symbol) {
             let why = why.into();
@@ -80,18 +83,18 @@ impl Order {
     }
 }
 
-/// Returns the symbols that may matter with the reasons, best first.
+/// Returns the candidates for the task, best first, each with the reasons for which it was found.
 pub(crate) fn candidates(checker: &Checker, lookup: &Lookup) -> Vec<Candidate> {
     let located = checker.world().located.clone();
     let failing =
         required::shown(checker).map(|report| prompt_parts::failures(&report, Tokens(4_000)));
-    let mut order = Order::default();
+    let mut order = CandidateList::default();
     for text in failing.iter().chain([&checker.task.text]) {
         for symbol in innermost(lookup, text) {
             order.note(
                 symbol,
                 "where a traceback ends in the project",
-                Standing::Itself,
+                CandidateOrigin::Itself,
             );
         }
     }
@@ -102,7 +105,7 @@ pub(crate) fn candidates(checker: &Checker, lookup: &Lookup) -> Vec<Candidate> {
         .any(|name| best().any(|best| name.encloses(best)))
     {
         for symbol in imported.into_iter().take(IMPORTED) {
-            order.note(symbol, "imported in the task", Standing::Itself);
+            order.note(symbol, "imported in the task", CandidateOrigin::Itself);
         }
     }
     let (aside, located): (Vec<_>, Vec<_>) = located
@@ -112,7 +115,7 @@ pub(crate) fn candidates(checker: &Checker, lookup: &Lookup) -> Vec<Candidate> {
     for one in located.into_iter().chain(aside) {
         let reasons = one.why.iter().filter(|why| !why.ends_with(' '));
         let why: Vec<String> = reasons.take(REASONS).cloned().collect();
-        order.note(one.symbol.clone(), why.join(", "), Standing::Itself);
+        order.note(one.symbol.clone(), why.join(", "), CandidateOrigin::Itself);
         let is_followed = !one.symbol.is_module() && !is_test_file(&one.symbol.file);
         if followed < CALLERS_FOLLOWED && is_followed {
             followed += 1;
@@ -120,7 +123,7 @@ pub(crate) fn candidates(checker: &Checker, lookup: &Lookup) -> Vec<Candidate> {
                 order.note(
                     callee,
                     format!("called by {}", one.symbol.name),
-                    Standing::Near,
+                    CandidateOrigin::Near,
                 );
             }
         }
@@ -129,17 +132,22 @@ pub(crate) fn candidates(checker: &Checker, lookup: &Lookup) -> Vec<Candidate> {
     if let Some(base) = first.as_ref().and_then(|first| base_of(lookup, first)) {
         let at = 1 + order.0[1..]
             .iter()
-            .take_while(|one| one.standing == Standing::Near)
+            .take_while(|one| one.standing == CandidateOrigin::Near)
             .count();
-        order.note_at(at, base, "base of the class above", Standing::Near);
+        order.note_at(at, base, "base of the class above", CandidateOrigin::Near);
     }
     let constructor = (first.as_ref()).and_then(|first| constructor_of(lookup, first));
     if let Some(constructor) = constructor {
         let at = 1 + order.0[1..]
             .iter()
-            .take_while(|one| one.standing == Standing::Near)
+            .take_while(|one| one.standing == CandidateOrigin::Near)
             .count();
-        order.note_at(at, constructor, "sets what the first uses", Standing::Near);
+        order.note_at(
+            at,
+            constructor,
+            "sets what the first uses",
+            CandidateOrigin::Near,
+        );
     }
     order.0
 }
@@ -172,7 +180,7 @@ fn constructor_of(lookup: &Lookup, method: &SymbolPath) -> Option<SymbolPath> {
     constructor.source().lines().any(sets).then_some(path)
 }
 
-/// Returns the names after `self.`.
+/// Returns the attribute names that occur after `self.` in a source text.
 fn own_attributes(source: &str) -> BTreeSet<&str> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let names = source.split("self.").skip(1);

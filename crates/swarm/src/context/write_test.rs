@@ -23,12 +23,12 @@ const FOLDER: &str = "tests";
 
 /// A function to test, and the file for its tests.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct NewTestTarget {
     pub target: SymbolPath,
     pub file: FilePath,
 }
 
-/// Returns whether the owner of a symbol must write a new test into its file.
+/// Returns whether the task of the symbol's owner is to write a new test into the symbol's file.
 pub(crate) fn is_asked_of(checker: &Checker, symbol: &SymbolPath) -> bool {
     checker.goal == Goal::NewTest && symbol.is_module() && is_test_file(&symbol.file)
 }
@@ -36,7 +36,7 @@ pub(crate) fn is_asked_of(checker: &Checker, symbol: &SymbolPath) -> bool {
 /// Picks the test file in which the test belongs. Returns `None` if the function to test is
 /// unknown.
 pub(crate) fn pick(checker: &Checker) -> Option<Pick> {
-    let Place { target, file } = place(checker)?;
+    let NewTestTarget { target, file } = place(checker)?;
     Some(Pick {
         symbol: SymbolPath::module(file).to_string(),
         why: format!("a test for {target} belongs there"),
@@ -45,8 +45,8 @@ pub(crate) fn pick(checker: &Checker) -> Option<Pick> {
 }
 
 /// Returns the function to test and the file for the test. The function is the one that the task
-/// names, otherwise the first located one.
-pub(crate) fn place(checker: &Checker) -> Option<Place> {
+/// names, otherwise the first candidate that was found without a model.
+pub(crate) fn place(checker: &Checker) -> Option<NewTestTarget> {
     let lookup = checker.lookup();
     let located = checker.world().located.clone();
     let is_code = |symbol: &SymbolPath| {
@@ -60,7 +60,7 @@ pub(crate) fn place(checker: &Checker) -> Option<Place> {
     let is_named = |symbol: &&SymbolPath| words.contains(&symbol.base_name());
     let target = symbols.iter().find(is_named).or(symbols.first())?.clone();
     let file = file_for(&lookup, &checker.task.text, &target);
-    Some(Place { target, file })
+    Some(NewTestTarget { target, file })
 }
 
 fn is_of_name(c: char) -> bool {
@@ -115,7 +115,7 @@ fn is_python(file: &FilePath) -> bool {
 
 /// The style of the tests in a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Style {
+struct TestStyle {
     /// A passing test of this or another file; empty if there is none.
     example: String,
     is_from_other_file: bool,
@@ -125,9 +125,9 @@ struct Style {
     imports: Vec<String>,
 }
 
-impl Style {
+impl TestStyle {
     /// Returns the style of the file, otherwise that of the first other file with a test.
-    fn of(checker: &Checker, file: &FilePath) -> Style {
+    fn of(checker: &Checker, file: &FilePath) -> TestStyle {
         let lookup = checker.lookup();
         let failing = checker.tests().failing.clone();
         let is_other = |other: &&FilePath| {
@@ -139,7 +139,7 @@ impl Style {
         let mut others: Vec<&FilePath> = lookup.files().iter().filter(is_other).collect();
         others.sort_by_key(|other| other.directory() != file.directory());
         let own = example(&lookup, file, &failing);
-        // A failing test is no good example, but its class is.
+        // A failing test is not used as an example, but the base of its class is used.
         let own =
             own.or_else(|| Some((String::new(), example(&lookup, file, &BTreeSet::new())?.1)));
         let (found, is_from_other_file) = match own {
@@ -156,7 +156,7 @@ impl Style {
                 (Some(base), Ok(tree)) => imports_of(&tree, base),
                 (Some(_) | None, _) => Vec::new(),
             };
-            return Style {
+            return TestStyle {
                 example,
                 is_from_other_file,
                 base,
@@ -165,16 +165,17 @@ impl Style {
         }
         let command = checker.services.tests.command().unwrap_or_default();
         match command.contains("unittest") {
-            true => Style {
+            true => TestStyle {
                 base: Some("unittest.TestCase".to_owned()),
                 imports: vec!["import unittest".to_owned()],
-                ..Style::default()
+                ..TestStyle::default()
             },
-            false => Style::default(),
+            false => TestStyle::default(),
         }
     }
 
-    /// Returns the reply with its tests moved into a class, if only classes are collected as tests.
+    /// Returns the reply with its tests moved into a class, if the test runner collects only
+    /// classes as tests.
     fn fitted(&self, target: &SymbolPath, file: &FilePath, source: &str) -> String {
         let Some(base) = &self.base else {
             return source.to_owned();
@@ -261,8 +262,8 @@ fn class_name(target: &SymbolPath) -> String {
 }
 
 /// Returns the prompt for the owner of a test file. The reply stops after the first test.
-pub(crate) fn words(checker: &Checker, file: &FilePath) -> Option<Words> {
-    let Place { target, .. } = place(checker)?;
+pub(crate) fn words(checker: &Checker, file: &FilePath) -> Option<SmallPrompt> {
+    let NewTestTarget { target, .. } = place(checker)?;
     let lookup = checker.lookup();
     let found = lookup.symbol(&target).ok()?;
     let kind = match found.symbol.kind {
@@ -270,11 +271,11 @@ pub(crate) fn words(checker: &Checker, file: &FilePath) -> Option<Words> {
         SymbolKind::Class => "class",
         SymbolKind::Function | SymbolKind::Module => "function",
     };
-    // For a method, its class is imported.
+    // To test a method, the test imports the outermost class.
     let outermost = target.name.split('.').next().unwrap_or_default();
     let importable = lookup.index().importable(outermost, file);
     let import = importable.first().map(|one| one.statement.as_str());
-    let style = Style::of(checker, file);
+    let style = TestStyle::of(checker, file);
     let is_in_class = style.example.starts_with("class ");
     let head = match &style.base {
         Some(base) => format!("class {}({base}):\n    ", class_name(&target)),
@@ -305,7 +306,7 @@ pub(crate) fn words(checker: &Checker, file: &FilePath) -> Option<Words> {
         },
         base: style.base.unwrap_or_default(),
     };
-    Some(Words {
+    Some(SmallPrompt {
         system: TestSystemSmall {}.render(),
         text: prompt.render(),
         beginning: format!("```python\n{import}{head}def test_"),
@@ -418,10 +419,10 @@ fn beside_known_classes(tree: &SymbolTree, answer: &SymbolTree) -> Vec<String> {
 
 /// Returns the reply as the text of a new test file, in the style of the other tests.
 pub(crate) fn as_file(checker: &Checker, file: &FilePath, change: &Propose) -> Option<Propose> {
-    let Place { target, .. } = place(checker)?;
+    let NewTestTarget { target, .. } = place(checker)?;
     let source = change.source.as_deref()?;
     Some(Propose {
-        source: Some(Style::of(checker, file).fitted(&target, file, source)),
+        source: Some(TestStyle::of(checker, file).fitted(&target, file, source)),
         ..change.clone()
     })
 }
@@ -470,7 +471,7 @@ pub(crate) fn as_added(checker: &Checker, tree: &SymbolTree, change: &Propose) -
 }
 
 /// The parts of a prompt for a small model.
-pub(crate) struct Words {
+pub(crate) struct SmallPrompt {
     pub system: String,
     pub text: String,
     /// Prefix of the reply.

@@ -18,17 +18,18 @@ const REFERENCES_MOST: usize = 400;
 /// Maximum depth of the class hierarchy that is followed to subclasses.
 const HEIRS_DEEP: usize = 4;
 
-/// A place that a changed contract breaks.
+/// A location in the code that a changed contract (the parts of a symbol on which its users rely,
+/// such as the name and the parameters) breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Site {
-    /// The innermost symbol at the place.
+    /// The innermost symbol at the location.
     pub symbol: SymbolPath,
     pub line: u32,
-    /// Whether the place is a method that overrides the changed method.
+    /// Whether the location is a method that overrides the changed method.
     pub is_override: bool,
 }
 
-/// Returns the symbols that a draft removes, with their mentions.
+/// Returns the symbols that a draft removes, each with the locations that mention it.
 pub(crate) fn mentions_of_the_gone(lookup: &Lookup, draft: &Draft) -> Mentions {
     let after = SymbolTree::parse(draft.file.clone(), Arc::clone(&draft.text));
     let gone = draft
@@ -46,7 +47,7 @@ pub(crate) fn mentions_of_the_gone(lookup: &Lookup, draft: &Draft) -> Mentions {
     gone.map(mentions).collect()
 }
 
-/// The files that are searched for broken code.
+/// Which files are searched for broken code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
     Code,
@@ -59,9 +60,9 @@ impl Scope {
     }
 }
 
-/// Returns the places outside tests and outside the symbol itself that a draft breaks by changing
-/// the contract of `changed`. `lookup` is the workspace before the draft, or after the draft if the
-/// mentions of removed symbols are given.
+/// Returns the locations outside tests and outside the symbol itself that a draft breaks by
+/// changing the contract of `changed`. `lookup` is the workspace before the draft, or after the
+/// draft if the mentions of removed symbols are given.
 pub(crate) fn broken(
     lookup: &Lookup,
     draft: &Draft,
@@ -131,7 +132,7 @@ fn makes(symbol: &SymbolPath) -> bool {
     ["__init__", "__new__"].contains(&symbol.base_name())
 }
 
-/// Returns the lines that mentioned a removed symbol and still exist, at their current place.
+/// Returns the lines that mentioned a removed symbol and still exist, at their current positions.
 fn still_mentioned(lookup: &Lookup, places: &BTreeSet<(FilePath, String)>) -> Vec<Site> {
     let mut sites = Vec::new();
     for (file, text) in places {
@@ -152,7 +153,7 @@ fn still_mentioned(lookup: &Lookup, places: &BTreeSet<(FilePath, String)>) -> Ve
     sites
 }
 
-/// Returns the places of the certain uses of other symbols with the name of a removed one.
+/// Returns the certain uses of other symbols that have the same name as a removed symbol.
 fn uses_of_others(lookup: &Lookup, gone: &SymbolPath) -> Vec<(FilePath, u32)> {
     let others = lookup.index().definitions(gone.base_name()).into_iter();
     let others = others
@@ -162,8 +163,8 @@ fn uses_of_others(lookup: &Lookup, gone: &SymbolPath) -> Vec<(FilePath, u32)> {
     usages.map(|usage| (usage.file, usage.line)).collect()
 }
 
-/// Returns whether all mentions of a name at a place mean another symbol, such as a moved function
-/// that the place imports from its new module.
+/// Returns whether all mentions of a name at a location refer to another symbol, such as a moved
+/// function that is imported there from its new module.
 fn means_another(lookup: &Lookup, site: &Site, name: &str, others: &[(FilePath, u32)]) -> bool {
     let place = (site.symbol.file.clone(), site.line);
     let uses = others.iter().filter(|one| **one == place).count();
@@ -179,7 +180,7 @@ fn means_another(lookup: &Lookup, site: &Site, name: &str, others: &[(FilePath, 
     uses > 0 && uses >= mentions.count()
 }
 
-/// Returns whether a call has the same effect under the new contract.
+/// Returns whether a call binds its arguments to the same parameters under the new contract.
 fn holds(
     lookup: &Lookup,
     usage: &Usage,
@@ -291,7 +292,8 @@ fn override_in(heir: &Found, method: &str, new: &Contract) -> Option<Site> {
     misfit(&heir.tree, heir.tree.find(&name)?, new)
 }
 
-/// Returns the place of an overriding method that is not compatible with the new contract.
+/// Returns the location of an overriding method if it is not compatible with the new contract;
+/// `None` if it is compatible.
 fn misfit(tree: &SymbolTree, own: &Symbol, new: &Contract) -> Option<Site> {
     (!own.contract.stands_in_for(new)).then(|| Site {
         symbol: own.path.clone(),

@@ -1,5 +1,6 @@
 //! Follow-ups: if an accepted change alters a contract, the owners of the code that it breaks are
-//! notified, once for each contract and in a limited number of waves.
+//! notified, once for each contract. The changes that these owners make can break further
+//! contracts; each such round of follow-ups is a wave, and the number of waves is limited.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,10 +23,12 @@ use starling_syntax::{SymbolPath, SymbolTree, signature};
 
 /// Maximum number of owners that are notified of one contract change.
 pub(crate) const OWNERS_MOST: usize = 24;
-/// Maximum number of waves. A follow-up that changes a contract starts another wave.
+/// Maximum number of waves (rounds of follow-ups). A follow-up that changes a contract starts
+/// another wave.
 pub(crate) const WAVES_MOST: u32 = 3;
 
-/// Added to the notification if a change is applied only together with the changes of its callers.
+/// Text that is added to the notification if a change is applied only together with the changes of
+/// its callers.
 const WAITS: &str = "That change waits for yours: both are tested together, and applied together.";
 
 /// The lines and reasons that one owner is notified of.
@@ -35,8 +38,8 @@ struct Concern {
     overrides: bool,
 }
 
-/// Returns the places that a changed contract breaks and that have to follow: code, and the tests
-/// of symbols that the task asks to rename or remove.
+/// Returns the locations that a changed contract breaks and that must be updated: code, and the
+/// tests of symbols that the task asks to rename or remove.
 fn to_follow(
     run: &RunContext,
     lookup: &Lookup,
@@ -96,7 +99,8 @@ pub(crate) fn owners_that_keep(
     owners
 }
 
-/// Returns the number of tests with calls that a draft breaks and that no owner updates.
+/// Returns the number of tests that contain calls which a draft breaks and which no owner is asked
+/// to update.
 pub(crate) fn broken_tests(run: &RunContext, draft: &Draft) -> usize {
     if draft.breaking.is_empty() {
         return 0;
@@ -124,8 +128,8 @@ pub(crate) fn before(run: &RunContext, draft: &Draft) -> Mentions {
     }
 }
 
-/// Groups broken places by owner. Methods of a class belong to the owner of the class if that owner
-/// is at work. Symbols that the draft changes are not included.
+/// Groups broken locations by owner. Methods of a class belong to the owner of the class if that
+/// owner is at work. Symbols that the draft changes are not included.
 fn by_owner(run: &RunContext, draft: &Draft, sites: Vec<Site>) -> BTreeMap<SymbolPath, Concern> {
     let mut owners: BTreeMap<SymbolPath, Concern> = BTreeMap::new();
     for site in sites {
@@ -152,8 +156,8 @@ enum Timing {
     Applied,
 }
 
-/// Wakes the owners of the code that a draft will break. If no person reviews, the draft is applied
-/// only together with their changes that make the tests pass.
+/// Wakes the owners of the code that a draft will break, before the draft is applied. If no person
+/// reviews, the draft is applied only together with the owners' changes.
 pub(crate) fn before_it_is_applied(run: &Arc<RunContext>, by: &ActorId, wave: u32, draft: &Draft) {
     if !run.task.approval.is_by_person() {
         let gone = before(run, draft);
@@ -333,7 +337,7 @@ fn missed(run: &RunContext, changed: &SymbolPath, owners: Vec<SymbolPath>, why: 
     });
 }
 
-/// Records the owners that were told of a change and whose code it breaks nevertheless.
+/// Records the owners that were notified of a contract change and whose code is still broken by it.
 fn unfollowed(run: &RunContext, changed: &SymbolPath, owners: Vec<SymbolPath>) {
     if owners.is_empty() {
         return;

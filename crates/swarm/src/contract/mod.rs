@@ -1,4 +1,4 @@
-//! Changed contracts: the code that a change breaks, and the owners who are told.
+//! Changed contracts: finds the code that a change breaks, and notifies the owners of that code.
 
 pub(crate) mod broken;
 pub(crate) mod follow_up;

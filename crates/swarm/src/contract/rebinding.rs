@@ -1,6 +1,6 @@
 //! Refuses a draft that gives names of a module another meaning for code of other owners: an import
-//! such as `from math import prod as sum` changes every function of the module that calls `sum`. So does a
-//! new file that Python finds in the place of a module which others import.
+//! such as `from math import prod as sum` changes every function of the module that calls `sum`. A
+//! new file has the same effect if Python finds it instead of a module that other code imports.
 
 use crate::event::actor::ActorId;
 use crate::evidence::return_reason::ReturnReason;
@@ -10,11 +10,11 @@ use crate::state::run_context::RunContext;
 use starling_index::{Rebound, rebound};
 use starling_syntax::{Language, SymbolPath, SymbolTree};
 
-/// How many users of a name a refusal lists.
+/// Maximum number of users of a name that a refusal lists.
 const USERS_MOST: usize = 4;
 
-/// Why the agent may not make this change; `None` where it may. The owner of the module body may give
-/// the module's names any meaning.
+/// Returns why the agent may not make this change; `None` if the change is allowed. The owner of
+/// the module body may change the meaning of all names of the module.
 pub(crate) fn refusal(run: &RunContext, agent: &AgentState, draft: &Draft) -> Option<ReturnReason> {
     if let Some(why) = hides_a_module(run, draft) {
         return Some(why);
@@ -58,7 +58,8 @@ pub(crate) fn refusal(run: &RunContext, agent: &AgentState, draft: &Draft) -> Op
     ))
 }
 
-/// Why a new file may not be made: Python would find it in the place of a module that others import.
+/// Returns why a new file is refused: Python would find it instead of a module that other code
+/// imports. Returns `None` if the file hides no module.
 fn hides_a_module(run: &RunContext, draft: &Draft) -> Option<ReturnReason> {
     let is_new = draft.base.is_empty() && run.world().snapshot.read(&draft.file).is_err();
     if !is_new || Language::of(&draft.file) == Language::Plain {
@@ -88,7 +89,7 @@ fn used_by(found: &Rebound) -> String {
     }
 }
 
-/// The first of some users in words.
+/// Formats the first of these users as a list, with the number of the others.
 fn listed<T: ToString>(users: &[T]) -> String {
     let named = users.iter().take(USERS_MOST).map(ToString::to_string);
     let mut named: Vec<String> = named.collect();

@@ -1,4 +1,4 @@
-//! Who acts in a run.
+//! The actors of a run: agents, the user, and other parts of the program that send messages.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ pub enum ActorId {
     User,
     Scout,
     Proxy,
-    /// The engine itself: follow-ups, failed tests.
+    /// The program itself, for example when it sends follow-ups or reports failing tests.
     Starling,
     Agent(SymbolPath),
     /// The one agent of `--driver single`.

@@ -9,12 +9,13 @@ use crate::evidence::ids::ProposalId;
 /// The dependencies of an applied proposal.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dependencies {
-    /// Mutual dependencies: each of these proposals and this one break without the other. They were
-    /// accepted as one set, or one of them changed a contract that the other follows.
+    /// Mutual dependencies: each of these proposals breaks without this one, and this one breaks
+    /// without them. They were accepted as one set, or one of them was made to follow a contract
+    /// change of the other.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub set: BTreeSet<ProposalId>,
-    /// Proposals that were applied when this proposal passed its checks, but not when it failed
-    /// them.
+    /// Proposals that this proposal may need: they were applied when it passed its checks, but not
+    /// when it failed an earlier check.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub needs: BTreeSet<ProposalId>,
 }
@@ -70,7 +71,8 @@ impl DependencyGraph {
         DependencyGraph(applied.into_iter().collect())
     }
 
-    /// Returns the proposals among `chosen` that must stay if those in `staying` stay.
+    /// Returns the proposals in `chosen` that cannot be undone as long as the proposals in
+    /// `staying` stay applied.
     pub fn held(&self, chosen: &BTreeSet<ProposalId>, staying: &BTreeSet<ProposalId>) -> Vec<Held> {
         let mut held: Vec<Held> = Vec::new();
         let mut open: BTreeSet<ProposalId> = chosen.difference(staying).copied().collect();
@@ -86,15 +88,15 @@ impl DependencyGraph {
         held
     }
 
-    /// Returns the proposals that stay and break if those in `gone` are undone, each with one of
-    /// its dependencies.
+    /// Returns the proposals that stay applied but break if the proposals in `gone` are undone,
+    /// each with one of the dependencies that it loses.
     pub fn broken_without(&self, gone: &BTreeSet<ProposalId>) -> Vec<Held> {
         let staying = self.0.keys().filter(|id| !gone.contains(id));
         let broken = staying.filter_map(|id| self.depended_on(*id, gone).into_iter().next());
         broken.collect()
     }
 
-    /// Returns the proposals among `others` that a proposal depends on.
+    /// Returns the proposals in `others` on which the proposal `by` depends.
     fn depended_on(&self, by: ProposalId, others: &BTreeSet<ProposalId>) -> Vec<Held> {
         let names = |one: ProposalId, other: ProposalId| {
             let dependencies = self.0.get(&one);
@@ -124,7 +126,8 @@ impl DependencyGraph {
     }
 }
 
-/// Describes the proposals that break if others are undone alone.
+/// Describes the proposals that break if the proposals they depend on are undone without them;
+/// `None` if no proposal breaks.
 pub fn broken_in_words(broken: &[Held]) -> Option<String> {
     let told = broken.iter().map(|one| match one.dependence {
         Dependence::Set => format!("{} belongs together with {}", one.by, one.proposal),
@@ -142,7 +145,8 @@ mod tests {
         ids.map(ProposalId).into()
     }
 
-    /// #1, #2 and #3 are a set, which #3 records; #5 needs #4, and #6 needs #5.
+    /// Returns a graph in which the proposals #1, #2 and #3 are a set (recorded by #3), #5 needs
+    /// #4, and #6 needs #5.
     fn graph() -> DependencyGraph {
         let needs = |needs| Dependencies {
             needs,
@@ -164,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_stays_whole_and_so_does_what_is_needed() {
+    fn undo_holds_back_the_rest_of_a_set_and_required_proposals() {
         let all = ids([1, 2, 3, 4, 5, 6]);
         let held = |staying| -> Vec<u32> {
             let held = graph().held(&all, &staying);
@@ -180,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_without_a_proposal_is_named() {
+    fn proposals_that_may_break_without_another_are_listed() {
         let broken = |gone| broken_in_words(&graph().broken_without(&gone));
         assert_eq!(
             broken(ids([4])).as_deref(),

@@ -1,15 +1,16 @@
-//! How a run ended, and whether tests prove its changes.
+//! The result of a run: one line about how it ended, and whether tests prove its changes.
 
 use serde::{Deserialize, Serialize};
 
-/// Whether tests prove what a run did.
+/// Whether tests prove the changes of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Proof {
-    /// Tests ran on the workspace as the run leaves it, they pass, and one of them fails without the
+    /// Tests pass on the workspace as the run leaves it, and at least one of them fails without the
     /// run's change.
     Proven,
-    /// Tests pass as they did before, and the task asks for no other behaviour, as for a renaming.
+    /// The same tests pass as before the run, and the task does not ask for different behaviour,
+    /// for example in a rename.
     AsBefore,
     /// The task needed no change, or a change of documentation alone.
     NothingToProve,
@@ -19,7 +20,7 @@ pub enum Proof {
     NotDone,
 }
 
-/// How a run ended, for people and for scripts.
+/// The result of a run, as shown to users and written for scripts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ending {
     pub proof: Proof,

@@ -1,5 +1,4 @@
-//! Events: the closed list of things that happen in a run. All user interfaces are derived from
-//! them.
+//! Defines the events of a run as a closed enum. All user interfaces are derived from them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -34,13 +33,14 @@ pub enum AnswerSource {
     Model,
     /// Reused from an earlier question in this run.
     Memory,
-    /// The owner is waiting for the asker, so the known facts are returned at once.
+    /// The owner is itself waiting for the asking agent, so facts from the index are returned
+    /// instead of an answer.
     Cycle,
     /// No answer arrived in time, or the budget does not allow one.
     Refused,
 }
 
-/// Why an agent was woken or received more work.
+/// Why an agent was woken, that is, started, or received more work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "cause", rename_all = "snake_case")]
 pub enum Cause {
@@ -51,13 +51,14 @@ pub enum Cause {
         from: ActorId,
         reason: String,
     },
-    /// A contract that the symbol relies on has changed.
+    /// The contract of another symbol, which this symbol uses, has changed.
     FollowUp {
         changed: SymbolPath,
         changes: Vec<String>,
         lines: Vec<u32>,
         text: String,
-        /// Follow-ups of a change are wave 1; follow-ups of the changes made in wave 1 are wave 2.
+        /// Number of the round of follow-ups, counted from 1. Round 1 follows a change of the task
+        /// itself, and round 2 follows the changes that were made in round 1.
         #[serde(default)]
         wave: u32,
     },
@@ -101,7 +102,7 @@ impl Cause {
 pub enum AgentOutcome {
     Changed,
     NothingToChange,
-    /// The agent gave up, or reached its limit of turns, repairs or malformed replies.
+    /// The agent gave up, or reached its limit of turns, repair attempts or malformed replies.
     GaveUp {
         why: String,
     },
@@ -149,7 +150,7 @@ impl StopReason {
     }
 }
 
-/// A symbol that was located without a model.
+/// A symbol that may be relevant for the task and that was found without a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Candidate {
     pub symbol: SymbolPath,
@@ -175,7 +176,7 @@ pub struct AppliedChange {
     pub dependencies: Dependencies,
 }
 
-/// One thing that happened in a run.
+/// An event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
@@ -331,7 +332,7 @@ pub enum Event {
         diff: String,
         reason: String,
         evidence: Evidence,
-        /// Other proposals of the set. The verdict applies to all of them.
+        /// The other proposals of the set. The verdict applies to the whole set.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         with: Vec<ProposalId>,
         /// The change of each proposal, stored so that the review can be shown after the run.
@@ -366,7 +367,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         change: Option<AppliedChange>,
     },
-    /// The user edited the same lines. The symbol went back to its agent.
+    /// The user edited the same lines as the proposal. The proposal went back to its agent.
     ProposalConflicted {
         proposal: ProposalId,
         why: String,
@@ -391,11 +392,11 @@ pub enum Event {
         changed: SymbolPath,
         owners: Vec<SymbolPath>,
         why: String,
-        /// Whether they were notified.
+        /// Whether these owners were notified.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         told: bool,
     },
-    /// The owner of a symbol could not be woken. `from` is the sender of the work.
+    /// The owner of a symbol could not be woken. `from` is the actor that wanted to give it work.
     NotWoken {
         symbol: String,
         from: ActorId,
@@ -424,7 +425,7 @@ pub enum Event {
         summary: String,
         /// Number of chosen candidates for each model.
         tally: Vec<(String, u32)>,
-        /// Absent in older recordings.
+        /// The result of the run. Absent in older recordings.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ending: Option<Ending>,
     },
@@ -476,24 +477,26 @@ pub struct EventLog {
     inner: Arc<Inner>,
 }
 
+/// The data of an event log, shared by all its clones and cursors.
 #[derive(Debug)]
 struct Inner {
     began: Instant,
     records: Mutex<Vec<Arc<Stamped>>>,
-    count: watch::Sender<Progress>,
+    count: watch::Sender<LogProgress>,
     /// Number of records in the trajectory; `None` if no trajectory is written.
     written: watch::Sender<Option<usize>>,
 }
 
+/// The number of records in a log, and whether the log is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Progress {
+struct LogProgress {
     count: usize,
     closed: bool,
 }
 
 impl Inner {
-    /// Waits until the trajectory holds `count` records. Returns at once if no trajectory is
-    /// written.
+    /// Waits until `count` records have been written to the trajectory. Returns at once if no
+    /// trajectory is written.
     async fn written(&self, count: usize) {
         let mut written = self.written.subscribe();
         // The sender is a field of `self`, so this wait cannot fail.
@@ -511,7 +514,7 @@ impl Default for EventLog {
 
 impl EventLog {
     pub fn new() -> Self {
-        let (count, _) = watch::channel(Progress {
+        let (count, _) = watch::channel(LogProgress {
             count: 0,
             closed: false,
         });
@@ -533,7 +536,7 @@ impl EventLog {
         let began = Instant::now().checked_sub(Duration::from_millis(at_ms));
         let inner = Inner {
             began: began.unwrap_or(log.inner.began),
-            count: watch::channel(Progress {
+            count: watch::channel(LogProgress {
                 count: records.len(),
                 closed: false,
             })
@@ -551,8 +554,8 @@ impl EventLog {
         self.append(Record::Event(event));
     }
 
-    /// Appends an event and waits until it is in the trajectory, so that it survives a crash of the
-    /// process.
+    /// Appends an event and waits until it has been written to the trajectory, so that it survives
+    /// a crash of the process.
     ///
     /// Returns at once if no trajectory is written, or if it can no longer be written.
     pub async fn durable_event(&self, event: Event) {
@@ -696,7 +699,7 @@ impl Drop for Writing {
 pub struct Cursor {
     inner: Arc<Inner>,
     next: usize,
-    changes: watch::Receiver<Progress>,
+    changes: watch::Receiver<LogProgress>,
 }
 
 impl Cursor {

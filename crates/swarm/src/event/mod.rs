@@ -1,4 +1,4 @@
-//! The events of a run, the actors that cause them, and the log that keeps them.
+//! The events of a run, the actors that cause them, and the log that stores them.
 
 pub(crate) mod actor;
 pub(crate) mod dependencies;

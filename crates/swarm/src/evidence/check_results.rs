@@ -13,14 +13,13 @@ const SHOWN: usize = 10;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "diagnostics", rename_all = "snake_case")]
 pub enum DiagnosticEvidence {
-    /// There is no language server for these files. This is reported once in a run, not for every
-    /// change.
+    /// No language server supports these files. The run reports this once, not for every change.
     #[default]
     Absent,
     Unknown {
         reason: String,
     },
-    /// Only the problems that the change introduced.
+    /// The diagnostics were determined. Only the problems that the change introduced are stored.
     Known {
         /// Name and version of the tool.
         tool: String,
@@ -139,7 +138,8 @@ impl fmt::Display for DiagnosticEvidence {
     }
 }
 
-/// The automatic changes to the imports of a change, made before a model is called.
+/// The imports that were automatically added to a change or removed from it, before any check or
+/// model call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportMends {
     /// Missing imports that were added.
@@ -148,12 +148,13 @@ pub struct ImportMends {
     /// Unused imports that were left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
-    /// Missing names that several import statements would define.
+    /// Undefined names for which several import statements are possible.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unclear: Vec<UnclearImport>,
 }
 
-/// A name and the statements that would define it, the most used first.
+/// An undefined name and the import statements that would define it, the most frequently used
+/// first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnclearImport {
     pub name: String,
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn several_files_and_services_are_told_as_one() {
+    fn diagnostics_of_several_files_and_services_are_merged_into_one_line() {
         let text = |one: DiagnosticEvidence, other| one.and(other).to_string();
         let absent = || DiagnosticEvidence::Absent;
         assert_eq!(text(absent(), absent()), "");
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_done_about_imports_is_told_shortly() {
+    fn evidence_lists_added_dropped_and_ambiguous_imports() {
         let mends = ImportMends {
             added: vec!["import os".to_owned(), "import re".to_owned()],
             left_out: vec!["import sys".to_owned()],

@@ -27,8 +27,8 @@ impl FileChange {
     /// Rebases the change onto `current`, a later version of the file.
     ///
     /// # Errors
-    /// Returns a [`Conflict`] if `current` changed in the same place, or if the place of the change
-    /// is ambiguous.
+    /// Returns a [`Conflict`] if `current` changed at the same position, or if the position of the
+    /// change is ambiguous.
     pub fn over(&self, current: &str) -> Result<ChangeSet, Conflict> {
         carry(&self.file, &self.base, &self.changes, current)
     }
@@ -52,7 +52,8 @@ impl FileChange {
         ))
     }
 
-    /// Describes a conflict with the user's text for the reviewer: the lines and what to do.
+    /// Describes a conflict with the user's text for the reviewer: the lines in conflict, and what
+    /// the reviewer can do.
     pub fn conflict_told(&self, conflict: &Conflict) -> String {
         let (file, proposal) = (&self.file, self.proposal);
         let lines = conflict.in_lines(&self.base);

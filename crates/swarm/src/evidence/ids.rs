@@ -1,4 +1,4 @@
-//! The numbers of proposals, and lists of ids in words.
+//! Proposal ids, and functions that format lists of ids.
 
 use std::fmt;
 
@@ -54,5 +54,5 @@ pub(crate) fn few(ids: &[String]) -> String {
     }
 }
 
-/// Test id that stands for the whole command when single tests cannot be identified.
+/// Test id that represents the whole test command if its output does not identify single tests.
 pub const WHOLE_RUN: &str = "(the test command)";

@@ -10,7 +10,7 @@ use crate::evidence::ids::{ProposalId, few, ids};
 use crate::evidence::test_evidence::{TestEvidence, write_changed};
 use starling_syntax::SymbolPath;
 
-/// Results of the joint check of a proposal with others.
+/// Results of a joint check, in which a proposal is tested together with other proposals.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JointEvidence {
     /// The owners of the other proposals.
@@ -22,14 +22,15 @@ pub struct JointEvidence {
     /// Diagnostics of all changed files.
     #[serde(default)]
     pub diagnostics: DiagnosticEvidence,
-    /// Proposals that were under review during the check and without which the proposal fails. The
-    /// proposal is applied with them or after them, never without them.
+    /// Proposals that this proposal needs to pass, and that were under review during the check.
+    /// This proposal is applied only together with them or after them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<ProposalId>,
 }
 
 impl JointEvidence {
-    /// Returns the results of `founder` from the view of another checked proposal.
+    /// Converts the results that are stored for the proposal `founder` to results for another
+    /// proposal of the same joint check.
     pub(crate) fn as_seen_by(
         &self,
         other: (ProposalId, &SymbolPath),

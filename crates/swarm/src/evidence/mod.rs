@@ -1,4 +1,5 @@
-//! What the checks found out about a change, as values. No other folder is used.
+//! The results of the checks of a change, as plain data. This module depends on no other module of
+//! the crate.
 
 pub(crate) mod check_results;
 pub(crate) mod failure;

@@ -1,4 +1,4 @@
-//! Proposals and the evidence about them.
+//! The evidence about a proposal: all its check results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,11 +14,12 @@ use starling_syntax::{FilePath, Loss, SymbolPath};
 use starling_text::ContentHash;
 use starling_workspace::Snapshot;
 
-/// The proposal changes a contract, and agents update the callers later.
+/// Reason to show a failing proposal: it changes a contract, and the owners of the callers are
+/// asked to update them.
 pub(crate) const CALLERS_FOLLOW: &str = "it changes a contract, and the callers follow";
-/// The agent said that more proposals follow.
+/// Reason to show a failing proposal: its agent announced more proposals.
 pub(crate) const MORE_COMES: &str = "the agent has more to propose";
-/// Other agents are working and may fix the problem.
+/// Reason to show a failing proposal: other agents are working and may fix the problem.
 pub(crate) const OTHERS_WORK: &str = "other agents are still at work";
 /// Reasons to show a proposal that fails its checks. They are valid only while the run continues.
 const WHILE_IT_RUNS: [&str; 3] = [CALLERS_FOLLOW, MORE_COMES, OTHERS_WORK];
@@ -31,7 +32,8 @@ pub struct Evidence {
     /// The automatic changes to the proposal's imports.
     #[serde(default, skip_serializing_if = "ImportMends::is_empty")]
     pub imports: ImportMends,
-    /// The code that the change removes in addition to what it rewrites.
+    /// Code that the change removes although the agent did not ask for it, such as decorators,
+    /// comments or nested symbols.
     pub losses: Vec<Loss>,
     /// Descriptions of the contract changes; empty if the contract does not change.
     pub contract: Vec<String>,
@@ -41,7 +43,7 @@ pub struct Evidence {
     /// needed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub callers_in_set: Vec<SymbolPath>,
-    /// Owners of uses that the changed contract leaves valid.
+    /// Owners of uses that stay valid under the changed contract.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub callers_kept: Vec<SymbolPath>,
     /// Number of tests with calls that the changed contract breaks.
@@ -56,7 +58,8 @@ pub struct Evidence {
     /// Versions of the other files that the proposal was checked with.
     #[serde(default, skip_serializing_if = "CheckedTexts::is_empty")]
     pub texts: CheckedTexts,
-    /// The check failure that is overridden by showing the proposal to a person, with the reason.
+    /// Set if a proposal that failed a check is shown to a person nevertheless: the failed check,
+    /// and why it is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overridden: Option<String>,
     pub millis: u64,
@@ -135,8 +138,8 @@ impl Evidence {
         together.map_or_else(BTreeSet::new, |together| together.passes_with(set))
     }
 
-    /// Returns the evidence as it applies after the run: no agent follows up, so broken tests stay
-    /// broken.
+    /// Returns the evidence as it applies after the run has ended: no agent will fix broken tests
+    /// or callers any more.
     pub fn of_ended(&self) -> Evidence {
         let overridden = self.overridden.as_deref().map(|told| {
             let reason = WHILE_IT_RUNS

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+/// Why a proposal is sent back, in a version for the agent and a version for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReturnReason {
     to_agent: String,

@@ -1,4 +1,4 @@
-//! What tests say about a change.
+//! Test results for a change, compared with the results without the change.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -44,7 +44,7 @@ pub enum TestEvidence {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OnlyAsChanged {
     pub tests: Vec<String>,
-    /// Files that contain changed tests and that could not run with their original text.
+    /// Test files that the run changed and that could not be loaded with their original text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unheld: Vec<String>,
     /// Tests that are flaky with their original text.
@@ -74,7 +74,7 @@ pub enum Tried {
         tests: usize,
         /// Number of test functions in the workspace.
         of: usize,
-        /// Whether one of them is near the change.
+        /// Whether at least one of the selected tests is near the change.
         #[serde(default = "yes")]
         are_near: bool,
         files: Vec<FilePath>,
@@ -84,7 +84,8 @@ pub enum Tried {
     },
 }
 
-/// Older records tell only of nearest tests.
+/// Default for records of older versions, in which a selection always consisted of the nearest
+/// tests.
 fn yes() -> bool {
     true
 }
@@ -185,8 +186,7 @@ impl TestEvidence {
             .iter()
             .filter(|case| is.contains(&case.id))
             .collect();
-        // Failures that existed before are known already, so their messages are used only if there
-        // are no new failures.
+        // The messages of failures that existed before are used only if there are no new failures.
         let new = failed.iter().filter(|case| !was.contains(&case.id));
         let new: Vec<&TestCase> = new.copied().collect();
         let details = each_error_once(if new.is_empty() { &failed } else { &new });
@@ -217,8 +217,8 @@ impl TestEvidence {
         }
     }
 
-    /// Marks the results as those of a selection of tests, and replaces the shown command by the
-    /// plain command.
+    /// Records that only a selection of tests ran, and replaces the displayed command by the
+    /// command without the selected tests.
     pub fn by(mut self, plain: String, some: Tried) -> TestEvidence {
         match &mut self {
             TestEvidence::Unknown { .. } => {}
@@ -241,7 +241,7 @@ impl TestEvidence {
         self
     }
 
-    /// Returns a note for counts that were parsed from printed output.
+    /// Returns a note that is added to test counts if they were parsed from printed output.
     pub fn by_print(&self) -> &'static str {
         match self {
             TestEvidence::Known {
@@ -492,7 +492,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_error_is_told_once() {
+    fn identical_error_of_several_tests_is_shown_once() {
         let case = |id: &str, message: &str| TestCase {
             id: id.into(),
             status: TestStatus::Failed,

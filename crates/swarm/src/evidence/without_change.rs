@@ -1,4 +1,4 @@
-//! How tests end without the run's change, or without a part of it.
+//! Test results on the code without the run's change, or without a part of the change.
 
 use starling_syntax::SymbolPath;
 
@@ -7,9 +7,11 @@ use starling_syntax::SymbolPath;
 pub(crate) struct WithoutChange {
     pub fails: Vec<String>,
     pub passes: Vec<String>,
-    /// Existing tests that fail with the text that the run gave them.
+    /// Existing tests that the run changed and that, in their changed form, fail on the original
+    /// code.
     pub changed_fail: Vec<String>,
-    /// Changed functions without whose change the tests that show the run's change pass as well.
+    /// Changed functions whose change no test covers: all tests still pass if only this function
+    /// gets its original text back.
     pub unshown_parts: Vec<SymbolPath>,
 }
 

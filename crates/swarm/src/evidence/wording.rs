@@ -1,6 +1,6 @@
-//! How counts and lists of names are written.
+//! Formats counts and lists of names.
 
-/// Names in one headline.
+/// Maximum number of names in one headline.
 pub(crate) const NAMES_MOST: usize = 4;
 
 pub(crate) fn counted(number: usize, noun: &str) -> String {

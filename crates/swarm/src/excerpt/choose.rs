@@ -10,15 +10,15 @@ use starling_syntax::SymbolKind;
 
 /// Number of lines at the top of a file that are shown first.
 const TOP: usize = 12;
-/// Maximum number of places that match words of the text, and the maximum for a class, whose
-/// methods matter too.
+/// Maximum number of positions that match words of the text, and the maximum for a class, of which
+/// method heads are shown as well.
 const WINDOWS: usize = 16;
 const WINDOWS_OF_CLASS: usize = 4;
-/// Numbers of lines shown above and below such a place. The widest context that fits is used.
+/// Numbers of lines shown above and below such a position. The widest context that fits is used.
 const WIDTHS: [(usize, usize); 3] = [(4, 8), (2, 3), (0, 1)];
-/// Maximum distance in lines between matches of one place.
+/// Maximum distance in lines between matches that count as one cluster.
 const NEAR: usize = 6;
-/// Cost of a gap mark, in tokens.
+/// Cost in tokens of a line that marks omitted lines.
 const MARK: u64 = 10;
 /// Minimum number of comment lines that are worth omitting.
 const COMMENTS: usize = 3;
@@ -53,10 +53,12 @@ pub fn chosen(found: &Found, focus: &Focus, most: Tokens, layout: Layout) -> BTr
     let mut choice = Choice::new(found, most, layout);
     let all = match layout {
         Layout::Source => choice.all(),
-        // A citation names the innermost symbol.
+        // Numbered lines are used for citations, which name the innermost symbol. Lines of nested
+        // symbols are therefore left out.
         Layout::Numbered => choice.own().collect(),
     };
-    // An omitted part would cost another turn.
+    // The limit may be exceeded a little, because the model would need another turn to read an
+    // omitted part.
     let lenient = most.0 + (most.0 / 3).min(200);
     if choice.cost(&all) <= lenient {
         return all;
@@ -89,6 +91,7 @@ pub fn chosen(found: &Found, focus: &Focus, most: Tokens, layout: Layout) -> BTr
     choice.done()
 }
 
+/// The lines of a symbol that have been chosen so far, and the remaining size.
 struct Choice<'f> {
     found: &'f Found,
     lines: Vec<&'f str>,
@@ -229,7 +232,7 @@ impl<'f> Choice<'f> {
         }
         let worth = |words: &[(std::borrow::Cow<'_, str>, u32)]| -> u32 {
             let each = words.iter().map(|(word, worth)| match *worth > 1 {
-                // Many matches of a name from the text also make a place relevant.
+                // A name from the text makes a position relevant even if the name occurs often.
                 true => worth * 8_000 / (8 + often[word.as_ref()]),
                 false => worth * 1_000 / often[word.as_ref()],
             });

@@ -48,7 +48,7 @@ impl Focus {
         focus
     }
 
-    /// Returns whether a traceback quotes a line or names its place.
+    /// Returns whether a traceback quotes a line or names its file and line number.
     pub fn is_in_traceback(&self, file: &FilePath, number: usize, line: &str) -> bool {
         let here = |(path, at): &(String, u32)| {
             *at as usize == number && (path == file.as_str() || ends_with(path, file))

@@ -1,4 +1,4 @@
-//! A symbol that was looked up.
+//! The result of a symbol lookup.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Excerpts of a symbol's source for a reader with limited room: the most relevant lines, and the
-//! numbers of the omitted lines, so that a follow-up read can request them.
+//! Excerpts of a symbol's source, limited in size: the most relevant lines, and the numbers of the
+//! omitted lines, so that a follow-up read can request them.
 //!
 //! A [`Focus`] determines which lines are [`chosen`]. They are written as source with marks for the
 //! gaps ([`source`]) or with line numbers ([`numbered`]).

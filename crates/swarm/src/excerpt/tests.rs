@@ -25,14 +25,14 @@ fn long() -> String {
 }
 
 #[test]
-fn what_fits_is_shown_as_it_is() {
+fn short_symbol_is_shown_unchanged() {
     let found = found("# of f\ndef f(x):\n    return x\n", "f");
     let (text, cut) = excerpt(&found, &Focus::default(), Tokens(100));
     assert_eq!((text.as_str(), cut), (found.source(), false));
 }
 
 #[test]
-fn a_little_too_much_is_shown_whole() {
+fn symbol_slightly_over_the_limit_is_shown_whole() {
     let text = format!("def f(x):\n{}", "    x += 1\n".repeat(60));
     let found = found(&text, "f");
     let whole = Tokens::estimate(&text);
@@ -41,7 +41,7 @@ fn a_little_too_much_is_shown_whole() {
 }
 
 #[test]
-fn docstrings_and_long_comments_go_first() {
+fn docstrings_and_long_comments_are_cut_first() {
     let docs = "    Words that say nothing new.\n".repeat(30);
     let comments = "    # and more of them\n".repeat(20);
     let text = format!(
@@ -55,7 +55,7 @@ fn docstrings_and_long_comments_go_first() {
 }
 
 #[test]
-fn the_lines_with_the_names_of_the_task_are_shown_with_their_blocks() {
+fn lines_with_names_from_the_task_are_shown_with_their_enclosing_blocks() {
     let text = long();
     let found = found(&text, "load");
     let focus = Focus::of("Only names that start with `sub_partial` are kept.");
@@ -68,7 +68,7 @@ fn the_lines_with_the_names_of_the_task_are_shown_with_their_blocks() {
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
-    // Without words from a task, the top is shown.
+    // Without words from a task, the first lines are shown.
     let (shown, _) = excerpt(&found, &Focus::default(), Tokens(200));
     assert!(
         !shown.contains("sub_partial") && shown.contains("step_3 "),
@@ -77,7 +77,7 @@ fn the_lines_with_the_names_of_the_task_are_shown_with_their_blocks() {
 }
 
 #[test]
-fn a_cut_names_exactly_the_lines_that_are_missing() {
+fn omission_mark_names_exactly_the_omitted_lines() {
     let text = long();
     let found = found(&text, "load");
     let (shown, _) = excerpt(&found, &Focus::of("`sub_partial`"), Tokens(150));
@@ -104,7 +104,7 @@ fn a_cut_names_exactly_the_lines_that_are_missing() {
 }
 
 #[test]
-fn a_mark_that_is_copied_into_code_is_found() {
+fn omission_mark_copied_into_code_is_detected() {
     let text = format!("def f(x):\n{}", "    x += step(x)\n".repeat(99));
     let found = found(&text, "f");
     let (shown, _) = excerpt(&found, &Focus::default(), Tokens(150));
@@ -115,19 +115,19 @@ fn a_mark_that_is_copied_into_code_is_found() {
 }
 
 #[test]
-fn the_line_that_a_traceback_quotes_comes_before_all_others() {
+fn line_quoted_by_a_traceback_is_shown_first() {
     let text = long();
     let found = found(&text, "load");
     let traceback = "m.py:90: in load\n    step_82 = prepare(82)\nlib/x.py:3: in prepare\n    fail()\nTypeError: sub_partial";
     let (shown, _) = excerpt(&found, &Focus::of(traceback), Tokens(110));
     assert!(shown.contains("step_82 = prepare(82)"), "{shown}");
-    // Without a quoted line, only the place counts.
+    // Without a quoted line, only the line number counts.
     let (shown, _) = excerpt(&found, &Focus::of("/old/m.py:40: in load"), Tokens(110));
     assert!(shown.contains(text.lines().nth(39).unwrap()), "{shown}");
 }
 
 #[test]
-fn a_class_shows_the_heads_of_its_methods() {
+fn shortened_class_shows_the_signatures_of_its_methods() {
     let body = "        x = 1\n".repeat(100);
     let text = format!(
         "class Big(Base):\n    LIMIT = 3\n\n    @property\n    def one(self):\n{body}\n    def two(self, y):\n{body}"
@@ -145,7 +145,7 @@ fn a_class_shows_the_heads_of_its_methods() {
 }
 
 #[test]
-fn the_rarest_words_weigh_most() {
+fn rarest_words_of_the_task_have_the_largest_weight() {
     let filler: String = (0..60)
         .map(|n| format!("    value_{n} = option.read({n})\n"))
         .collect();
@@ -161,7 +161,7 @@ fn the_rarest_words_weigh_most() {
 
 /// Many matches of a name in one place count more than an isolated match.
 #[test]
-fn a_cluster_of_a_name_comes_before_lone_ones() {
+fn cluster_of_matches_is_preferred_to_an_isolated_match() {
     let filler: String = (0..40)
         .map(|n| format!("    self.field_{n} = {n}\n"))
         .collect();
@@ -176,7 +176,7 @@ fn a_cluster_of_a_name_comes_before_lone_ones() {
 }
 
 #[test]
-fn a_file_without_a_grammar_is_cut_too() {
+fn file_in_an_unknown_language_is_shortened_too() {
     let text: String = (1..=300)
         .map(|n| format!("paragraph {n} of the manual\n"))
         .collect();
@@ -195,7 +195,7 @@ fn a_file_without_a_grammar_is_cut_too() {
 }
 
 #[test]
-fn strange_texts_are_cut_without_harm() {
+fn excerpt_of_an_incomplete_or_tiny_text_does_not_panic() {
     for text in [
         "",
         "def f",
@@ -218,7 +218,7 @@ fn strange_texts_are_cut_without_harm() {
 }
 
 #[test]
-fn names_are_what_stands_as_code() {
+fn code_like_words_of_the_task_count_as_names() {
     let focus = Focus::of(
         "When `partial` is set, Schema.load(data) drops sub_partial of HttpResponse, it says",
     );

@@ -57,7 +57,7 @@ fn hidden_bodies(found: &Found, chosen: &BTreeSet<usize>) -> Vec<(usize, usize)>
     hidden
 }
 
-/// Writes a gap line. Blank lines alone are not a gap.
+/// Writes a line that marks omitted lines. Nothing is written if only blank lines are omitted.
 fn write_gap<'t>(shown: &mut String, gap: &[usize], line: &impl Fn(usize) -> &'t str) {
     let says = |number: &&usize| !line(**number).trim().is_empty();
     let (Some(first), Some(last)) = (gap.iter().find(says), gap.iter().rev().find(says)) else {

@@ -25,6 +25,15 @@ impl Lookup {
             .map_err(|error| format!("{error}, or path/to/file for a whole file"))
     }
 
+    /// Returns the class whose body or methods give the attribute at an address a value: the class of
+    /// an enumeration for one of its members.
+    pub fn class_of_member(&self, text: &str) -> Option<SymbolPath> {
+        let path = self.address(text).ok()?;
+        let (class, member) = path.name.rsplit_once('.')?;
+        let class = SymbolPath::new(path.file.clone(), class);
+        self.index().has_attribute(&class, member).then_some(class)
+    }
+
     /// Returns an address without surrounding backquotes, unless they are part of a path.
     pub fn unquoted<'t>(&self, text: &'t str) -> &'t str {
         let text = text.trim();
@@ -111,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_path_addresses_the_whole_file() {
+    fn file_path_without_a_symbol_addresses_the_whole_file() {
         let dir = tempfile::tempdir().unwrap();
         let lookup = lookup(dir.path());
         for (address, symbol) in [
@@ -138,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_names_files_by_paths() {
+    fn file_paths_in_a_text_are_found() {
         let dir = tempfile::tempdir().unwrap();
         let lookup = lookup(dir.path());
         for (text, files) in [

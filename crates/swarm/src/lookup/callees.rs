@@ -8,7 +8,7 @@ use starling_syntax::{Reference, SymbolKind, SymbolPath, references};
 
 /// Maximum number of called names that are considered.
 const NAMES: usize = 24;
-/// Shorter names are shared by too many symbols.
+/// Minimum length of a called name. Shorter names are shared by too many symbols.
 const SHORTEST: usize = 3;
 
 /// Rank of a callee; greater is better. The parts are: the match between its name and the focus,
@@ -27,10 +27,10 @@ pub(crate) fn callees(lookup: &Lookup, symbol: &SymbolPath, most: usize) -> Vec<
     let mut callees: Vec<(Rank, SymbolPath)> = Vec::new();
     let called_names = called_names(found.source());
     let read_names = read_names(found.source());
-    let names = called_names.iter().map(|name| (*name, Use::Call));
+    let names = called_names.iter().map(|name| (*name, NameUse::Call));
     let names = names
         .take(NAMES)
-        .chain(read_names.iter().map(|name| (*name, Use::Read)));
+        .chain(read_names.iter().map(|name| (*name, NameUse::Read)));
     for (name, how) in names.take(2 * NAMES) {
         let Some(callee) = used(lookup, &found, name, how) else {
             continue;
@@ -69,7 +69,7 @@ fn rank(lookup: &Lookup, caller: &SymbolPath, callee: &SymbolPath) -> Option<Ran
 
 /// The form in which a source uses a name.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Use {
+enum NameUse {
     Call,
     /// `self.name`, which may be a property.
     Read,
@@ -77,7 +77,7 @@ enum Use {
 
 /// Resolves a name used in a symbol by imports and types, otherwise to the only definition of the
 /// name in the project or in the file. A name that is only read must be a property.
-fn used(lookup: &Lookup, found: &Found, name: &str, how: Use) -> Option<SymbolPath> {
+fn used(lookup: &Lookup, found: &Found, name: &str, how: NameUse) -> Option<SymbolPath> {
     let callee = meant(lookup, found, name, how)?;
     let is_property = || {
         let found = lookup.symbol(&callee).ok()?;
@@ -85,15 +85,17 @@ fn used(lookup: &Lookup, found: &Found, name: &str, how: Use) -> Option<SymbolPa
         Some(decorators.clone().any(|one| one.contains("property")))
     };
     match how {
-        Use::Call => Some(callee),
-        Use::Read => is_property().unwrap_or_default().then_some(callee),
+        NameUse::Call => Some(callee),
+        NameUse::Read => is_property().unwrap_or_default().then_some(callee),
     }
 }
 
-fn meant(lookup: &Lookup, found: &Found, name: &str, how: Use) -> Option<SymbolPath> {
+fn meant(lookup: &Lookup, found: &Found, name: &str, how: NameUse) -> Option<SymbolPath> {
     let span = found.symbol.span;
     let here = |call: &Reference| {
-        call.is_call == (how == Use::Call) && !call.is_definition && span.contains(call.range.start)
+        call.is_call == (how == NameUse::Call)
+            && !call.is_definition
+            && span.contains(call.range.start)
     };
     let call = references(&found.tree, name).into_iter().find(here)?;
     let line_start = found.tree.line_starts()[call.line as usize - 1];

@@ -10,7 +10,7 @@ use starling_index::{Certainty, Usage, Usages, is_test_file};
 use starling_syntax::{FilePath, SymbolPath, SymbolTree, references};
 use starling_text::ContentHash;
 
-/// The facts for each symbol.
+/// Facts from a language server, stored by symbol.
 #[derive(Debug, Clone, Default)]
 pub struct LspFacts {
     uses: HashMap<SymbolPath, Vec<NameLocation>>,
@@ -27,8 +27,8 @@ impl LspFacts {
     }
 }
 
-/// A position in the current text.
-struct Current {
+/// A byte offset in the current text of a file, with the file's symbol tree.
+struct CurrentPosition {
     tree: Arc<SymbolTree>,
     at: usize,
 }
@@ -64,7 +64,7 @@ impl Lookup {
         };
         let mut current = self.current(spots);
         for usage in &mut usages.found {
-            let is_it = |spot: &Current| {
+            let is_it = |spot: &CurrentPosition| {
                 *spot.tree.file() == usage.file && offset(&spot.tree, usage) == Some(spot.at)
             };
             if let Some(known) = current.iter().position(is_it) {
@@ -97,8 +97,8 @@ impl Lookup {
         self.named(&self.current(spots))
     }
 
-    fn named(&self, current: &[Current]) -> Vec<SymbolPath> {
-        let symbol = |spot: &Current| {
+    fn named(&self, current: &[CurrentPosition]) -> Vec<SymbolPath> {
+        let symbol = |spot: &CurrentPosition| {
             let mut all = spot.tree.symbols().iter();
             let found = all.find(|symbol| symbol.name.start == spot.at && !symbol.path.is_module());
             found.map(|symbol| symbol.path.clone())
@@ -107,7 +107,7 @@ impl Lookup {
     }
 
     /// Keeps only positions in files that have not changed since the server's reply.
-    fn current(&self, spots: &[NameLocation]) -> Vec<Current> {
+    fn current(&self, spots: &[NameLocation]) -> Vec<CurrentPosition> {
         let mut trees: HashMap<&FilePath, Option<(Arc<SymbolTree>, ContentHash)>> = HashMap::new();
         let mut current = Vec::new();
         for spot in spots {
@@ -120,7 +120,7 @@ impl Lookup {
                 && *hash == spot.of
             {
                 let (tree, at) = (Arc::clone(tree), spot.range.start);
-                current.push(Current { tree, at });
+                current.push(CurrentPosition { tree, at });
             }
         }
         current
@@ -136,8 +136,8 @@ fn offset(tree: &SymbolTree, usage: &Usage) -> Option<usize> {
 }
 
 /// Converts a position to a use, if the symbol's own name is at that position.
-fn usage(spot: &Current, symbol: &SymbolPath) -> Option<Usage> {
-    let Current { tree, at } = spot;
+fn usage(spot: &CurrentPosition, symbol: &SymbolPath) -> Option<Usage> {
+    let CurrentPosition { tree, at } = spot;
     let name = symbol.base_name().split('#').next()?;
     let found = references(tree, name);
     let found = found

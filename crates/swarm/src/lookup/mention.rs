@@ -71,7 +71,7 @@ impl Lookup {
         found
     }
 
-    /// Returns whether a file has this name.
+    /// Returns whether a file of the project has this name.
     fn is_a_name(&self, path: &str) -> bool {
         self.files().iter().any(|file| file.name() == path)
     }
@@ -185,7 +185,7 @@ impl Lookup {
         })
     }
 
-    /// Parses `path/to/file::Symbol` after a mark.
+    /// Parses `path/to/file::Symbol` after the mark `@` or `#`.
     fn path_mention(&self, mark: char, name: &str) -> Option<Mention> {
         let known = self
             .address(name)
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mention_names_a_file_or_a_symbol() {
+    fn mention_in_a_task_resolves_to_a_file_or_symbol() {
         for (text, expected) in [
             ("Look at @shop/cart.py.", &["shop/cart.py::"][..]),
             ("(@cart.py:12) and @cart.py", &["shop/cart.py::"]),
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ambiguous_or_unknown_mention_is_said() {
+    fn ambiguous_or_unknown_mention_is_reported() {
         let several = mentions("#total");
         assert_eq!(several, ["2: shop/bill.py::total shop/cart.py::Cart.total"]);
         assert_eq!(
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_file_is_told_with_the_nearest_names() {
+    fn misspelt_file_mention_suggests_the_nearest_file() {
         for (text, expected) in [
             (
                 "@shop/crat.py",
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn decorators_numbers_and_addresses_are_no_mentions() {
+    fn decorators_numbers_and_email_addresses_are_not_mentions() {
         let none = mentions("@property @app.route #12 # me@shop/cart.py @org/package a#total");
         assert_eq!(none, [""; 0]);
     }

@@ -1,4 +1,5 @@
-//! Looks things up in the current workspace and returns capped text for a model.
+//! Looks up symbols, files and text in the current workspace, and returns text of limited size for
+//! a model.
 
 mod address;
 pub(crate) mod callees;
@@ -64,7 +65,8 @@ impl Lookup {
         self.world.files()
     }
 
-    /// Returns the paths that can be found in a text only because they are known.
+    /// Returns the paths with spaces or other unusual characters, which can be recognized in a text
+    /// only by comparison with this list.
     pub fn unusual_paths(&self) -> UnusualPaths {
         self.world.unusual_paths()
     }
@@ -200,7 +202,7 @@ impl Lookup {
             return format!("No reference to `{name}` in the workspace.");
         }
         let is_unsure = |usage: &Usage| usage.certainty == Certainty::Possible;
-        // A remark that applies to all uses is written once.
+        // If every use is uncertain, one remark for all of them is written instead of one for each.
         let by_name = usages.found.iter().all(is_unsure);
         let mark = |usage: &Usage| match is_unsure(usage) && !by_name {
             true => " (perhaps)",

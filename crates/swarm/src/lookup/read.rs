@@ -16,8 +16,9 @@ const LINE: usize = 1_000;
 /// Number of lines that are read if no last line is given.
 const LINES: usize = 120;
 
-/// Something to read.
-enum Target {
+/// What one target of a read call refers to: a symbol, a range of lines, or a target that was not
+/// found.
+enum ReadTarget {
     Symbol(Box<Found>),
     Lines {
         file: String,
@@ -52,8 +53,8 @@ impl Lookup {
         let mut symbols = Vec::new();
         for (target, most) in self.shared(targets) {
             match target {
-                Target::Symbol(found) => symbols.push(found.symbol.path.clone()),
-                Target::Lines {
+                ReadTarget::Symbol(found) => symbols.push(found.symbol.path.clone()),
+                ReadTarget::Lines {
                     file,
                     text,
                     first,
@@ -74,29 +75,29 @@ impl Lookup {
                     let shown = tree.symbols().iter().filter(is_shown);
                     symbols.extend(shown.map(|symbol| symbol.path.clone()));
                 }
-                Target::Unknown(_) => {}
+                ReadTarget::Unknown(_) => {}
             }
         }
         symbols
     }
 
     /// Resolves the targets and assigns each its share of the available size.
-    fn shared(&self, targets: &[String]) -> Vec<(Target, Tokens)> {
-        let read: Vec<Target> = targets
+    fn shared(&self, targets: &[String]) -> Vec<(ReadTarget, Tokens)> {
+        let read: Vec<ReadTarget> = targets
             .iter()
             .take(READ_TARGETS)
             .map(|target| self.target(self.unquoted(target)))
             .collect();
-        let needs: Vec<Tokens> = read.iter().map(Target::need).collect();
+        let needs: Vec<Tokens> = read.iter().map(ReadTarget::need).collect();
         let shares = shares(&needs, READ_CAP);
         read.into_iter().zip(shares).collect()
     }
 
-    fn target(&self, target: &str) -> Target {
+    fn target(&self, target: &str) -> ReadTarget {
         if let Ok(path) = target.parse::<SymbolPath>() {
             return match self.symbol(&path) {
-                Ok(found) => Target::Symbol(Box::new(implementation(found))),
-                Err(error) => Target::Unknown(error),
+                Ok(found) => ReadTarget::Symbol(Box::new(implementation(found))),
+                Err(error) => ReadTarget::Unknown(error),
             };
         }
         let (file, range) = match target.rsplit_once(':') {
@@ -108,41 +109,41 @@ impl Lookup {
         let open_end = first.saturating_add(LINES - 1);
         let last = last.trim().parse::<usize>().unwrap_or(open_end).max(first);
         match self.world.read(&FilePath::new(file)) {
-            Ok(text) => Target::Lines {
+            Ok(text) => ReadTarget::Lines {
                 file: file.to_owned(),
                 last: last.min(text.lines().count()),
                 text,
                 first,
             },
-            Err(error) => Target::Unknown(error.to_string()),
+            Err(error) => ReadTarget::Unknown(error.to_string()),
         }
     }
 
-    fn shown(&self, target: &Target, most: Tokens) -> String {
+    fn shown(&self, target: &ReadTarget, most: Tokens) -> String {
         match target {
-            Target::Symbol(found) => {
+            ReadTarget::Symbol(found) => {
                 let (first, last) = found.symbol.lines;
                 let path = &found.symbol.path;
                 let source = excerpt(found, self.focus(), most).0;
                 let others = same_name(found);
                 format!("{path} lines {first}-{last}:\n{source}{others}")
             }
-            Target::Lines {
+            ReadTarget::Lines {
                 file,
                 text,
                 first,
                 last,
             } => lines_shown(file, text, *first, *last, most),
-            Target::Unknown(error) => error.clone(),
+            ReadTarget::Unknown(error) => error.clone(),
         }
     }
 }
 
-impl Target {
+impl ReadTarget {
     fn need(&self) -> Tokens {
         match self {
-            Target::Symbol(found) => Tokens::estimate(found.source()),
-            Target::Lines {
+            ReadTarget::Symbol(found) => Tokens::estimate(found.source()),
+            ReadTarget::Lines {
                 text, first, last, ..
             } => text
                 .lines()
@@ -150,7 +151,7 @@ impl Target {
                 .skip(first - 1)
                 .map(|line| Tokens::estimate(line) + Tokens(2))
                 .sum(),
-            Target::Unknown(error) => Tokens::estimate(error),
+            ReadTarget::Unknown(error) => Tokens::estimate(error),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The test function of a failing test.
+//! Finds the test function of a failing test.
 
 use crate::lookup::Lookup;
 use starling_core::TestCase;

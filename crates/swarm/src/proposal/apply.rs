@@ -1,4 +1,4 @@
-//! Applying approved drafts to the user's text.
+//! Applies approved drafts to the user's text.
 
 use std::sync::Arc;
 
@@ -11,18 +11,19 @@ use crate::proposal::auto_imports;
 use crate::proposal::send::{Intent, Purpose, Sent, send};
 use crate::state::draft::Draft;
 use crate::state::proposal::{Applied, Proposal};
-use crate::state::run_context::{RunContext, State};
+use crate::state::run_context::{RunContext, StateGuard};
 use starling_core::{Effect, TestReport};
 use starling_syntax::FilePath;
 use starling_text::{ChangeSet, new_file_diff, unified_diff};
 use starling_workspace::{WriteRule, missing_directories};
 
-/// Applies an accepted proposal over the user's text as it is now. Once begun it is carried to its end, even when
-/// the run is cancelled meanwhile: what becomes of it is in the state and in the log before the run
-/// ends. `checked` is what the tests said of it.
+/// Applies an accepted proposal to the user's current text. Once begun, the operation completes
+/// even if the run is cancelled, and the result is in the state and in the log before the run ends.
+/// `checked` are the test results of the proposal.
 ///
 /// # Errors
-/// [`Failure`], which is in the log as well; nothing was changed.
+/// Returns a [`Failure`] if the proposal was not applied. The failure has been logged, and nothing
+/// was changed.
 pub(crate) async fn apply(
     run: &Arc<RunContext>,
     accepted: &Proposal,
@@ -45,8 +46,8 @@ pub(crate) async fn apply(
     })
 }
 
-/// Does something that must not stop halfway: it goes on when the caller is dropped, and the run ends
-/// after it. `None` when it panicked.
+/// Runs a future that must not be interrupted. The future continues if the caller is dropped, and
+/// the run does not end before it completes. Returns `None` if it panicked.
 pub(crate) async fn carried<T, F>(
     run: &Arc<RunContext>,
     work: impl FnOnce(Arc<RunContext>) -> F,
@@ -55,7 +56,7 @@ where
     T: Send + 'static,
     F: Future<Output = T> + Send + 'static,
 {
-    // Counted before the task begins, so that the run cannot end in between.
+    // The guard is taken before the task is spawned, so that the run cannot end in between.
     let busy = run.busy();
     let work = work(Arc::clone(run));
     let whole = tokio::spawn(async move {
@@ -66,8 +67,8 @@ where
     whole.await.ok()
 }
 
-/// Sends the edit of an accepted proposal to the editor, and takes note of it in the same step. The
-/// caller holds `applying`.
+/// Sends the edit of an accepted proposal to the editor and records the result. The caller must
+/// hold the lock `applying`.
 pub(crate) async fn edit(
     run: &Arc<RunContext>,
     id: ProposalId,
@@ -111,7 +112,7 @@ pub(crate) async fn edit(
     let is_of_now = as_checked && tests.is_of_all() && missing.is_empty();
     state.tests.latest = report.filter(|_| is_of_now);
     if run.task.approval.is_by_person() {
-        // Whoever accepted that tests do not run is not told of them again.
+        // The approver accepted that these tests no longer run, so they are not reported again.
         state.tests.let_go.extend(missing);
     }
     if let Some(ran) = state.tests.latest.as_ref().map(expected::ran) {
@@ -122,14 +123,15 @@ pub(crate) async fn edit(
         let found = tests.with_original();
         state.tests.only_as_changed = Some((state.world.epoch, found));
     }
-    // At once: whoever is checked on this world must know what fails in it.
+    // This is recorded at once, because a check of another proposal on this workspace must know the
+    // failing tests.
     state.tests.note(&tests);
     drop(state);
     tell_applied(run, &accepted, &applied);
     Ok(applied.after)
 }
 
-/// Sends an edit of a proposal to the editor, after it is in the trajectory.
+/// Records a proposal's edit in the trajectory, and then sends the edit to the editor.
 pub(crate) async fn send_edit(
     run: &RunContext,
     proposal: &Proposal,
@@ -149,8 +151,8 @@ pub(crate) async fn send_edit(
     send(editor, file, base, changes, label, Purpose::Propose(intent)).await
 }
 
-/// Takes in that the edit of a proposal is in the user's text.
-pub(crate) fn record(state: &mut State<'_>, proposal: &Proposal, applied: Applied) {
+/// Updates the run's state after the edit of a proposal was applied to the user's text.
+pub(crate) fn record(state: &mut StateGuard<'_>, proposal: &Proposal, applied: Applied) {
     let draft = &proposal.draft;
     state.world.change(&draft.file, Some(&applied.after));
     state.world.epoch.changes += 1;
@@ -160,7 +162,7 @@ pub(crate) fn record(state: &mut State<'_>, proposal: &Proposal, applied: Applie
     state.proposals.apply(proposal.id, applied).ok();
 }
 
-/// Tells that the edit of a proposal is in the user's text.
+/// Logs that the edit of a proposal was applied to the user's text.
 pub(crate) fn tell_applied(run: &RunContext, proposal: &Proposal, applied: &Applied) {
     let file = &proposal.draft.file;
     run.event(Event::ProposalApplied {
@@ -171,7 +173,7 @@ pub(crate) fn tell_applied(run: &RunContext, proposal: &Proposal, applied: &Appl
     });
 }
 
-/// Takes note that an accepted proposal is not in the user's text.
+/// Records and logs that an accepted proposal was not applied to the user's text.
 pub(crate) fn not_applied(run: &RunContext, accepted: &Proposal, failure: &Failure) {
     let id = accepted.id;
     match failure {
@@ -194,7 +196,8 @@ pub(crate) fn not_applied(run: &RunContext, accepted: &Proposal, failure: &Failu
     }
 }
 
-/// The policy once more: a link may lead elsewhere by now, to a file that nobody was asked about.
+/// Checks the path policy again before the edit is sent, because a symbolic link may have been
+/// changed to point to another file since the approval.
 fn still_allowed(run: &RunContext, draft: &Draft) -> Result<(), Failure> {
     let why = match run.policy().may_write(&draft.file) {
         WriteRule::Allowed => return Ok(()),
@@ -210,8 +213,8 @@ fn still_allowed(run: &RunContext, draft: &Draft) -> Result<(), Failure> {
     Err(Failure::Editor { why })
 }
 
-/// One diff of everything that the agents changed, by file: what the user typed meanwhile is no part of
-/// it.
+/// Returns one diff of all changes that the agents made, file by file. Edits that the user made in
+/// the meantime are not included.
 pub(crate) fn whole_diff(run: &RunContext) -> String {
     let diff = |file: &FilePath| {
         let now = run
@@ -226,7 +229,7 @@ pub(crate) fn whole_diff(run: &RunContext) -> String {
     files.iter().map(diff).collect()
 }
 
-/// Whether the agents made a file or found it.
+/// Returns whether the agents created a file or changed an existing one.
 fn first_effect(run: &RunContext, file: &FilePath) -> Effect {
     let state = run.proposals();
     let mut applied = state.applied().into_iter();
@@ -243,8 +246,8 @@ pub(crate) fn diff_of(effect: Effect, file: &FilePath, before: &str, after: &str
     }
 }
 
-/// The text of a file as if no proposal had been applied; the one of the start where the user changed
-/// the same places since.
+/// Returns the text of a file as if no proposal had been applied. If the user changed the same
+/// lines since, returns the text from the start of the run.
 pub(crate) fn without_agents(run: &RunContext, file: &FilePath, now: &Arc<str>) -> Arc<str> {
     let book = run.proposals();
     let applied = book.applied().into_iter().rev();

@@ -1,4 +1,4 @@
-//! Asks the approver about proposals and intents.
+//! Asks the approver (a person or a model) about proposals and intents (planned changes).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use starling_core::{Approval, AskIntent, IntentView, ProposalView, ReviewAnswer,
 pub(crate) const PERSON_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Asks the approver about a proposal.
-pub(crate) async fn decide(run: &Arc<RunContext>, proposal: &Proposal) -> (ActorId, Reviewed) {
+pub(crate) async fn decide(run: &Arc<RunContext>, proposal: &Proposal) -> (ActorId, ReviewAnswer) {
     let view = ProposalView {
         id: proposal.id.0,
         symbol: proposal.owner(),
@@ -85,8 +85,8 @@ pub(crate) async fn with_needed(
         gone = joint_check::one_is_gone(run, needs) => gone,
         reviewed = decision => match reviewed {
             ReviewAnswer::Verdict(Verdict::Accept) => match joint_check::needed(run, needs).await {
-                joint_check::Needed::Applied => return (ActorId::User, reviewed),
-                joint_check::Needed::Gone(gone) => gone,
+                joint_check::NeededOutcome::Applied => return (ActorId::User, reviewed),
+                joint_check::NeededOutcome::Gone(gone) => gone,
             },
             ReviewAnswer::Verdict(Verdict::Reject { .. } | Verdict::Steer { .. })
             | ReviewAnswer::Edited(_) => return (ActorId::User, reviewed),
@@ -96,7 +96,8 @@ pub(crate) async fn with_needed(
     (ActorId::Starling, Verdict::Reject { reason }.into())
 }
 
-/// Describes how a proposal ended without being applied, as text that follows its number.
+/// Describes how a proposal ended without being applied. The text is appended to the proposal's
+/// number in a sentence.
 pub(crate) fn why_gone(run: &RunContext, gone: ProposalId) -> String {
     let events = run.log.events();
     let told = events.iter().rev().find_map(|event| match event {
@@ -127,7 +128,8 @@ pub(crate) async fn in_time<T: From<Verdict>>(decision: impl Future<Output = T>)
     decision.unwrap_or_else(|_| late().into())
 }
 
-/// Handles an intent. The approver may veto or steer the intent before code is written.
+/// Handles an intent (a planned change). The approver may reject the intent or correct it before
+/// code is written.
 pub(crate) async fn intent(
     run: &Arc<RunContext>,
     agent: &mut AgentState,

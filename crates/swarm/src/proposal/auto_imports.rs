@@ -14,11 +14,11 @@ use starling_syntax::{
 };
 use starling_text::ChangeSet;
 
-/// Maximum number of missing names that are fixed. A change that lacks more names has other
-/// problems.
+/// Maximum number of missing names that are fixed. A change with more undefined names has problems
+/// that imports do not fix.
 const MOST: usize = 6;
 
-/// Maximum number of statements that are offered for one name.
+/// Maximum number of import statements that are suggested for one name.
 const CHOICES: usize = 4;
 
 /// Returns the draft with its missing imports added. If the right import is ambiguous, the choices
@@ -141,7 +141,7 @@ pub(crate) fn drop_redundant_imports(run: &RunContext, draft: Draft) -> Draft {
     }
 }
 
-/// Rebases the draft onto the current text if others added imports in the same place.
+/// Rebases the draft onto the current text if other changes added imports at the same position.
 pub(crate) fn beside_other_imports(run: &RunContext, draft: Draft) -> Draft {
     let Ok(now) = run.world().snapshot.read(&draft.file) else {
         return draft;
@@ -165,7 +165,8 @@ pub(crate) fn beside_other_imports(run: &RunContext, draft: Draft) -> Draft {
 fn without(file: &FilePath, text: &Arc<str>, statements: &[String]) -> Option<Arc<str>> {
     let mut left = Arc::clone(text);
     for statement in statements {
-        // If others wrote the same statement, the added statement is the last one.
+        // If other changes contain the same statement, the added statement is the last of the
+        // identical ones.
         let mut lines: Vec<&str> = left.split_inclusive('\n').collect();
         let Some(at) = lines.iter().rposition(|line| line.trim_end() == statement) else {
             continue;
@@ -224,7 +225,7 @@ fn is_renamed_by(task: &str, name: &str) -> bool {
     words.iter().any(renames) && (0..words.len()).any(is_old)
 }
 
-/// Returns the names that the draft uses without a definition and that were not undefined before.
+/// Returns the names that are undefined in the draft and were not undefined before.
 fn lacking(draft: &Draft, after: &SymbolTree) -> Vec<String> {
     let before = SymbolTree::parse(draft.file.clone(), Arc::clone(&draft.base));
     let known = undefined_names(&before);
@@ -304,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_the_draft_brought_is_lacking() {
+    fn only_undefined_names_that_the_draft_added_need_an_import() {
         let draft = Draft::between(
             "def f():\n    old()\n",
             "def f():\n    old()\n    new(Path, len)\n",
@@ -313,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn an_import_goes_when_it_is_needed_no_more() {
+    fn unneeded_added_import_is_removed_and_a_users_import_is_kept() {
         let text = "import os\nfrom m import part\nimport re\nfrom m import LIMIT\nfrom m import part\n\n\
                     LIMIT = 1\n\n\ndef f():\n    return g(LIMIT, part)\n";
         let without = |text: &str, added: &[&str]| {
@@ -321,7 +322,7 @@ mod tests {
             super::without(&FilePath::new("a.py"), &text.into(), &added)
         };
         let left = |lines: &str| Some(text.replace(lines, "").into());
-        // The name is defined, imported elsewhere, or not used.
+        // Each import is unneeded: its name is defined, imported elsewhere, or not used.
         assert_eq!(
             without(text, &["from m import LIMIT"]),
             left("from m import LIMIT\n")
@@ -341,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_is_clear_when_nearly_all_use_it() {
+    fn import_statement_that_most_files_use_is_chosen() {
         let choices = |known: &[(&str, usize)]| {
             let one = |(statement, uses): &(&str, usize)| Importable {
                 statement: (*statement).to_owned(),
@@ -353,14 +354,14 @@ mod tests {
         assert_eq!(choices(&[("a", 0)]), ["a"]);
         assert_eq!(choices(&[("a", 7), ("b", 3)]), ["a"]);
         assert_eq!(choices(&[("a", 1), ("b", 0)]), ["a"]);
-        // Otherwise the choices are returned.
+        // If no import is used clearly more often, all choices are returned.
         assert_eq!(choices(&[("a", 6), ("b", 3)]), ["a", "b"]);
         let many = [("a", 0), ("b", 0), ("c", 0), ("d", 0), ("e", 0)];
         assert_eq!(choices(&many).len(), CHOICES);
     }
 
     #[test]
-    fn what_a_change_asks_for_and_does_not_use_is_left_out() {
+    fn requested_imports_that_the_change_does_not_use_are_dropped() {
         let text = "def f(x: 'Maybe'):\n    return np.sum(x) + os.sep  # see json\n";
         let asked = [
             "import os.path",
@@ -381,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_names_what_it_renames() {
+    fn name_that_the_task_renames_is_recognized() {
         for task in [
             "Rename `old` to `new`.",
             "rename shop.cart.old into new everywhere",
@@ -398,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn imports_that_two_add_at_one_place_go_together() {
+    fn imports_added_by_two_changes_at_the_same_line_are_merged() {
         let base = "import os\n\n\ndef f():\n    return 1\n\n\ndef g():\n    return 2\n";
         let ours = base
             .replace("import os\n", "import os\nimport re\nimport json\n")
@@ -416,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn imports_go_where_imports_go() {
+    fn added_import_is_inserted_after_the_existing_imports() {
         let before = Draft::between("import os\n", "import os\n\n\ndef f():\n    Path()\n");
         let statements = vec!["from pathlib import Path".to_owned()];
         let after = with_imports(before.clone(), &tree(&before), statements.clone());

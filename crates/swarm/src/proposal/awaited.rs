@@ -1,5 +1,5 @@
-//! Attributes that a change uses and that nothing has yet: the change waits while other agents work that
-//! may define them.
+//! Handles attributes that a change uses and that no class defines yet. The change waits as long as
+//! other agents are working that may define them.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use starling_core::Approval;
 use starling_syntax::FilePath;
 use starling_workspace::Snapshot;
 
-/// Adds the attributes that a draft waits for.
+/// Adds problems for the undefined attributes that a draft uses.
 pub(crate) fn of_draft(
     run: &RunContext,
     draft: &Draft,
@@ -28,7 +28,8 @@ pub(crate) fn of_draft(
     )
 }
 
-/// Adds the attributes that the change of `files` between two worlds waits for.
+/// Adds problems for the undefined attributes that the change of `files` between two states of the
+/// workspace introduces.
 pub(crate) fn of(
     run: &RunContext,
     (before, after): (&Snapshot, &Snapshot),
@@ -42,8 +43,8 @@ pub(crate) fn of(
     found.and(names_check::awaited(run, before, after, files))
 }
 
-/// Takes the attributes away when nobody is left who could define them, except those that a waiting
-/// change defines. Returns whether there were any.
+/// Removes these problems if no agent is left that could define the attributes, except attributes
+/// that a waiting change defines. Returns whether a problem was removed.
 pub(crate) fn give_up(run: &RunContext, found: &mut DiagnosticEvidence) -> bool {
     let waiting: Vec<Arc<str>> = {
         let proposals = run.proposals();
@@ -53,7 +54,8 @@ pub(crate) fn give_up(run: &RunContext, found: &mut DiagnosticEvidence) -> bool 
     names_check::without_awaited(found, &waiting)
 }
 
-/// Whether an agent is at work whose change is neither in `after` nor ready and waiting for others.
+/// Returns whether an agent is at work whose change is neither contained in `after` nor already
+/// proposed and waiting for other proposals.
 fn others_may_define(run: &RunContext, after: &Snapshot) -> bool {
     let mut at_work = run.at_work();
     at_work.retain(|actor| actor.symbol().is_some());

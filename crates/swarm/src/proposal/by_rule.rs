@@ -1,13 +1,14 @@
-//! Proposals that follow from the index alone: a rename or a deletion in all files. They are parts of
-//! one change, which is tested once, and applied completely or not at all.
+//! Proposals that are made from the index, without a model ("by rule"): a rename or a deletion in
+//! all files. They are parts of one change, which is tested once, and applied completely or not at
+//! all.
 
 use std::sync::Arc;
 
 use crate::evidence::return_reason::ReturnReason;
 use crate::proposal::ended::{ended, lost, taken_out};
-use crate::proposal::joint_check::{self, JointCheck, Place};
+use crate::proposal::joint_check::{self, JointCheck, WaitingEntry};
 use crate::proposal::made::{announce, tell_checked, unchecked};
-use crate::proposal::objection::{self, Judgement};
+use crate::proposal::objection::{self, StandaloneVerdict};
 use crate::proposal::outcome::{Outcome, refuse};
 use crate::proposal::propose;
 use crate::proposal::set;
@@ -17,27 +18,28 @@ use crate::state::run_context::RunContext;
 use crate::state::sets::{Decision, Landed};
 use starling_core::Verdict;
 
-/// Returns whether the run's proposals are parts of one change that was made by rule.
+/// Returns whether the run's proposals are parts of one change that was made by rule, that is,
+/// without a model.
 pub(crate) fn is_part(run: &RunContext) -> bool {
     run.proposals().sets.by_rule > 1
 }
 
-/// Takes one part through all stages, together with the others.
+/// Drafts, checks, reviews and applies one part, together with the other parts.
 pub(crate) async fn propose(
     run: &Arc<RunContext>,
     agent: &mut AgentState,
     mut proposal: Proposal,
-    mut place: Place,
+    mut place: WaitingEntry,
 ) -> Outcome {
     let all_there = run.waited.wait_for(|| run.agents().drafts.is_empty());
     all_there.await;
     if run.proposals().waiting().count() < 2 {
-        // The other parts were refused.
+        // The other parts of the change were refused, so this part no longer belongs to a set.
         place.stand_alone();
         let report = propose::checked(run, agent, &mut proposal).await;
         return propose::alone(run, agent, proposal, report).await;
     }
-    // A part is not checked alone.
+    // A part is announced without a check of its own, because all parts are checked together.
     announce(run, &mut proposal);
     proposal.evidence = unchecked(&proposal.draft);
     place.checked(&proposal, Stage::NeedsOthers);
@@ -68,8 +70,10 @@ pub(crate) async fn propose(
             proposal.evidence.diagnostics = together.diagnostics;
             tell_checked(run, id, &proposal.evidence);
             match objection::judge(run, agent, &proposal) {
-                Judgement::SentBack { why } => refuse(run, agent, why),
-                Judgement::Passes | Judgement::PersonDecides { .. } => not_as_a_whole(run, agent),
+                StandaloneVerdict::SentBack { why } => refuse(run, agent, why),
+                StandaloneVerdict::Passes | StandaloneVerdict::PersonDecides { .. } => {
+                    not_as_a_whole(run, agent)
+                }
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Candidates: if editor models are configured, each of them writes the change that the agent
-//! described. The checks choose a candidate, and among equals the smaller change wins.
+//! described. The checks choose a candidate, and if several have the same results, the smallest
+//! change is chosen.
 
 use std::sync::Arc;
 
@@ -21,13 +22,14 @@ use starling_core::prompts::{EditorPrompt, EditorSystem, Prompt};
 use starling_core::{ChatModel, Role, ToolCalling};
 use starling_text::ChangeSet;
 
-struct Candidate {
+/// A draft that one model wrote, with the change from which it was made.
+struct DraftCandidate {
     model: String,
     change: Propose,
     draft: Draft,
 }
 
-/// Rank of a candidate; less is better.
+/// Rank of a candidate; a smaller rank is better.
 type Rank = (usize, std::cmp::Reverse<usize>, usize);
 
 /// Returns the best draft among the agent's own draft and those of the editor models, with its
@@ -49,7 +51,7 @@ pub(crate) async fn choose(
             .map(|model| write(run, agent, &change, &own, model)),
     )
     .await;
-    let mut candidates = vec![Candidate {
+    let mut candidates = vec![DraftCandidate {
         model: run.services.models.agent.profile().name.clone(),
         change: change.clone(),
         draft: own.clone(),
@@ -79,7 +81,7 @@ pub(crate) async fn choose(
         among,
         why,
     });
-    let Candidate { change, draft, .. } = candidates.swap_remove(best);
+    let DraftCandidate { change, draft, .. } = candidates.swap_remove(best);
     (change, draft)
 }
 
@@ -90,7 +92,7 @@ async fn write(
     change: &Propose,
     own: &Draft,
     model: &Arc<dyn ChatModel>,
-) -> Option<Candidate> {
+) -> Option<DraftCandidate> {
     let symbol = match (&change.symbol, &agent.actor) {
         (Some(symbol), _) => run.lookup().address(symbol).ok()?,
         (None, ActorId::Agent(symbol)) => symbol.clone(),
@@ -134,7 +136,7 @@ async fn write(
         ..change.clone()
     };
     match draft::make(run, agent, &written).await {
-        Ok(draft) if draft.text != own.text => Some(Candidate {
+        Ok(draft) if draft.text != own.text => Some(DraftCandidate {
             model: name,
             change: written,
             draft,

@@ -26,7 +26,7 @@ use starling_syntax::{
     carry, omission_marks, rewrite,
 };
 use starling_text::ChangeSet;
-use starling_workspace::{WriteRule, encode};
+use starling_workspace::{ReadError, WriteRule, encode};
 
 /// Why a draft was refused. The message tells the agent what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -106,6 +106,7 @@ async fn written(
     let change = trimmed.as_ref().unwrap_or(change);
     let file = target.file.clone();
     let mut needs_person = may_be_changed(run, &file)?;
+    can_be_parsed(&file, change)?;
     let current = match current_text(run, &file).await? {
         Some(text) => text,
         None => {
@@ -117,6 +118,9 @@ async fn written(
         }
     };
     let tree = parse(&file, &current);
+    if tree.is_unparsed() {
+        return unusable_as(ReadError::Unparsed(file).to_string());
+    }
     let is_test_asked = is_small(run.services.models.agent.profile()) && target.is_module();
     let added = match is_test_asked && write_test::is_asked_of(run, &target) {
         true => {
@@ -159,7 +163,7 @@ async fn written(
     let symbols = paths(&file, &done.touched);
     let is_by_rule = run.proposals().sets.by_rule > 0;
     let (contract, breaking) = match is_by_rule {
-        // Its callers are parts of the same change.
+        // The changes of the callers are parts of the same change, so nobody has to be notified.
         true => (run.stated().in_words(&symbols), Vec::new()),
         false => contract_changes(&tree, &after, &symbols),
     };
@@ -196,6 +200,20 @@ fn imports(tree: &SymbolTree, target: &SymbolPath, change: &Propose) -> (Vec<Str
     match done.and_then(|rewrites| rewrite(tree, &rewrites).ok()) {
         Some(done) => auto_imports::used_imports(&change.imports, &done.text),
         None => (change.imports.clone(), Vec::new()),
+    }
+}
+
+/// Refuses code that takes too long to parse, before anything is done with it.
+fn can_be_parsed(file: &FilePath, change: &Propose) -> Result<(), Refusal> {
+    let added = change.add.iter().map(|symbol| &symbol.source);
+    let patched = change.hunks.iter().map(|hunk| &hunk.new);
+    let mut sources = change.source.iter().chain(added).chain(patched);
+    match sources.any(|source| parse(file, &source.as_str().into()).is_unparsed()) {
+        true => unusable_as(format!(
+            "The new code for {file} takes too long to parse (thousands of line continuations or comment lines \
+             in a row?). Write it without them."
+        )),
+        false => Ok(()),
     }
 }
 
@@ -260,7 +278,7 @@ fn may_be_brought(
     needed_person(run, file, run.policy().may_bring(file, before, after))
 }
 
-/// Returns the reason why the rule requires a person.
+/// Returns the reason for which the path policy requires a person's approval.
 ///
 /// # Errors
 /// Returns a [`Refusal`] if the change is forbidden, or if it requires a person and the run asks
@@ -291,7 +309,8 @@ fn needed_person(
     }
 }
 
-/// Returns the options that let agents change a file, one for each file name that needs permission.
+/// Returns the command-line options that allow agents to change a file, one for each file name that
+/// needs permission.
 fn allow_write(run: &RunContext, file: &FilePath) -> String {
     let names = run.policy().names_to_allow(file).into_iter();
     let options = names.map(|name| format!("--allow-write '{}'", name.display()));
@@ -382,7 +401,8 @@ fn base_text(
     let is_as_seen = |symbol: &SymbolPath| {
         let seen = agent.seen(symbol).unwrap_or_default();
         let old = parse(&symbol.file, &seen);
-        // Of two definitions the first may be a copy that the user made above the one that was seen.
+        // If a name has two definitions, the first may be a copy that the user inserted above the
+        // definition that the agent saw.
         source_of(&old, &symbol.name) == source_of(current, &symbol.name)
             && definitions(&old, &symbol.name) >= definitions(current, &symbol.name)
     };
@@ -407,7 +427,8 @@ fn changed_symbols(target: &SymbolPath, change: &Propose, tree: &SymbolTree) -> 
     holders.map(path).collect()
 }
 
-/// How many symbols have this name, the second definitions of it and of what is around it counted.
+/// Returns the number of symbols with this name, including repeated definitions of the symbol
+/// itself and of its enclosing symbols.
 fn definitions(tree: &SymbolTree, name: &str) -> usize {
     let plain = |name: &str| -> Vec<String> {
         let parts = name.split('.').map(|part| part.split('#').next());
@@ -446,7 +467,8 @@ fn moved(run: &RunContext, target: &SymbolPath, now: &SymbolTree, place: &str) -
     }
 }
 
-/// Tells an agent who changed the lines of its proposal first.
+/// Describes for an agent who changed the lines of its proposal before it: the user or another
+/// proposal.
 pub(crate) fn in_same_place(by: Option<ProposalId>, place: &str) -> String {
     match by {
         Some(id) => {
@@ -589,7 +611,7 @@ fn nothing_left_out(base: &str, change: &Propose) -> Result<(), Refusal> {
 }
 
 /// Refuses new invisible characters outside string literals. If the agent insists, a person can
-/// accept them; then the reason for asking is returned.
+/// accept them; in that case, returns the reason to ask a person.
 fn hidden(
     run: &RunContext,
     change: &Propose,
@@ -700,6 +722,8 @@ fn foreign(
         }
         None if in_passing && touched.encloses(own) => None,
         None if own.encloses(touched) && !own.is_module() => None,
+        // A rule deletes several symbols of a file as one change.
+        None if own.encloses(touched) && run.proposals().sets.by_rule > 0 => None,
         None => Some(ReturnReason::new(
             format!("{touched} is not your symbol: {advice}."),
             format!(
@@ -741,7 +765,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_was_first_in_a_place_is_named() {
+    fn conflict_message_names_the_user_or_the_proposal_that_changed_the_line_first() {
         let by_user = in_same_place(None, "line 3");
         assert!(by_user.starts_with("The user changed the same place meanwhile (line 3)"));
         let by_run = in_same_place(Some(ProposalId(1)), "line 3");

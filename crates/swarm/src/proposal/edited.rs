@@ -21,7 +21,7 @@ use starling_syntax::{FilePath, Symbol, SymbolPath, SymbolTree, carry, touched};
 use starling_text::{ByteRange, ChangeSet, Edit};
 use starling_workspace::encode;
 
-/// The reason recorded for a proposal that the person dropped.
+/// The reason that is recorded for a proposal that the person removed.
 pub(crate) const TAKEN_OUT: &str = "the user took it out";
 
 /// A file as the person edited it: the whole text with the changes of a proposal and its set.
@@ -60,6 +60,12 @@ pub fn edited_parts(parts: &[FileChange], edited: &EditedFile) -> Result<Vec<Edi
     encode(Path::new(file.as_str()), text).map_err(|error| format!("{file}: {error}"))?;
     let parse = |text: &Arc<str>| SymbolTree::parse(file.clone(), Arc::clone(text));
     let (old, new) = (parse(before), parse(text));
+    if new.is_unparsed() {
+        return Err(format!(
+            "{file} takes too long to parse (thousands of line continuations or comment lines in a row?): write \
+             it without them, and save again"
+        ));
+    }
     if let (Some(error), true) = (new.errors().first(), old.errors().is_empty()) {
         let line = line_at(text, error.start);
         return Err(format!(
@@ -190,7 +196,7 @@ pub(crate) async fn replace(
             diff: one.diff.clone(),
         });
         let mut book = run.proposals();
-        // The task of another member may have ended.
+        // The asynchronous task of another proposal of the set may have ended.
         if book.stage_of(id).is_some() {
             book.revise(one).ok();
         }

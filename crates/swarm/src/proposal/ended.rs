@@ -1,4 +1,4 @@
-//! What the owner of an accepted proposal is told, and who follows it.
+//! Outcomes of accepted proposals: the message for the owner, and the follow-ups to other owners.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,7 +18,8 @@ use crate::state::sets::Landed;
 use starling_syntax::{FilePath, SymbolPath};
 use starling_text::{unified_diff, visible};
 
-/// Records that the person dropped a proposal, which is then over.
+/// Records in the agent's state that a person removed the agent's proposal from its set, and
+/// returns the outcome for the agent.
 pub(crate) fn taken_out(agent: &mut AgentState, id: ProposalId) -> Outcome {
     agent.rejected = Some(id);
     sent_back(format!(
@@ -27,7 +28,8 @@ pub(crate) fn taken_out(agent: &mut AgentState, id: ProposalId) -> Outcome {
     ))
 }
 
-/// Returns the failure of an accepted part whose outcome is unknown.
+/// Returns the failure that is reported for an accepted part whose outcome is unknown because of an
+/// internal error.
 pub(crate) fn lost() -> Landed {
     Landed::Failed(Failure::Editor {
         why: "internal error while applying; see the log".to_owned(),
@@ -117,7 +119,7 @@ pub(crate) fn see_own_change(agent: &mut AgentState, draft: &Draft, text: Arc<st
     }
 }
 
-/// Lets the services analyse the files of the other agents at work again.
+/// Asks the language services to analyse the files of the other working agents again.
 fn prepare_others(run: &RunContext, by: &ActorId) {
     let at_work = run.at_work();
     let others = at_work.iter().filter(|actor| *actor != by);

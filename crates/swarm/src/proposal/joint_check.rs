@@ -20,8 +20,8 @@ use crate::state::epoch::Epoch;
 use crate::state::proposal::{Proposal, Stage};
 use crate::state::proposals::ProposalBook;
 use crate::state::refresh;
-use crate::state::run_context::{RunContext, State};
-use crate::state::sets::{Decision, Judged, Judgement, Progress, Set};
+use crate::state::run_context::{RunContext, StateGuard};
+use crate::state::sets::{Decision, Judgement, Progress, Set, SetResult};
 use crate::state::waiting::{laid_over, text_with};
 use starling_core::{Approval, Driver};
 use starling_syntax::{FilePath, SymbolPath};
@@ -34,19 +34,19 @@ pub(crate) struct JointCheck {
     pub verdict: Option<Decision>,
 }
 
-/// The place of a proposal among those that wait, until dropped.
-pub(crate) struct Place {
+/// Guard that keeps a proposal registered as waiting until the guard is dropped.
+pub(crate) struct WaitingEntry {
     run: Arc<RunContext>,
     id: ProposalId,
-    /// Present while the proposal is decided alone. Proposals that can pass only with it wait for
-    /// this channel.
-    alone: Option<watch::Sender<Option<Arc<Judged>>>>,
+    /// Present while the proposal is decided on its own. Proposals that can pass only together with
+    /// it wait on this channel.
+    alone: Option<watch::Sender<Option<Arc<SetResult>>>>,
 }
 
-impl Place {
-    pub fn take(run: &Arc<RunContext>, id: ProposalId) -> Place {
+impl WaitingEntry {
+    pub fn take(run: &Arc<RunContext>, id: ProposalId) -> WaitingEntry {
         let run = Arc::clone(run);
-        Place {
+        WaitingEntry {
             run,
             id,
             alone: None,
@@ -59,7 +59,7 @@ impl Place {
         self.run.waited.raise();
     }
 
-    /// Removes the proposal from its set. From then on it is decided alone.
+    /// Removes the proposal from its set. From then on, the proposal is decided on its own.
     pub fn stand_alone(&mut self) {
         let (tell, judged) = watch::channel(None);
         self.alone = Some(tell);
@@ -82,7 +82,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for WaitingEntry {
     fn drop(&mut self) {
         self.leave_sets();
         self.alone = None;
@@ -142,26 +142,26 @@ where
     let mut tried = None;
     loop {
         let others = others_are_ready(run, id, tried.as_ref()).await;
-        tried = Some(Ready::now(&run.state()));
-        let group = match Standing::of(run, id) {
-            Standing::Member(judged) => {
+        tried = Some(JointCheckInput::now(&run.state()));
+        let group = match SetRelation::of(run, id) {
+            SetRelation::Member(judged) => {
                 run.waited.wait_for(|| is_over(&judged)).await;
                 let judged = judged.borrow().clone();
                 match judged {
                     Some(judged) => return Some(judged.as_seen_by(id)),
-                    // The set was dissolved by its founder.
+                    // The task that founded the set dropped it without a result.
                     None => continue,
                 }
             }
-            Standing::Alone if others == Others::AtRest => return None,
-            Standing::Alone => continue,
-            // The same proposals were tested together already, and failed.
-            Standing::Pending(_) if person_reviews => return None,
-            Standing::Pending(pending) => {
+            SetRelation::Alone if others == OtherAgents::AtRest => return None,
+            SetRelation::Alone => continue,
+            // The same proposals were already tested together and failed.
+            SetRelation::Pending(_) if person_reviews => return None,
+            SetRelation::Pending(pending) => {
                 one_is_judged(run, id, pending).await;
                 continue;
             }
-            Standing::First(group) => group,
+            SetRelation::First(group) => group,
         };
         refresh::refresh(run).await;
         let is_single = group.with.len() < 2;
@@ -176,7 +176,7 @@ where
                 (needs, found) = (reviewed, Some(with_them));
             }
         }
-        let Found {
+        let JointFindings {
             tests,
             diagnostics,
             passes,
@@ -185,13 +185,13 @@ where
             one_is_judged(run, id, group.put_off()).await;
             continue;
         }
-        if !passes && others == Others::AtWork {
+        if !passes && others == OtherAgents::AtWork {
             tried = Some(group.ready());
             group.put_off();
             continue;
         }
         let with = group.with.iter().map(|one| (one.id, one.owner()));
-        let mut judged = Judged {
+        let mut judged = SetResult {
             with: with.collect(),
             tests,
             diagnostics,
@@ -209,7 +209,7 @@ where
     }
 }
 
-impl Judged {
+impl SetResult {
     fn as_seen_by(&self, id: ProposalId) -> JointCheck {
         let others = self.with.iter().filter(|(other, _)| **other != id);
         let (proposals, with) = others.map(|(id, symbol)| (*id, symbol.clone())).unzip();
@@ -226,8 +226,8 @@ impl Judged {
     }
 }
 
-/// The position of a proposal that fails alone among the sets.
-enum Standing {
+/// How a proposal that fails on its own relates to the existing sets.
+enum SetRelation {
     /// The proposal is in a set that another proposal founded.
     Member(Judgement),
     /// No other proposal is waiting.
@@ -235,11 +235,11 @@ enum Standing {
     /// The proposal can pass only with members of sets that are not judged yet.
     Pending(Vec<Judgement>),
     /// The proposal founds a set.
-    First(Group),
+    First(FoundedSet),
 }
 
-impl Standing {
-    fn of(run: &Arc<RunContext>, id: ProposalId) -> Standing {
+impl SetRelation {
+    fn of(run: &Arc<RunContext>, id: ProposalId) -> SetRelation {
         let person_reviews = run.task.approval.is_by_person();
         let mut state = run.state();
         let set_of = |id: &ProposalId| {
@@ -247,7 +247,7 @@ impl Standing {
             sets.find(|set| set.members.contains(id))
         };
         if let Some(set) = set_of(&id) {
-            return Standing::Member(set.judged.clone());
+            return SetRelation::Member(set.judged.clone());
         }
         let pending = state.proposals.sets.all.iter().map(|set| &set.judged);
         let pending = pending.filter(|judged| judged.borrow().is_none());
@@ -256,8 +256,8 @@ impl Standing {
             None => stage != Stage::Checking,
             Some(set) => match set.judged.borrow().as_deref() {
                 None => false,
-                // Decided proposals are either applied to the user's text already, or go back to
-                // their owners.
+                // Proposals that have been decided are left out: they are already applied to the
+                // user's text, or go back to their owners.
                 Some(judged) => judged.verdict.is_none(),
             },
         };
@@ -273,8 +273,8 @@ impl Standing {
         match (with.len() < 2 || failed, pending.is_empty()) {
             // The proposal is checked with the proposals that the person is reviewing.
             (true, false) if person_reviews && !failed => {}
-            (true, false) => return Standing::Pending(pending),
-            (true, true) if with.len() < 2 => return Standing::Alone,
+            (true, false) => return SetRelation::Pending(pending),
+            (true, true) if with.len() < 2 => return SetRelation::Alone,
             (true, true) | (false, _) => {}
         }
         let is_member =
@@ -289,7 +289,7 @@ impl Standing {
         let epoch = state.world.epoch;
         drop(state);
         run.waited.raise();
-        Standing::First(Group {
+        SetRelation::First(FoundedSet {
             run: Arc::clone(run),
             founder: id,
             epoch,
@@ -300,19 +300,19 @@ impl Standing {
     }
 }
 
-/// A set, from the view of its founder. If it is dropped without a result, the set is dissolved and
-/// its members look for another set.
-struct Group {
+/// A set, as held by the task that founded it. If it is dropped without a result, the set is
+/// dissolved and its members look for another set.
+struct FoundedSet {
     run: Arc<RunContext>,
     founder: ProposalId,
     epoch: Epoch,
     with: Vec<Proposal>,
     /// Sets that were not judged when this set was founded.
     pending: Vec<Judgement>,
-    tell: watch::Sender<Option<Arc<Judged>>>,
+    tell: watch::Sender<Option<Arc<SetResult>>>,
 }
 
-impl Group {
+impl FoundedSet {
     fn members(&self) -> Vec<Proposal> {
         let state = self.run.proposals();
         let set = state.sets.all.iter().find(|set| self.is_own(set));
@@ -340,8 +340,8 @@ impl Group {
         set.members.contains(&self.founder)
     }
 
-    fn ready(&self) -> Ready {
-        Ready {
+    fn ready(&self) -> JointCheckInput {
+        JointCheckInput {
             epoch: self.epoch,
             checked: self.with.iter().map(|one| one.id).collect(),
         }
@@ -356,18 +356,19 @@ impl Group {
         std::mem::take(&mut self.pending)
     }
 
-    fn conclude(self, judged: Judged) {
+    fn conclude(self, judged: SetResult) {
         self.tell.send_replace(Some(Arc::new(judged)));
     }
 }
 
-impl Drop for Group {
+impl Drop for FoundedSet {
     fn drop(&mut self) {
         if self.tell.borrow().is_none() {
             let mut state = self.run.proposals();
             state.sets.all.retain(|set| !self.is_own(set));
             drop(state);
-            // Waiting tasks must find the sender dropped when they are woken below.
+            // The sender is dropped first, so that the waiting tasks, which are woken below, find
+            // the channel closed.
             self.tell = watch::channel(None).0;
         }
         self.run.waited.raise();
@@ -391,19 +392,19 @@ fn is_over(judged: &Judgement) -> bool {
     judged.borrow().is_some() || judged.has_changed().is_err()
 }
 
-/// The input of a joint check: an epoch of the workspace, and the proposals that have been checked
-/// alone.
+/// The input of a joint check: an epoch (version) of the workspace, and the proposals that have
+/// been checked alone.
 #[derive(Debug, PartialEq, Eq)]
-struct Ready {
+struct JointCheckInput {
     epoch: Epoch,
     checked: BTreeSet<ProposalId>,
 }
 
-impl Ready {
-    fn now(state: &State<'_>) -> Ready {
+impl JointCheckInput {
+    fn now(state: &StateGuard<'_>) -> JointCheckInput {
         let waiting = state.proposals.waiting();
         let checked = waiting.filter(|(_, stage)| *stage != Stage::Checking);
-        Ready {
+        JointCheckInput {
             epoch: state.world.epoch,
             checked: checked.map(|(one, _)| one.id).collect(),
         }
@@ -412,7 +413,7 @@ impl Ready {
 
 /// Whether other agents are at work that may still make proposals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Others {
+enum OtherAgents {
     AtWork,
     AtRest,
 }
@@ -422,7 +423,11 @@ enum Others {
 /// If a person reviews, a failing proposal is shown to them. Then this function waits only for
 /// proposals that are being checked or are about to be, for at most the deadline of a test run.
 /// Otherwise the limits of the run bound the wait.
-async fn others_are_ready(run: &Arc<RunContext>, id: ProposalId, tried: Option<&Ready>) -> Others {
+async fn others_are_ready(
+    run: &Arc<RunContext>,
+    id: ProposalId,
+    tried: Option<&JointCheckInput>,
+) -> OtherAgents {
     if run.task.approval.is_by_person() {
         let deadline = tokio::time::Instant::now() + test_deadline(run);
         let all_ready = run.waited.wait_for(|| run.agents().drafts.is_empty());
@@ -432,9 +437,9 @@ async fn others_are_ready(run: &Arc<RunContext>, id: ProposalId, tried: Option<&
             .waited
             .wait_for(|| checking.is_disjoint(&being_checked(&run.proposals(), id)));
         let _ = tokio::time::timeout_at(deadline, all_checked).await;
-        return Others::AtRest;
+        return OtherAgents::AtRest;
     }
-    let mut others = Others::AtWork;
+    let mut others = OtherAgents::AtWork;
     let is_ready = run.waited.wait_for(|| {
         others = others_of(run, id);
         let state = run.state();
@@ -444,9 +449,9 @@ async fn others_are_ready(run: &Arc<RunContext>, id: ProposalId, tried: Option<&
             .all
             .iter()
             .any(|set| set.members.contains(&id));
-        let is_new = || tried != Some(&Ready::now(&state));
+        let is_new = || tried != Some(&JointCheckInput::now(&state));
         is_taken
-            || others == Others::AtRest
+            || others == OtherAgents::AtRest
             || being_checked(&state.proposals, id).is_empty() && is_new()
     });
     is_ready.await;
@@ -461,10 +466,11 @@ fn being_checked(book: &ProposalBook, id: ProposalId) -> BTreeSet<ProposalId> {
 }
 
 /// Returns whether other agents are at work. Agents that wait for other proposals do not count.
-fn others_of(run: &RunContext, id: ProposalId) -> Others {
+fn others_of(run: &RunContext, id: ProposalId) -> OtherAgents {
     let at_work = run.at_work();
     let state = run.proposals();
-    // A member of a judged set continues, although its task may not have been woken yet.
+    // A member of a set that has its result continues to work, although its asynchronous task may
+    // not have been woken yet.
     let is_judged = |id: &ProposalId| {
         let mut sets = state.sets.all.iter();
         sets.any(|set| set.members.contains(id) && set.judged.borrow().is_some())
@@ -477,8 +483,8 @@ fn others_of(run: &RunContext, id: ProposalId) -> Others {
         })
     };
     match at_work.iter().all(waits) {
-        true => Others::AtRest,
-        false => Others::AtWork,
+        true => OtherAgents::AtRest,
+        false => OtherAgents::AtWork,
     }
 }
 
@@ -495,21 +501,24 @@ pub(crate) fn are_under_review(run: &RunContext, shown: &[ProposalId]) {
 }
 
 /// The outcome of the proposals that another proposal needs.
-pub(crate) enum Needed {
+pub(crate) enum NeededOutcome {
     Applied,
     /// This proposal ended without being applied, or was reverted.
     Gone(ProposalId),
 }
 
 /// Waits until all of these proposals are applied, or one of them is gone.
-pub(crate) async fn needed(run: &RunContext, needs: &[ProposalId]) -> Needed {
+pub(crate) async fn needed(run: &RunContext, needs: &[ProposalId]) -> NeededOutcome {
     loop {
         let fate = {
             let book = run.proposals();
             let is_applied = |id: &ProposalId| book.is_applied(*id);
             match gone(&book, needs) {
-                Some(gone) => Some(Needed::Gone(gone)),
-                None => needs.iter().all(is_applied).then_some(Needed::Applied),
+                Some(gone) => Some(NeededOutcome::Gone(gone)),
+                None => needs
+                    .iter()
+                    .all(is_applied)
+                    .then_some(NeededOutcome::Applied),
             }
         };
         if let Some(fate) = fate {
@@ -537,7 +546,7 @@ pub(crate) async fn one_is_gone(run: &RunContext, needs: &[ProposalId]) -> Propo
     }
 }
 
-/// Returns the first of these proposals that is not applied and will not be.
+/// Returns the first of these proposals that is not applied and can no longer be applied.
 fn gone(book: &ProposalBook, ids: &[ProposalId]) -> Option<ProposalId> {
     ids.iter().copied().find(|id| !book.may_be_applied(*id))
 }
@@ -551,7 +560,7 @@ async fn with_reviewed(
     run: &Arc<RunContext>,
     id: ProposalId,
     with: &[Proposal],
-) -> Option<(Vec<ProposalId>, Found)> {
+) -> Option<(Vec<ProposalId>, JointFindings)> {
     let reviewed = under_review(&run.proposals());
     if reviewed.is_empty() {
         return None;
@@ -584,12 +593,13 @@ fn under_review(book: &ProposalBook) -> Vec<Vec<Proposal>> {
     };
     let sets = book.sets.all.iter();
     let sets = sets.filter(|set| set.progress == Progress::UnderReview && !is_over(&set.judged));
-    // The members of a set that is being applied are in the workspace already.
+    // The members of a set that is being applied are left out, because the workspace already
+    // contains them.
     sets.map(of).filter(|set| !set.is_empty()).collect()
 }
 
 /// Results of a joint check.
-pub(crate) struct Found {
+pub(crate) struct JointFindings {
     pub tests: TestEvidence,
     pub diagnostics: DiagnosticEvidence,
     pub passes: bool,
@@ -599,7 +609,7 @@ pub(crate) async fn checked_together(
     run: &Arc<RunContext>,
     id: ProposalId,
     with: &[Proposal],
-) -> Found {
+) -> JointFindings {
     let (tests, diagnostics) = tokio::join!(tested(run, id, with), diagnosed(run, with));
     let passes = stage(
         &tests,
@@ -607,7 +617,7 @@ pub(crate) async fn checked_together(
         &run.tests().required.ids,
         run.task.approval,
     ) == Stage::Passes;
-    Found {
+    JointFindings {
         tests,
         diagnostics,
         passes,

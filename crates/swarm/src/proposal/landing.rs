@@ -19,10 +19,10 @@ type SetPart = (Proposal, Mentions);
 /// Applies the parts of a set in order.
 ///
 /// If a part cannot be applied, the parts before it are reverted, last first, by the inverse of
-/// their own changes. A part stays applied, and this is reported, if the user changed the same
-/// place since. No other change is applied or reverted in the meantime, and the operation is not
-/// cancelled once begun. A part without an entry in the result met an internal error. `tests` are
-/// the test results of the set.
+/// their own changes. A part stays applied, and this is reported, if the user edited the same lines
+/// since. No other change is applied or reverted in the meantime, and the operation is not
+/// cancelled once begun. If the result has no entry for a part, an internal error occurred for that
+/// part. `tests` are the test results of the set.
 pub(crate) async fn apply_set(
     run: &Arc<RunContext>,
     parts: Vec<SetPart>,

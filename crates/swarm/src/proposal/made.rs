@@ -1,4 +1,4 @@
-//! A proposal that was made, and its checks.
+//! Registers new proposals and describes them: event, diff and initial evidence.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::state::run_context::RunContext;
 use starling_core::TestReport;
 use starling_text::{unified_diff, visible};
 
-/// Makes a proposal of an agent, which waits from now on.
+/// Registers a new proposal of an agent with the status "waiting".
 pub(crate) fn make(
     run: &RunContext,
     agent: &AgentState,
@@ -31,7 +31,7 @@ pub(crate) fn make(
     proposal
 }
 
-/// Logs a proposal that was made, with its diff against the current text.
+/// Logs a new proposal with its diff against the current text.
 pub(crate) fn announce(run: &RunContext, proposal: &mut Proposal) {
     proposal.diff = own_diff(&proposal.draft, &before_text(run, &proposal.draft));
     run.event(proposal.announcement());
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_diff_shows_the_own_change_over_what_others_brought() {
+    fn diff_of_a_proposal_excludes_concurrent_changes_of_others() {
         let draft = Draft::between("a = 1\nx\nx\nx\nx\nb = 1\n", "a = 1\nx\nx\nx\nx\nb = 2\n");
         let now: Arc<str> = "a = 3\nx\nx\nx\nx\nb = 1\n".into();
         let diff = own_diff(&draft, &now);

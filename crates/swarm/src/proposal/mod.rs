@@ -1,4 +1,4 @@
-//! The way of a proposal: draft, joint check, review, apply, undo.
+//! The stages of a proposal: draft, joint check, review, apply, undo.
 
 pub(crate) mod apply;
 pub(crate) mod approval;

@@ -20,8 +20,8 @@ use crate::state::run_context::RunContext;
 use starling_core::{Approval, TestOutcome, ToolCalling};
 use starling_syntax::SymbolPath;
 
-/// The judgement of one proposal.
-pub(crate) enum Judgement {
+/// The decision about a proposal after it was checked on its own.
+pub(crate) enum StandaloneVerdict {
     /// No check failed.
     Passes,
     /// A check failed, and a person decides. The text names the overridden check and the reason.
@@ -31,7 +31,11 @@ pub(crate) enum Judgement {
 }
 
 /// Decides on a proposal that was checked.
-pub(crate) fn judge(run: &RunContext, agent: &AgentState, proposal: &Proposal) -> Judgement {
+pub(crate) fn judge(
+    run: &RunContext,
+    agent: &AgentState,
+    proposal: &Proposal,
+) -> StandaloneVerdict {
     let Proposal {
         change,
         draft,
@@ -42,7 +46,7 @@ pub(crate) fn judge(run: &RunContext, agent: &AgentState, proposal: &Proposal) -
         Approval::Ask => excuse(run, agent, change, draft),
         Approval::Proxy | Approval::Auto => None,
     };
-    // What passes with others counts as it does with them.
+    // If the proposal passes together with others, the joint results decide.
     let passes_with_others = evidence
         .together
         .as_ref()
@@ -51,14 +55,14 @@ pub(crate) fn judge(run: &RunContext, agent: &AgentState, proposal: &Proposal) -
         && passes_with_others
         && let Some(why) = weakened(evidence)
     {
-        return Judgement::SentBack { why };
+        return StandaloneVerdict::SentBack { why };
     }
     if let Some(objection) = worse(run, draft, evidence) {
         return match excuse {
-            Some(reason) => Judgement::PersonDecides {
+            Some(reason) => StandaloneVerdict::PersonDecides {
                 overridden: format!("{} ({reason})", objection.in_short),
             },
-            None => Judgement::SentBack {
+            None => StandaloneVerdict::SentBack {
                 why: ReturnReason::new(objection.text, objection.in_short),
             },
         };
@@ -66,13 +70,13 @@ pub(crate) fn judge(run: &RunContext, agent: &AgentState, proposal: &Proposal) -
     if run.task.approval == Approval::Auto
         && let Some(why) = weakened(evidence)
     {
-        return Judgement::SentBack { why };
+        return StandaloneVerdict::SentBack { why };
     }
     if run.must_prove()
         && !documentation::is_documentation(&draft.file)
         && let Some(why) = shows_nothing(run, evidence.counting().0)
     {
-        return Judgement::SentBack {
+        return StandaloneVerdict::SentBack {
             why: ReturnReason::for_both(format!(
                 "Not applied: tests are required, and none proves this change: {why}"
             )),
@@ -88,7 +92,7 @@ pub(crate) fn judge(run: &RunContext, agent: &AgentState, proposal: &Proposal) -
                     "Mend the cause. What another owner must change as well, ask by `request_change` in the same turn as you propose: both are tested together."
                 }
             };
-            Judgement::SentBack {
+            StandaloneVerdict::SentBack {
                 why: ReturnReason::new(
                     format!(
                         "Not shown to the approver: none of the failing tests passes with this change.\n{details}\n{next}"
@@ -97,7 +101,7 @@ pub(crate) fn judge(run: &RunContext, agent: &AgentState, proposal: &Proposal) -
                 ),
             }
         }
-        Some(_) | None => Judgement::Passes,
+        Some(_) | None => StandaloneVerdict::Passes,
     }
 }
 
@@ -124,20 +128,21 @@ fn excuse(
     }
 }
 
-/// Returns whether other changes are in progress. Parts of one change that are checked individually
-/// may fail until the other parts exist.
+/// Returns whether other changes that belong to the same work are in progress. Parts of one change
+/// that are checked individually may fail until the other parts exist.
 fn in_company(run: &RunContext, agent: &AgentState) -> bool {
     let calling = run.services.models.agent.profile().tool_calling;
     agent.part_of_joint_change || run.at_work().len() > 1 && calling == ToolCalling::Native
 }
 
+/// A failed check of a proposal: a short text for the user, and the message for the agent.
 struct Objection {
     in_short: String,
     /// Message for the agent.
     text: String,
 }
 
-/// Returns the objection if tests or diagnostics are worse with the change.
+/// Returns an objection if the change breaks tests or introduces problems; `None` otherwise.
 fn worse(run: &RunContext, draft: &Draft, evidence: &Evidence) -> Option<Objection> {
     let together = match &evidence.together {
         Some(together) => format!("\n{together}"),
@@ -175,8 +180,8 @@ fn worse(run: &RunContext, draft: &Draft, evidence: &Evidence) -> Option<Objecti
     })
 }
 
-/// Describes new problems for the user, as in `it brings a new problem: a.py:3: nothing defines
-/// `f``.
+/// Describes new problems for the user, in the form ``it brings a new problem: a.py:3: nothing
+/// defines `f` ``.
 fn new_problems(diagnostics: &DiagnosticEvidence) -> String {
     let mut problems = diagnostics.stopping();
     let Some(first) = problems.next() else {
@@ -202,7 +207,8 @@ pub(crate) fn of_edited(run: &RunContext, draft: &Draft, evidence: &Evidence) ->
     Some(format!("{} (you edited it)", objection.in_short))
 }
 
-/// Returns why a change is refused that makes tests pass only with its changes to the tests.
+/// Returns the reason for refusal if tests pass only with the change's own modifications of the
+/// tests; `None` otherwise.
 fn weakened(evidence: &Evidence) -> Option<ReturnReason> {
     let found = evidence.counting().0.only_as_changed()?;
     let ids = named(&found.tests);
@@ -219,8 +225,9 @@ fn weakened(evidence: &Evidence) -> Option<ReturnReason> {
     ))
 }
 
-/// Returns why the tests say nothing about a change. Results parsed from printed output count only
-/// if the command failed before the run, because the tested code can print them too.
+/// Returns why the test results give no information about a change; `None` if they do. Results
+/// parsed from printed output count only if the command failed before the run, because the tested
+/// code can print them too.
 fn shows_nothing(run: &RunContext, tests: &TestEvidence) -> Option<String> {
     let (outcome, passed, source) = match tests {
         TestEvidence::Unknown { reason } => return Some(reason.clone()),

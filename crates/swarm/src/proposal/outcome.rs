@@ -1,4 +1,4 @@
-//! What becomes of a proposal, as its agent is told.
+//! Outcome of a proposal, as reported to its agent.
 
 use crate::event::actor::ActorId;
 use crate::event::events::Event;
@@ -15,7 +15,8 @@ pub(crate) enum Outcome {
     SentBack {
         why: ReturnReason,
     },
-    /// The proposal fails alone. It is checked again together with the agent's next proposal.
+    /// The proposal fails on its own. It is kept, and is checked again together with the agent's
+    /// next proposal.
     Kept {
         why: ReturnReason,
     },
@@ -44,7 +45,8 @@ pub(crate) fn tell_refused(run: &RunContext, agent: &AgentState, why: &ReturnRea
     });
 }
 
-/// Returns whether an agent's parts may be kept.
+/// Returns whether proposals of this agent that fail on their own may be kept for a later joint
+/// check.
 pub(crate) fn are_kept(agent: &AgentState) -> bool {
     agent.actor == ActorId::Solo
 }

@@ -9,7 +9,7 @@ use crate::evidence::ids::{ProposalId, ids};
 use crate::evidence::joint::JointEvidence;
 use crate::evidence::proposal::Evidence;
 use crate::evidence::return_reason::ReturnReason;
-use crate::proposal::joint_check::{self, Place};
+use crate::proposal::joint_check::{self, WaitingEntry};
 use crate::proposal::outcome::Outcome;
 use crate::proposal::{draft, ended, made, outcome, set};
 use crate::state::agent_state::AgentState;
@@ -18,24 +18,25 @@ use crate::state::run_context::RunContext;
 use crate::state::sets::Landed;
 use starling_core::Verdict;
 
-/// Drops the replaced parts. Called at the start of a turn, when the agent has been told of them.
+/// Drops the kept parts that a newer proposal replaced. Called at the start of a turn, when the
+/// agent has been informed of them.
 pub(crate) fn forget_replaced(run: &RunContext, agent: &AgentState) {
     run.proposals().forget_kept(&agent.actor, true);
 }
 
-/// Drops all parts. Called at the start of a piece of work.
+/// Drops all kept parts of the agent. Called at the start of a piece of work.
 pub(crate) fn forget(run: &RunContext, agent: &AgentState) {
     let mut book = run.proposals();
     book.forget_kept(&agent.actor, true);
     book.forget_kept(&agent.actor, false);
 }
 
-/// Returns whether there are parts, replaced ones included.
+/// Returns whether the agent has kept parts, including replaced parts.
 pub(crate) fn are_there(run: &RunContext, agent: &AgentState) -> bool {
     run.proposals().kept(&agent.actor).next().is_some()
 }
 
-/// Returns the parts that are still proposed.
+/// Returns the kept parts that are not replaced by a newer proposal.
 pub(crate) fn open(run: &RunContext, agent: &AgentState) -> Vec<Proposal> {
     let book = run.proposals();
     let kept = book.kept(&agent.actor);
@@ -43,7 +44,8 @@ pub(crate) fn open(run: &RunContext, agent: &AgentState) -> Vec<Proposal> {
     open.map(|(one, _)| one.clone()).collect()
 }
 
-/// Keeps a part that fails alone, and returns the message for the agent.
+/// Keeps a proposal that fails on its own for a later joint check, and returns the message for the
+/// agent.
 pub(crate) fn keep(
     run: &RunContext,
     agent: &AgentState,
@@ -63,12 +65,13 @@ pub(crate) fn keep(
     }
 }
 
-/// Proposes the kept parts again. They wait until the places are dropped.
+/// Proposes the kept parts again. They stay registered as waiting until the returned guards are
+/// dropped.
 async fn propose_again(
     run: &Arc<RunContext>,
     agent: &AgentState,
     kept: Vec<Proposal>,
-) -> (Vec<Place>, Vec<Proposal>) {
+) -> (Vec<WaitingEntry>, Vec<Proposal>) {
     let mut drafts = Vec::new();
     for kept in kept {
         // A part that can no longer be drafted was sent back already.
@@ -79,7 +82,7 @@ async fn propose_again(
     let again = drafts.into_iter().map(|(kept, draft)| {
         let mut proposal = made::make(run, agent, kept.change, draft);
         proposal.revises = Some(kept.id);
-        (Place::take(run, proposal.id), proposal)
+        (WaitingEntry::take(run, proposal.id), proposal)
     });
     again.unzip()
 }

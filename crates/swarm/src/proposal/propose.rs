@@ -1,4 +1,4 @@
-//! Takes a proposal from an agent's action to an applied change: draft, checks, review, apply,
+//! Carries a proposal from an agent's action to an applied change: draft, checks, review, apply,
 //! follow-up.
 
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use crate::proposal::by_rule;
 use crate::proposal::candidates;
 use crate::proposal::draft::{self, Refusal};
 use crate::proposal::ended::{ended, lost, taken_out};
-use crate::proposal::joint_check::{self, JointCheck, Place};
+use crate::proposal::joint_check::{self, JointCheck, WaitingEntry};
 use crate::proposal::made::{self, before_text, check, own_diff, tell_checked};
-use crate::proposal::objection::{self, Judgement};
+use crate::proposal::objection::{self, StandaloneVerdict};
 use crate::proposal::outcome::{Outcome, are_kept, refuse, sent_back};
 use crate::proposal::{apply, edited, parts, set};
 use crate::protocol::Propose;
@@ -29,12 +29,12 @@ use crate::state::draft::Draft;
 use crate::state::proposal::{Proposal, Stage};
 use crate::state::run_context::RunContext;
 use crate::state::sets::{Decision, Landed};
-use starling_core::{Reviewed, TestReport, Verdict};
+use starling_core::{ReviewAnswer, TestReport, Verdict};
 
 /// Maximum number of times that a person may accept a proposal that the editor refuses.
 const ACCEPTED_MOST: u32 = 5;
 
-/// Takes one proposal through all stages.
+/// Drafts, checks, reviews and applies one proposal, and starts its follow-ups.
 pub(crate) async fn propose(
     run: &Arc<RunContext>,
     agent: &mut AgentState,
@@ -50,7 +50,7 @@ pub(crate) async fn propose(
     let (change, draft) = candidates::choose(run, agent, change, draft).await;
     let mut proposal = made::make(run, agent, change, draft);
     let id = proposal.id;
-    let mut place = Place::take(run, id);
+    let mut place = WaitingEntry::take(run, id);
     run.draft_arrived(&agent.actor);
     if by_rule::is_part(run) {
         return by_rule::propose(run, agent, proposal, place).await;
@@ -95,7 +95,8 @@ pub(crate) async fn propose(
     if awaited::give_up(run, &mut proposal.evidence.diagnostics) {
         tell_checked(run, id, &proposal.evidence);
     }
-    // The workspace may have changed while the proposal waited for others.
+    // The proposal is checked again below if the workspace changed while it waited for other
+    // proposals.
     place.stand_alone();
     if is_stale(run, &proposal.draft) {
         let together = proposal.evidence.together.take();
@@ -128,7 +129,7 @@ async fn with_parts(
         Err(proposal) => *proposal,
     };
     if stage == Stage::NeedsOthers
-        && let Judgement::SentBack { why } = objection::judge(run, agent, &proposal)
+        && let StandaloneVerdict::SentBack { why } = objection::judge(run, agent, &proposal)
     {
         return parts::keep(run, agent, &proposal, &why);
     }
@@ -153,9 +154,11 @@ pub(crate) async fn alone(
     mut report: Option<TestReport>,
 ) -> Outcome {
     match objection::judge(run, agent, &proposal) {
-        Judgement::Passes => {}
-        Judgement::PersonDecides { overridden } => proposal.evidence.overridden = Some(overridden),
-        Judgement::SentBack { why } => {
+        StandaloneVerdict::Passes => {}
+        StandaloneVerdict::PersonDecides { overridden } => {
+            proposal.evidence.overridden = Some(overridden)
+        }
+        StandaloneVerdict::SentBack { why } => {
             remember_broken(agent, &proposal.evidence, report);
             return refuse(run, agent, why);
         }
@@ -169,7 +172,7 @@ pub(crate) async fn alone(
     loop {
         let (by, reviewed) = decide(run, &proposal).await;
         match reviewed {
-            Reviewed::Verdict(verdict) => {
+            ReviewAnswer::Verdict(verdict) => {
                 let known = (proposal.evidence.tests.clone(), report.clone());
                 let outcome = concluded(run, agent, proposal.clone(), (by, verdict), known).await;
                 let Outcome::Stopped { why } = outcome else {
@@ -182,7 +185,7 @@ pub(crate) async fn alone(
                 run.proposals().ask_again(proposal.id).ok();
                 proposal.change.reason = format!("{reason}\nAccepted, but not applied: {why}");
             }
-            Reviewed::Edited(parts) => {
+            ReviewAnswer::Edited(parts) => {
                 let mut own = vec![proposal.clone()];
                 edited::replace(run, &mut own, parts).await;
                 let Some(edited) = own.pop() else {
@@ -204,7 +207,8 @@ fn may_ask_again(run: &RunContext, not_taken: u32) -> bool {
     run.task.approval.is_by_person() && !run.cancel.is_cancelled() && not_taken < ACCEPTED_MOST
 }
 
-/// Carries out the verdict. `known` holds the test results for the workspace with the change.
+/// Carries out the approver's verdict on a proposal. `known` holds the test results for the
+/// workspace with the change.
 pub(crate) async fn concluded(
     run: &Arc<RunContext>,
     agent: &mut AgentState,

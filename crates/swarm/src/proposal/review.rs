@@ -18,12 +18,12 @@ use starling_syntax::SymbolPath;
 
 /// Maximum size of the diffs of accepted proposals.
 const ACCEPTED: Tokens = Tokens(2_000);
-/// Maximum number of symbols in the head of a proposal.
+/// Maximum number of symbols in the first line that describes a proposal.
 const NAMES: usize = 8;
 /// Maximum number of replies that are read for one decision.
 const TRIES: u32 = 2;
 
-/// Decides on a proposal.
+/// Lets the proxy user (a model) decide on a proposal.
 pub(crate) async fn by_proxy(run: &Arc<RunContext>, view: &ProposalView) -> Verdict {
     let prompt = ProxyPrompt {
         task: cap(&run.task.text, Tokens(4_000)),
@@ -57,7 +57,7 @@ fn changed(view: &ProposalView) -> Vec<String> {
     names
 }
 
-/// Decides on an intent.
+/// Lets the proxy user (a model) decide on an intent, that is, a planned change.
 pub(crate) async fn intent_by_proxy(run: &Arc<RunContext>, view: &IntentView) -> Verdict {
     let prompt = ProxyPrompt {
         task: cap(&run.task.text, Tokens(4_000)),
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_head_names_all_that_a_proposal_changes() {
+    fn review_heading_lists_all_symbols_that_a_proposal_changes() {
         let path = |path: &str| path.parse::<SymbolPath>().unwrap();
         let names = |own: &str, symbols: &[&str]| {
             changed(&ProposalView {

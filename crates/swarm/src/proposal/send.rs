@@ -1,4 +1,5 @@
-//! Sends a change to the user's text, rebased over what was typed since it was made.
+//! Sends a change to the editor, rebased onto the edits that the user made since the change was
+//! made.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -18,16 +19,18 @@ use starling_core::{ApplyError, CurrentText, Editor, EditorError, Effect, FileEd
 use starling_syntax::{FilePath, MadeChange, SymbolPath, carry};
 use starling_text::{ChangeSet, Conflict};
 
-/// How often an edit is sent again at once when the user types faster than it arrives.
+/// Number of immediate retries if the user types before the edit arrives.
 const AT_ONCE: u32 = 3;
-/// After that it is sent when nothing was typed for so long.
+/// After the immediate retries: how long the text must stay unchanged before the edit is sent
+/// again.
 const PAUSE: Duration = Duration::from_millis(700);
-/// How long it is sent again in all.
+/// Maximum total time for retries.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long an editor has to answer. It has deadlines of its own; this one holds should they fail.
+/// Maximum time to wait for the editor's reply. Editors have shorter deadlines of their own; this
+/// one is a fallback.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// What an edit did to a file.
+/// The result of an edit that was applied to a file.
 #[derive(Debug)]
 pub struct Sent {
     pub before: Arc<str>,
@@ -35,22 +38,22 @@ pub struct Sent {
     pub effect: Effect,
 }
 
-/// What is recorded of a proposal before its change is sent.
+/// The data that is recorded in the trajectory before a change is sent to the editor.
 #[derive(Debug, Clone, Copy)]
 pub struct Intent<'a> {
     pub log: &'a EventLog,
     pub proposal: ProposalId,
     pub symbols: &'a [SymbolPath],
-    /// The directories that will be created with the file, the outermost first.
+    /// The directories that will be created for the file, outermost first.
     pub directories: &'a [String],
     pub dependencies: &'a Dependencies,
-    /// Whether the run has ended: then it is not sent again.
+    /// Cancelled when the run ends. The edit is then not retried.
     pub cancel: &'a CancellationToken,
 }
 
 impl Intent<'_> {
-    /// Returns when the edit is in the trajectory, so that a killed process leaves no change in the
-    /// user's text that its trajectory does not hold.
+    /// Waits until the edit has been written to the trajectory, so that even if the process is
+    /// killed, every change in the user's text is recorded.
     async fn record(&self, edit: &FileEdit) {
         let event = Event::ProposalApplying {
             proposal: self.proposal,
@@ -68,18 +71,19 @@ impl Intent<'_> {
     }
 }
 
-/// What a change is sent for.
+/// Why a change is sent.
 #[derive(Debug, Clone, Copy)]
 pub enum Purpose<'a> {
     Propose(Intent<'a>),
-    /// Of a file that was there before.
+    /// To revert a change of a file that existed before the run.
     TakeBack,
-    /// Of a file that the agents made: left without text it goes.
+    /// To revert a change of a file that the agents created. If the file is empty afterwards, it is
+    /// deleted.
     TakeBackFile,
 }
 
 impl Purpose<'_> {
-    /// A change from one text to another, as it must be made in a newer version of the first.
+    /// Rebases a change of an old text onto a newer version of that text.
     fn over(
         self,
         file: &FilePath,
@@ -102,10 +106,11 @@ impl Purpose<'_> {
     }
 }
 
-/// Rebases a change over the user's text and sends it, again when the user was faster.
+/// Rebases a change onto the user's current text and sends it. Retries if the user typed in the
+/// meantime.
 ///
 /// # Errors
-/// [`Failure`]; nothing was changed.
+/// Returns a [`Failure`] if the change was not applied. Nothing was changed then.
 pub async fn send(
     editor: &Arc<dyn Editor>,
     file: &FilePath,
@@ -115,7 +120,8 @@ pub async fn send(
     purpose: Purpose<'_>,
 ) -> Result<Sent, Failure> {
     let began = Instant::now();
-    // The text that the change makes of its base: of one that is taken back, the text without it.
+    // The text that results from the change. For a change that reverts a proposal, this is the text
+    // without the proposal.
     let former = changes.apply(base).map_err(|mismatch| Failure::Editor {
         why: mismatch.to_string(),
     })?;
@@ -189,13 +195,14 @@ pub async fn send(
     }
     Err(Failure::Editor {
         why: format!(
-            "{file}: the text kept changing while the edit was sent, for {} s; it can be made when you pause",
+            "{file}: the text kept changing for {} s while the edit was sent; it can be applied when you pause",
             began.elapsed().as_secs()
         ),
     })
 }
 
-/// Returns when the text of a file has not changed for a moment, cannot be read, or it is late.
+/// Waits until the text of a file has not changed for [`PAUSE`], cannot be read, or the time `late`
+/// is reached.
 async fn pause_in_typing(editor: &dyn Editor, file: &FilePath, late: Instant) {
     let text = async || {
         let current = timeout(DEADLINE, editor.current(file)).await;
@@ -212,7 +219,7 @@ async fn pause_in_typing(editor: &dyn Editor, file: &FilePath, late: Instant) {
     }
 }
 
-/// The text now; a file that is to be made has an empty one.
+/// Returns the current text of a file; an empty text if the file is to be created.
 async fn current_or_new(
     editor: &dyn Editor,
     file: &FilePath,
@@ -237,12 +244,12 @@ async fn current_or_new(
 fn unread(file: &FilePath) -> EditorError {
     EditorError::Unreadable {
         file: file.clone(),
-        message: format!("the editor did not give its text within {DEADLINE:?}"),
+        message: format!("the editor did not return its text within {DEADLINE:?}"),
     }
 }
 
-/// Applies an edit. One that is not answered in time counts as refused: should it be applied later, or
-/// while nobody waits for it any more, it is taken back.
+/// Applies an edit. If the editor does not reply in time, the edit counts as refused. If the editor
+/// applies it later, or when no task waits for it any more, the edit is reverted.
 async fn apply_in_time(
     editor: &Arc<dyn Editor>,
     edit: FileEdit,
@@ -267,12 +274,12 @@ async fn apply_in_time(
     match in_time.map_or_else(|_| answer.try_recv().ok(), Result::ok) {
         Some(applied) => applied,
         None => refused(format!(
-            "it did not answer within {DEADLINE:?}; should the edit come later, it is taken back"
+            "it did not answer within {DEADLINE:?}; if it applies the edit later, the edit is reverted"
         )),
     }
 }
 
-/// Takes back an edit that came too late.
+/// Reverts an edit that the editor applied after the deadline.
 fn take_back(editor: Arc<dyn Editor>, edit: FileEdit, late: CurrentText) -> BoxFuture<'static, ()> {
     async move {
         let purpose = match edit.effect {
@@ -282,9 +289,9 @@ fn take_back(editor: Arc<dyn Editor>, edit: FileEdit, late: CurrentText) -> BoxF
         let (file, label) = (&edit.file, format!("undo {}", edit.label));
         let inverse = ChangeSet::between(&late.text, &edit.base.text);
         match send(&editor, file, &late.text, &inverse, &label, purpose).await {
-            Ok(_) => tracing::warn!(%file, "an edit came after its deadline and was taken back"),
+            Ok(_) => tracing::warn!(%file, "an edit was applied after its deadline and was reverted"),
             Err(failure) => {
-                tracing::error!(%file, ?failure, "an edit came after its deadline and stays");
+                tracing::error!(%file, ?failure, "an edit was applied after its deadline and was not reverted");
             }
         }
     }

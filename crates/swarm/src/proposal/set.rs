@@ -17,7 +17,7 @@ use crate::proposal::{edited, joint_check, landing, objection};
 use crate::state::proposal::Proposal;
 use crate::state::run_context::RunContext;
 use crate::state::sets::{Decision, Landed};
-use starling_core::{ProposalView, Reviewed, Verdict};
+use starling_core::{ProposalView, ReviewAnswer, Verdict};
 use starling_syntax::SymbolPath;
 
 /// Records the dependencies of a set's parts: on each other, and on proposals that were present
@@ -38,7 +38,7 @@ fn note_set(run: &RunContext, members: &mut [Proposal], together: &JointEvidence
             needs,
         };
         state.depend(one.id, of_part.clone());
-        // The book does not hold a part any more whose task has ended.
+        // A part whose task has ended is no longer in the book, so its copy is updated here.
         one.dependencies.extend(of_part);
     }
 }
@@ -112,7 +112,7 @@ async fn ask_about_set(
     lead: ProposalId,
     members: &[Proposal],
     together: Option<JointEvidence>,
-) -> (ActorId, Reviewed) {
+) -> (ActorId, ReviewAnswer) {
     let Some(own) = members.iter().find(|one| one.id == lead) else {
         let reason = "it does not wait any more".to_owned();
         return (ActorId::Starling, Verdict::Reject { reason }.into());

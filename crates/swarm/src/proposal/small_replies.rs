@@ -1,4 +1,4 @@
-//! What of the reply of a small model is the change that it was asked for.
+//! Reduces the reply of a small model to the change that was requested.
 
 use crate::protocol::Propose;
 use starling_syntax::{Language, Symbol, SymbolPath, SymbolTree};

@@ -1,5 +1,5 @@
-//! Taking applied proposals back. Of several, those that belong together are taken back together or not at
-//! all.
+//! Undoes applied proposals. If several are undone, proposals that depend on each other are undone
+//! together or not at all.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use starling_syntax::FilePath;
 use starling_text::ChangeSet;
 use starling_workspace::remove_empty_directories;
 
-/// Takes one applied proposal back, or all, the last first, by the inverse of its own change over the
-/// text as it is now. Of all, those that belong together are taken back together or not at all; one that
-/// is asked for is taken back alone.
+/// Undoes one applied proposal, or all of them, last first, by applying the inverse of each change
+/// to the current text. If all are undone, proposals that depend on each other are undone together
+/// or not at all. A single requested proposal is undone on its own.
 ///
 /// # Errors
-/// [`UndoError`].
+/// Returns an [`UndoError`] if a proposal could not be undone.
 pub(crate) async fn undo(
     run: &Arc<RunContext>,
     which: Option<ProposalId>,
@@ -33,17 +33,17 @@ pub(crate) async fn undo(
     })
     .await
     .unwrap_or_else(|| {
-        let why = "internal error while taking back; see the log".to_owned();
+        let why = "internal error during the undo; see the log".to_owned();
         Err(UndoError::Editor(why))
     })
 }
 
-/// What [`undo`] does. The caller holds `applying`.
+/// Implements [`undo`]. The caller must hold the lock `applying`.
 pub(crate) async fn take_back(
     run: &Arc<RunContext>,
     which: Option<ProposalId>,
 ) -> Result<Vec<ProposalId>, UndoError> {
-    let chosen: Vec<Chosen> = {
+    let chosen: Vec<ChosenProposal> = {
         let book = run.proposals();
         let applied = book.applied().into_iter().rev();
         let chosen = applied.filter(|(one, _)| which.is_none_or(|id| id == one.id));
@@ -56,7 +56,7 @@ pub(crate) async fn take_back(
     }
     let chosen = still_there(run, chosen).await?;
     let is_one = chosen.len() == 1;
-    let mut taking = TakingBack::of(run, chosen);
+    let mut taking = UndoOperation::of(run, chosen);
     if !is_one {
         taking.leave_conflicts().await;
     }
@@ -76,15 +76,17 @@ pub(crate) async fn take_back(
     }
 }
 
-/// Those of the chosen proposals that the texts still hold, as far as they can be read.
+/// Returns the chosen proposals whose changes are still in the texts, as far as the texts can be
+/// read.
 ///
 /// # Errors
-/// None is there any more: the editor's own undo took them back, a document was closed without being saved,
-/// or the text had their changes before.
+/// Returns an [`UndoError`] if none of the changes is in the texts any more: the editor's own undo
+/// removed them, a document was closed without being saved, or the text already contained the
+/// changes when they were applied.
 async fn still_there(
     run: &Arc<RunContext>,
-    mut chosen: Vec<Chosen>,
-) -> Result<Vec<Chosen>, UndoError> {
+    mut chosen: Vec<ChosenProposal>,
+) -> Result<Vec<ChosenProposal>, UndoError> {
     let mut texts: BTreeMap<FilePath, Arc<str>> = BTreeMap::new();
     let mut gone = BTreeSet::new();
     for (one, applied) in &chosen {
@@ -120,33 +122,33 @@ async fn still_there(
     Ok(chosen)
 }
 
-/// An applied proposal, as it was when it was chosen to be taken back.
-type Chosen = (Proposal, Applied);
+/// An applied proposal that was chosen to be undone, in its state at that time.
+type ChosenProposal = (Proposal, Applied);
 
-/// Applied proposals that are being taken back, those that belong together all or none.
-struct TakingBack<'h> {
+/// The applied proposals that an undo operation reverts.
+struct UndoOperation<'h> {
     run: &'h Arc<RunContext>,
-    /// The last one that was applied comes first.
-    chosen: Vec<Chosen>,
+    /// The proposals to undo, the most recently applied first.
+    chosen: Vec<ChosenProposal>,
     dependencies: DependencyGraph,
-    /// Those that are not to stay.
+    /// The ids of the chosen proposals that are not left applied.
     open: BTreeSet<ProposalId>,
     stay: Vec<(ProposalId, UndoError)>,
-    undone: Vec<Undone>,
+    undone: Vec<UndoneProposal>,
 }
 
-/// A proposal that was taken back, as it is needed to apply it again.
-struct Undone {
+/// An undone proposal, with the data that is needed to apply it again.
+struct UndoneProposal {
     proposal: Proposal,
     applied: Applied,
     sent: Sent,
 }
 
-impl<'h> TakingBack<'h> {
-    fn of(run: &'h Arc<RunContext>, chosen: Vec<Chosen>) -> Self {
+impl<'h> UndoOperation<'h> {
+    fn of(run: &'h Arc<RunContext>, chosen: Vec<ChosenProposal>) -> Self {
         let dependencies = chosen.iter();
         let dependencies = dependencies.map(|(one, _)| (one.id, one.dependencies.clone()));
-        TakingBack {
+        UndoOperation {
             run,
             dependencies: DependencyGraph::of(dependencies),
             open: chosen.iter().map(|(one, _)| one.id).collect(),
@@ -156,7 +158,8 @@ impl<'h> TakingBack<'h> {
         }
     }
 
-    /// Leaves alone what conflicts with the texts as they are now, before anything is changed.
+    /// Excludes the proposals whose inverse changes conflict with the current texts. Called before
+    /// anything is changed.
     async fn leave_conflicts(&mut self) {
         loop {
             let conflicts = self.conflicts().await;
@@ -192,7 +195,8 @@ impl<'h> TakingBack<'h> {
         conflicts
     }
 
-    /// Leaves proposals applied, and with them those that belong to them. Returns the latter.
+    /// Excludes proposals from the undo, and the proposals that must stay with them. Returns the
+    /// latter.
     fn leave(&mut self, stay: Vec<(ProposalId, UndoError)>) -> BTreeSet<ProposalId> {
         let staying = stay.iter().map(|(id, _)| *id).collect();
         let held = self.dependencies.held(&self.open, &staying);
@@ -205,7 +209,7 @@ impl<'h> TakingBack<'h> {
         held
     }
 
-    /// Returns the proposals that stay, with the reasons.
+    /// Reverts the proposals. Returns those that stay applied, with the reasons.
     async fn take_back(&mut self) -> Vec<(ProposalId, UndoError)> {
         for (one, applied) in self.chosen.clone() {
             let id = one.id;
@@ -223,7 +227,8 @@ impl<'h> TakingBack<'h> {
         std::mem::take(&mut self.stay)
     }
 
-    /// Applies those again that are taken back already, the first that was applied first.
+    /// Applies the proposals in `held` again if they were already undone, in the order in which
+    /// they were first applied.
     async fn apply_again(&mut self, held: &BTreeSet<ProposalId>) {
         let mut undone = Vec::new();
         for one in std::mem::take(&mut self.undone).into_iter().rev() {
@@ -242,7 +247,7 @@ impl<'h> TakingBack<'h> {
     }
 }
 
-/// A text without an applied change.
+/// Returns a text without an applied change.
 fn without(one: &Proposal, applied: &Applied, text: &Arc<str>) -> Result<Arc<str>, UndoError> {
     let conflict = |why: String| UndoError::Conflict {
         symbol: one.draft.main_symbol(),
@@ -259,7 +264,7 @@ async fn take_one_back(
     run: &Arc<RunContext>,
     proposal: Proposal,
     applied: Applied,
-) -> Result<Undone, UndoError> {
+) -> Result<UndoneProposal, UndoError> {
     let file = &proposal.draft.file;
     let inverse = ChangeSet::between(&applied.after, &applied.before);
     let label = format!("undo {}", proposal.id);
@@ -282,14 +287,14 @@ async fn take_one_back(
     }
     run.world().change(file, text);
     note_undone(run, proposal.id);
-    Ok(Undone {
+    Ok(UndoneProposal {
         proposal,
         applied,
         sent,
     })
 }
 
-/// Takes in that a proposal is applied no more, and tells it.
+/// Updates the run's state after a proposal was undone, and logs this.
 fn note_undone(run: &RunContext, id: ProposalId) {
     let mut state = run.state();
     let Some((proposal, applied)) =
@@ -301,7 +306,7 @@ fn note_undone(run: &RunContext, id: ProposalId) {
     state.world.epoch.changes += 1;
     state.world.answers.forget(&proposal.draft.symbols);
     state.tests.latest = None;
-    // As far as is known without running them: what it mended fails again.
+    // The tests are not run again: the tests that the proposal fixed are assumed to fail again.
     state
         .tests
         .failing
@@ -309,11 +314,12 @@ fn note_undone(run: &RunContext, id: ProposalId) {
     state.tests.failing.extend(applied.fixed);
     drop(state);
     run.log.undone(id);
-    // Who needs it goes back to its agent.
+    // Waiting proposals that need the undone proposal go back to their agents.
     run.waited.raise();
 }
 
-/// Takes in that the texts hold proposals no more, whoever took them out.
+/// Updates the run's state after changes disappeared from the texts, for example by the editor's
+/// own undo.
 pub(crate) fn note_gone(run: &RunContext, gone: &[ProposalId]) {
     let applied: Vec<ProposalId> = {
         let book = run.proposals();
@@ -324,9 +330,9 @@ pub(crate) fn note_gone(run: &RunContext, gone: &[ProposalId]) {
     }
 }
 
-/// Applies a proposal again that was taken back a moment ago.
-async fn apply_again(run: &Arc<RunContext>, undone: &Undone) -> Result<(), Failure> {
-    let Undone {
+/// Applies a proposal again that was just undone.
+async fn apply_again(run: &Arc<RunContext>, undone: &UndoneProposal) -> Result<(), Failure> {
+    let UndoneProposal {
         proposal,
         applied,
         sent: gone,

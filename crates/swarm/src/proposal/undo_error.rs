@@ -8,10 +8,11 @@ use starling_syntax::SymbolPath;
 pub enum UndoError {
     #[error("there is no applied proposal {0}")]
     Unknown(ProposalId),
-    #[error("{} not in the text any more: the editor's own undo took it back, or it was never saved", are_in_words(.0))]
+    #[error("{} not in the text any more: the editor's own undo reverted it, or the document was closed without saving", are_in_words(.0))]
     Gone(Vec<ProposalId>),
-    /// The text had their changes already when they were applied.
-    #[error("there is nothing of {} to take back: its change was in the text before it was applied", ids(.0))]
+    /// The text already contained the changes of these proposals when they were applied, so there
+    /// is nothing to undo.
+    #[error("nothing to undo for {}: the text already contained the change when it was applied", ids(.0))]
     Empty(Vec<ProposalId>),
     #[error("{symbol} was changed by you since: {why}")]
     Conflict { symbol: SymbolPath, why: String },
@@ -38,7 +39,7 @@ pub(crate) fn stay_in_words(stay: &[(ProposalId, String)]) -> String {
     let told = stay.iter().map(|(id, why)| format!("{id} stays: {why}"));
     let told: Vec<String> = told.collect();
     format!(
-        "{}. Undo one proposal alone to take it back all the same",
+        "{}. To undo one of them nevertheless, undo that proposal alone",
         told.join("; ")
     )
 }

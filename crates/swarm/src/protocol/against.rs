@@ -1,5 +1,5 @@
-//! Detects by lists of phrases whether the reason of a decision contradicts the decision. The lists
-//! are not complete, so other phrases are not detected.
+//! Detects with lists of phrases whether the reason that a model gives for its decision contradicts
+//! the decision. The lists are not complete, so other phrases are not detected.
 
 /// Returns whether a text clearly objects to a proposal.
 pub(crate) fn is_against(text: &str) -> bool {
@@ -200,8 +200,8 @@ fn demands_first(words: &[&str]) -> bool {
     words.last() == Some(&"first") && (is_demand || is_order)
 }
 
-/// Returns whether a text contains one of the phrases as whole words, without a word beside it that
-/// negates the phrase.
+/// Returns whether a text contains one of the phrases as whole words, and without an adjacent word
+/// that negates the phrase.
 fn says(text: &str, phrases: &[&str]) -> bool {
     const TAKES_BACK: [&str; 13] = [
         "not", "no", "never", "nor", "longer", "if", "when", "where", "before", "nothing", "none",

@@ -60,7 +60,7 @@ pub fn assistant_message(reply: &ChatReply) -> Message {
     }
 }
 
-/// Describes what is wrong with a reply that requests no action.
+/// Returns a message to the model about a reply that requests no action.
 pub fn nothing_asked(calling: ToolCalling, toolset: ToolSet, reply: &ChatReply) -> String {
     let what = match (reply.finish, reply.text.trim().is_empty()) {
         (Finish::Filtered, _) => "The answer was withheld by the provider's filter.",

@@ -57,6 +57,7 @@ fn owner(tools: &RunToolbox, text: &str, paths: &UnusualPaths) -> Vec<Asked> {
     asked
 }
 
+/// The flags of the proposal in a plain-text reply.
 #[derive(Default)]
 struct Flags {
     imports: Vec<String>,
@@ -64,7 +65,7 @@ struct Flags {
     symbol: Option<String>,
 }
 
-/// Splits the lines of a text into calls of tools and flags of a proposal.
+/// Parses the lines of a text into tool calls and flags of the proposal.
 fn commands(tools: &RunToolbox, text: &str, paths: &UnusualPaths) -> (Vec<Asked>, Flags) {
     let mut flags = Flags::default();
     let mut asked = Vec::new();
@@ -81,7 +82,8 @@ fn commands(tools: &RunToolbox, text: &str, paths: &UnusualPaths) -> (Vec<Asked>
     (asked, flags)
 }
 
-/// Returns every word of the scout's reply that looks like a symbol path.
+/// Returns a pick for every word of the scout's reply that looks like a symbol path. (The scout is
+/// the agent that picks the symbols where work begins.)
 fn picks(text: &str, paths: &UnusualPaths) -> Vec<Asked> {
     let mut symbols: Vec<Pick> = Vec::new();
     for word in words(text, paths) {
@@ -156,7 +158,7 @@ fn hunks(block: &str) -> Vec<Hunk> {
     hunks
 }
 
-/// Returns the prose of a reply as the reason of its proposal, capped.
+/// Returns the prose of a reply, limited in length, which is used as the reason of the proposal.
 fn first_sentences(prose: &str) -> String {
     let lines = prose
         .lines()

@@ -1,4 +1,4 @@
-//! All tools of a run, as values.
+//! Defines all tools of a run.
 
 use std::sync::Arc;
 
@@ -12,15 +12,16 @@ pub(crate) type RunTool = Tool<'static, ToolSet, Action>;
 /// The tools of one role.
 pub(crate) type RunToolbox = Toolbox<'static, ToolSet, Action>;
 
+/// Executes the calls of one kind of tools.
 type Executor = Arc<dyn Execute<Action>>;
 
-/// What carries out the calls of tools that change nothing. All other calls are carried out by the
-/// loop of their agent. Without executors, the tools can only be described and read.
+/// The executors of read-only tools. All other calls are carried out by the agent's own loop.
+/// Without executors, the toolbox can describe tools and parse calls, but not execute them.
 #[derive(Clone, Default)]
 pub(crate) struct Executors {
-    /// Looks at the code.
+    /// Executes tools that read code.
     pub look: Option<Executor>,
-    /// Asks the owner of a symbol.
+    /// Executes questions to the owner of a symbol.
     pub ask: Option<Executor>,
     pub run_tests: Option<Executor>,
 }
@@ -133,7 +134,7 @@ fn acting(by: &Executors) -> Vec<RunTool> {
     ]
 }
 
-/// The tools that end the work of a role.
+/// Returns the tools with which a model ends its work.
 fn ending() -> Vec<RunTool> {
     vec![
         Tool::new(

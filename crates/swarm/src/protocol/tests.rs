@@ -46,7 +46,7 @@ fn only(asked: Vec<Asked>) -> Action {
 }
 
 #[test]
-fn native_calls_are_read() {
+fn native_tool_calls_are_parsed_into_actions() {
     let reply = reply(
         "",
         &[
@@ -68,7 +68,7 @@ fn native_calls_are_read() {
 }
 
 #[test]
-fn a_seat_has_only_its_tools() {
+fn each_role_has_only_its_own_tools() {
     let names = |toolset| {
         tools(ToolCalling::Native, toolset)
             .into_iter()
@@ -101,7 +101,7 @@ fn a_seat_has_only_its_tools() {
 }
 
 #[test]
-fn broken_arguments_are_told_to_the_model() {
+fn unparsable_tool_arguments_are_reported_to_the_model() {
     let asked = parse(
         ToolCalling::Native,
         ToolSet::Owner,
@@ -117,7 +117,7 @@ fn broken_arguments_are_told_to_the_model() {
 }
 
 #[test]
-fn schemas_are_plain_objects() {
+fn tool_schemas_contain_no_references() {
     insta::assert_json_snapshot!(tools(ToolCalling::Native, ToolSet::Scout));
     let propose = tools(ToolCalling::Native, ToolSet::Owner)
         .into_iter()
@@ -130,7 +130,7 @@ fn schemas_are_plain_objects() {
 }
 
 #[test]
-fn a_code_block_is_a_proposal() {
+fn code_block_in_plain_text_is_parsed_as_a_proposal() {
     let text = "The bound is off by one.\n\n```python\n@cached\ndef f(x):\n    return x\n```\n";
     let Action::Propose(propose) =
         only(parse(ToolCalling::Text, ToolSet::Owner, &reply(text, &[])))
@@ -145,7 +145,7 @@ fn a_code_block_is_a_proposal() {
 }
 
 #[test]
-fn an_unclosed_fence_still_counts_and_a_nested_fence_does_not_close_it() {
+fn unclosed_code_block_is_parsed_and_a_shorter_inner_fence_does_not_close_it() {
     let text = "````python\ndef f():\n    '''\n    ```\n    doc\n    ```\n    '''\n";
     let Action::Propose(propose) =
         only(parse(ToolCalling::Text, ToolSet::Owner, &reply(text, &[])))
@@ -161,7 +161,7 @@ fn an_unclosed_fence_still_counts_and_a_nested_fence_does_not_close_it() {
 }
 
 #[test]
-fn commands_hunks_and_imports_in_plain_text() {
+fn commands_hunks_and_imports_are_parsed_from_plain_text() {
     let text = "@read a.py::g b.py::h\n@ask a.py::g what does it return?\n@import import os\n```\n<<<<<<< OLD\n    a\n=======\n    b\n>>>>>>> NEW\n```";
     let asked = parse(ToolCalling::Text, ToolSet::Owner, &reply(text, &[]));
     assert_eq!(asked.len(), 3, "{asked:?}");
@@ -185,7 +185,7 @@ fn commands_hunks_and_imports_in_plain_text() {
 }
 
 #[test]
-fn the_only_agent_asks_nobody_in_plain_text() {
+fn single_agent_has_no_ask_and_request_commands_in_plain_text() {
     let text = "@ask a.py::g what?\n@request a.py::g change\n@read\n@finish done";
     let reply = reply(text, &[]);
     let only = only(parse(ToolCalling::Text, ToolSet::Solo, &reply));
@@ -195,7 +195,7 @@ fn the_only_agent_asks_nobody_in_plain_text() {
 }
 
 #[test]
-fn plain_questions_cannot_edit() {
+fn answering_agent_cannot_edit_in_plain_text() {
     let text = "@finish\n@request a.py::f change\n```python\ndef f(): pass\n```";
     assert_eq!(
         parse(ToolCalling::Text, ToolSet::Answerer, &reply(text, &[])),
@@ -204,7 +204,7 @@ fn plain_questions_cannot_edit() {
 }
 
 #[test]
-fn the_scout_may_write_paths_in_any_dress() {
+fn symbol_paths_of_the_scout_are_parsed_from_lists_and_prose() {
     let text =
         "1. `loans/fees.py::late_fee`\n- loans/shelf.py::Shelf.find, and loans/fees.py::late_fee.";
     let Action::Wake(wake) = only(parse(ToolCalling::Text, ToolSet::Scout, &reply(text, &[])))
@@ -223,7 +223,7 @@ fn the_scout_may_write_paths_in_any_dress() {
 }
 
 #[test]
-fn an_empty_reply_asks_for_nothing() {
+fn reply_without_a_tool_call_contains_no_action() {
     for text in ["", "I think it is fine."] {
         let reply = reply(text, &[]);
         assert_eq!(parse(ToolCalling::Native, ToolSet::Owner, &reply), []);
@@ -232,7 +232,7 @@ fn an_empty_reply_asks_for_nothing() {
 }
 
 #[test]
-fn a_cut_answer_is_no_proposal() {
+fn code_block_of_a_cut_off_reply_is_not_a_proposal() {
     let mut cut = reply("```python\ndef f():\n    a = 1\n", &[]);
     cut.finish = Finish::Length;
     assert_eq!(parse(ToolCalling::Text, ToolSet::Owner, &cut), []);
@@ -240,7 +240,7 @@ fn a_cut_answer_is_no_proposal() {
 }
 
 #[test]
-fn paths_with_spaces_and_signs_are_one_word() {
+fn known_paths_with_spaces_and_punctuation_are_parsed_whole() {
     let files = ["story kit/x.py", "50% (off)/it's.py", "a b/c#.py"].map(FilePath::new);
     let paths = UnusualPaths::of(&files, Path::new("/w"));
     let parse = |toolset, text: &str| {

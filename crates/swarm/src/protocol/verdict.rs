@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::protocol::against;
-use starling_core::{ChatReply, ToolCall, ToolCalling, ToolSpec, Verdict};
+use starling_core::{ChatReply, Finish, ToolCall, ToolCalling, ToolSpec, Verdict};
 use starling_text::invisible;
 
 /// Name of the tool for models with native tool calls.
@@ -61,7 +61,7 @@ fn words<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D:
         None => Vec::new(),
     };
     let said: Vec<&str> = said.iter().map(|text| text.trim()).collect();
-    // A text of characters that are not shown says something that nobody sees.
+    // A text that contains invisible characters may have a meaning that the user cannot see.
     let is_hidden = |text: &str| invisible(text).next().is_some();
     let said = said
         .into_iter()
@@ -108,6 +108,9 @@ pub(crate) enum Unclear {
     NoReason,
     #[error("The reason speaks against the decision.")]
     Contradicted,
+    /// What would have followed the acceptance is not known.
+    #[error("The reply was not complete, so its acceptance does not count.")]
+    Incomplete,
 }
 
 /// Returns the tools for the proxy user; empty for the text protocol.
@@ -135,10 +138,12 @@ pub(crate) fn how(calling: ToolCalling) -> &'static str {
 }
 
 /// Reads the decision from a reply. Tool calls take precedence, and the text must not contradict
-/// them. A plain-text decision is also accepted from a model that has the tool.
+/// them. A plain-text decision is also accepted from a model that has the tool. An acceptance counts
+/// only in a complete reply.
 ///
 /// # Errors
-/// Returns [`Unclear`] if the reply holds no decision or is ambiguous.
+/// Returns [`Unclear`] if the reply holds no decision, is ambiguous, or breaks off after an
+/// acceptance.
 pub(crate) fn read(reply: &ChatReply) -> Result<Verdict, Unclear> {
     let said = match reply.tool_calls.as_slice() {
         [] => in_text(&reply.text)?,
@@ -150,7 +155,12 @@ pub(crate) fn read(reply: &ChatReply) -> Result<Verdict, Unclear> {
         true => "",
         false => reply.text.as_str(),
     };
+    let is_complete = match reply.finish {
+        Finish::Stop | Finish::ToolCalls => true,
+        Finish::Length | Finish::Filtered => false,
+    };
     match said.decision {
+        Decision::Accept if !is_complete => Err(Unclear::Incomplete),
         Decision::Accept if !said.conditions.is_empty() => Err(Unclear::Conditional),
         Decision::Accept if !said.objections.is_empty() => Err(Unclear::Objected),
         Decision::Accept if against::is_refusal(&reason) => Err(Unclear::Contradicted),
@@ -172,23 +182,23 @@ pub(crate) fn read(reply: &ChatReply) -> Result<Verdict, Unclear> {
     }
 }
 
-/// A decision with all its text.
+/// A decision with the texts that the reply gives for it.
 #[derive(Debug)]
-struct Said {
+struct DecisionText {
     decision: Decision,
     conditions: String,
     objections: String,
     reason: String,
 }
 
-fn in_call(call: &ToolCall, text: &str) -> Result<Said, Unclear> {
+fn in_call(call: &ToolCall, text: &str) -> Result<DecisionText, Unclear> {
     let decide = (call.name == TOOL)
         .then(|| serde_json::from_str::<Decide>(&call.arguments).ok())
         .flatten()
         .ok_or(Unclear::Missing)?;
     let mut said = text.lines().filter_map(decision_of);
     match said.all(|(decision, _)| decision == decide.verdict) {
-        true => Ok(Said {
+        true => Ok(DecisionText {
             decision: decide.verdict,
             conditions: decide.conditions,
             objections: decide.objections,
@@ -198,7 +208,7 @@ fn in_call(call: &ToolCall, text: &str) -> Result<Said, Unclear> {
     }
 }
 
-fn in_text(text: &str) -> Result<Said, Unclear> {
+fn in_text(text: &str) -> Result<DecisionText, Unclear> {
     let mut lines = text.trim().lines();
     let first = lines.next().unwrap_or_default();
     let (decision, reason) = decision_of(first).ok_or(Unclear::Missing)?;
@@ -210,7 +220,7 @@ fn in_text(text: &str) -> Result<Said, Unclear> {
     if decision == Decision::Accept && !reason.trim().is_empty() {
         return Err(Unclear::Conditional);
     }
-    Ok(Said {
+    Ok(DecisionText {
         decision,
         conditions: String::new(),
         objections: String::new(),
@@ -239,7 +249,7 @@ fn decision_of(line: &str) -> Option<(Decision, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use starling_core::{Dollars, Finish, Usage};
+    use starling_core::{Dollars, Usage};
 
     fn reply(text: &str, calls: &[(&str, &str)]) -> ChatReply {
         let call = |(name, arguments): &(&str, &str)| ToolCall {
@@ -262,6 +272,21 @@ mod tests {
         read(&reply(text, &[]))
     }
 
+    #[test]
+    fn an_acceptance_in_an_incomplete_reply_is_unclear() {
+        let accept = ("decide", r#"{"verdict": "accept"}"#);
+        for finish in [Finish::Length, Finish::Filtered] {
+            let cut = |text: &str, calls: &[(&str, &str)]| {
+                let whole = reply(text, calls);
+                read(&ChatReply { finish, ..whole })
+            };
+            assert_eq!(cut("ACCEPT", &[]), Err(Unclear::Incomplete));
+            assert_eq!(cut("", &[accept]), Err(Unclear::Incomplete));
+            assert_eq!(cut("REJECT: it hides", &[]), reject("it hides"));
+            assert_eq!(cut("I looked", &[]), Err(Unclear::Missing));
+        }
+    }
+
     fn reject(reason: &str) -> Result<Verdict, Unclear> {
         Ok(Verdict::Reject {
             reason: reason.to_owned(),
@@ -269,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_line_decides() {
+    fn first_line_of_a_plain_text_review_decides() {
         assert_eq!(text("ACCEPT"), Ok(Verdict::Accept));
         assert_eq!(text("\n**ACCEPT**.\n"), Ok(Verdict::Accept));
         assert_eq!(
@@ -284,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_that_can_be_read_in_two_ways_is_unclear() {
+    fn ambiguous_review_reply_is_unclear() {
         for (said, why) in [
             ("", Unclear::Missing),
             ("Looks good to me", Unclear::Missing),
@@ -303,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_that_speaks_against_the_decision_is_unclear() {
+    fn decision_with_a_contradicting_reason_is_unclear() {
         let decide = |verdict: &str, reason: &str, text: &str| {
             let arguments = serde_json::json!({"verdict": verdict, "reason": reason}).to_string();
             read(&reply(text, &[("decide", &arguments)]))
@@ -366,7 +391,7 @@ mod tests {
         ] {
             assert_eq!(decide("reject", reason, ""), reject(reason), "{reason}");
         }
-        // A correction that steers may contain both.
+        // The text of a steering verdict may contain objections.
         let steer = Verdict::Steer {
             text: "This is wrong: keep the name".to_owned(),
         };
@@ -378,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn an_accept_with_a_condition_in_its_reason_is_unclear() {
+    fn acceptance_with_a_condition_in_its_reason_is_unclear() {
         for reason in [
             "only if the test is added first",
             "Fine once mul has been rewritten",
@@ -396,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn an_accept_with_a_condition_or_an_objection_is_unclear() {
+    fn acceptance_with_a_listed_condition_or_objection_is_unclear() {
         use serde_json::json;
         let says = |verdict: &str, conditions, objections| {
             decide(json!({
@@ -429,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tool_asks_for_conditions_and_objections() {
+    fn decide_tool_requires_conditions_and_objections() {
         let tools = tools(ToolCalling::Native);
         let required = &tools[0].parameters["required"];
         let expected = serde_json::json!(["conditions", "objections", "verdict"]);
@@ -437,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn one_call_of_the_tool_decides() {
+    fn exactly_one_call_of_the_decide_tool_decides() {
         let accept = ("decide", r#"{"verdict": "accept"}"#);
         let no = ("decide", r#"{"verdict": "reject", "reason": "no"}"#);
         assert_eq!(read(&reply("It is right.", &[accept])), Ok(Verdict::Accept));

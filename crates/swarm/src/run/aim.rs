@@ -13,6 +13,7 @@ use crate::lookup::Lookup;
 use crate::state::checker::Checker;
 use crate::task::goal::{self, Goal};
 use crate::task::names::Names;
+use crate::task::stated::left;
 use crate::task::whole_word::has_word;
 use starling_core::TestCase;
 use starling_index::Certainty;
@@ -25,14 +26,15 @@ const USERS: usize = 100;
 /// Maximum number of uses of one symbol that are considered.
 const USES: usize = 200;
 
-/// How the changes of a run relate to the names in its task.
+/// How the changes of a run relate to the code that its task names.
 #[derive(Debug, Default)]
 pub(crate) struct Aim {
-    /// Why the changes miss the named code; `None` if they do not.
+    /// Why the changes do not affect the code that the task names; `None` if they do.
     pub missed: Option<String>,
     /// The named code, if other code was changed as well.
     pub named: String,
-    /// Tests that failed before the run and reach only changes to code that the task does not name.
+    /// Tests that failed before the run and that reach only changes outside the code that the task
+    /// names.
     pub aside: BTreeSet<String>,
 }
 
@@ -42,7 +44,8 @@ pub(crate) fn of(checker: &Checker, changed: &[SymbolPath], changing: &[&SymbolP
     let Some(names) = checker.tests().required.names.clone() else {
         return Aim::default();
     };
-    if let Some(missed) = missed_document(checker, changed) {
+    let missed_document = missed_document(checker, changed);
+    if let Some(missed) = missed_document.or_else(|| missed_strings(checker)) {
         return Aim {
             missed: Some(missed),
             ..Aim::default()
@@ -58,7 +61,7 @@ pub(crate) fn of(checker: &Checker, changed: &[SymbolPath], changing: &[&SymbolP
         return Aim::default();
     }
     let task = &checker.task.text;
-    let around = Around::of(checker, &names);
+    let around = NamedCode::of(checker, &names);
     let near: Vec<SymbolPath> = judged
         .iter()
         .filter(|symbol| around.holds(checker.goal, task, symbol))
@@ -83,7 +86,15 @@ pub(crate) fn of(checker: &Checker, changed: &[SymbolPath], changing: &[&SymbolP
     }
 }
 
-/// Describes the documents that the task asks to change, if none of them was changed.
+/// Describes the strings that may have a name still that the task renames.
+fn missed_strings(checker: &Checker) -> Option<String> {
+    let index = &checker.services.index;
+    let before = Lookup::new(index.snapshot().clone(), Arc::clone(index));
+    left::unsure(checker.stated(), &before, &checker.lookup())
+}
+
+/// Describes the documents that the task asks to change and that were not changed. Of documents with
+/// "or" between them, one is enough.
 fn missed_document(checker: &Checker, changed: &[SymbolPath]) -> Option<String> {
     let words = goal::documents_to_change(&checker.task.text);
     let is_meant = |file: &FilePath| {
@@ -97,7 +108,13 @@ fn missed_document(checker: &Checker, changed: &[SymbolPath]) -> Option<String> 
     let mut named = checker.lookup().files_named_in(&text);
     named.retain(is_meant);
     let is_changed = |file: &FilePath| changed.iter().any(|symbol| symbol.file == *file);
-    if changed.is_empty() || named.is_empty() || named.iter().any(is_changed) {
+    let is_choice = words.windows(2).any(|pair| {
+        let plain = text.to_lowercase().replace('`', "");
+        plain.contains(&format!("{} or {}", pair[0], pair[1]))
+    });
+    let is_enough = is_choice && named.iter().any(is_changed);
+    named.retain(|file| !is_changed(file));
+    if changed.is_empty() || named.is_empty() || is_enough {
         return None;
     }
     let names: Vec<String> = named.iter().map(ToString::to_string).collect();
@@ -120,7 +137,8 @@ fn failed_before(checker: &Checker) -> Vec<TestCase> {
     failed.cloned().collect()
 }
 
-/// Describes missed code, as in `nothing in `f`, which the task names, was changed`.
+/// Describes the named code that was not changed, in the form ``nothing in `f`, which the task
+/// names, was changed``.
 fn missed(names: &Names) -> String {
     let there = in_words(names.code());
     match names.not_there.first() {
@@ -141,8 +159,8 @@ fn in_words<'s>(symbols: impl Iterator<Item = &'s SymbolPath>) -> String {
     some_of(&names)
 }
 
-/// The named code with all its users.
-struct Around {
+/// The code that the task names, with all its direct and indirect users.
+struct NamedCode {
     before: Lookup,
     after: Lookup,
     named: Vec<SymbolPath>,
@@ -151,8 +169,8 @@ struct Around {
     users: Users,
 }
 
-impl Around {
-    fn of(checker: &Checker, names: &Names) -> Around {
+impl NamedCode {
+    fn of(checker: &Checker, names: &Names) -> NamedCode {
         let index = &checker.services.index;
         let before = Lookup::new(index.snapshot().clone(), Arc::clone(index));
         let after = checker.lookup();
@@ -163,7 +181,7 @@ impl Around {
             .filter(|one| !one.is_module())
             .cloned()
             .collect();
-        Around {
+        NamedCode {
             users: Users::of(&after, &symbols),
             files: files.cloned().collect(),
             before,
@@ -189,7 +207,8 @@ impl Around {
         if self.named.iter().any(is_it) {
             return true;
         }
-        // Who asks for words about a symbol, does not ask for words about its users.
+        // A task that asks for documentation of a symbol does not ask for documentation of its
+        // users.
         if goal == Goal::Documentation {
             return false;
         }
@@ -205,8 +224,8 @@ impl Around {
         self.named.iter().any(is_used) || self.is_beside(goal, lookup, changed)
     }
 
-    /// Returns whether a changed symbol lies in the same file as named code and the task adds code
-    /// there, or the symbol is new, or whether the symbol mentions named code.
+    /// Returns whether a changed symbol is close to named code: the symbol is in the same file and
+    /// is new or the task asks to add code, or the symbol mentions named code.
     fn is_beside(&self, goal: Goal, lookup: &Lookup, changed: &SymbolPath) -> bool {
         let is_new = self.before.symbol(changed).is_err();
         let may_be_beside = match goal {
@@ -232,7 +251,7 @@ impl Around {
                 }
                 false => has_word(source, named.base_name()),
             };
-            // Code refers to its data files by name.
+            // A data file is close to the code that mentions its name.
             let reads = || {
                 let text = self.after.tree(&named.file).ok();
                 text.is_some_and(|tree| has_word(tree.text(), &stem(&changed.file)))

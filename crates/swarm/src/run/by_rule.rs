@@ -1,5 +1,6 @@
-//! Renamings and deletions without a model: where a task asks for nothing else and every use of the name
-//! is certain, the proposals follow from the index. They are checked and reviewed like any others.
+//! Renames and deletions without a model ("by rule"): if a task asks for nothing else and every use
+//! of the name is certain, the proposals are made from the index. They are checked and reviewed
+//! like other proposals.
 
 mod edits;
 mod examples;
@@ -9,16 +10,19 @@ mod variable;
 use crate::lookup::Lookup;
 use crate::protocol::Pick;
 use crate::state::run_context::RunContext;
-use crate::task::stated::{Named, Stated, stub_of};
+use crate::task::mentions;
+use crate::task::stated::{ExplicitEdit, Named, stub_of};
 use edits::Edits;
 use starling_index::{Heritage, Usage, binds, says_plainly};
 use starling_syntax::{Symbol, SymbolKind, SymbolPath};
+use starling_workspace::WriteRule;
 use uses::{is_word_at, offset, places};
 
-/// The proposals that do what the task states; `None` where it asks for more than that.
+/// Returns the changes that carry out the renames and deletions of the task; `None` if the task
+/// asks for anything else.
 ///
 /// # Errors
-/// Why that cannot be done by rule.
+/// Returns the reason if they cannot be carried out without a model.
 pub(crate) fn picks(run: &RunContext) -> Option<Result<Vec<Pick>, String>> {
     let statements = run.stated();
     if !statements.are_by_rule() {
@@ -29,28 +33,65 @@ pub(crate) fn picks(run: &RunContext) -> Option<Result<Vec<Pick>, String>> {
     Some(picks.map_err(|why| format!("{why}; a larger model can judge that (`--model`)")))
 }
 
-fn of_all(lookup: &Lookup, all: &[Stated]) -> Result<Vec<Pick>, String> {
+fn of_all(lookup: &Lookup, all: &[ExplicitEdit]) -> Result<Vec<Pick>, String> {
     let mut edits = Edits::default();
     let mut picks = Vec::new();
-    // What goes away may use other things that go away.
+    // A deleted symbol may use other deleted symbols.
     let gone: Vec<SymbolPath> = all.iter().filter_map(deleted_symbol).collect();
     for stated in all {
         match stated {
-            Stated::Renamed { from, to } => rename(lookup, from, to, &mut edits)?,
-            Stated::Deleted { what } => picks.extend(delete(lookup, what, &gone)?),
+            ExplicitEdit::Renamed { from, to } => {
+                rename(lookup, from, to, &mut edits)?;
+                rename_in_documents(lookup, from, to, &mut edits);
+            }
+            ExplicitEdit::Deleted { what } => picks.extend(delete(lookup, what, &gone)?),
         }
     }
     picks.extend(edits.picks(lookup, &in_words(all))?);
-    one_for_each_symbol(picks)
+    one_for_each_symbol(deleted_together(picks))
 }
 
-fn deleted_symbol(stated: &Stated) -> Option<SymbolPath> {
+fn deleted_symbol(stated: &ExplicitEdit) -> Option<SymbolPath> {
     match stated {
-        Stated::Deleted {
+        ExplicitEdit::Deleted {
             what: Named::Symbol(path),
         } => Some(path.clone()),
-        Stated::Deleted { .. } | Stated::Renamed { .. } => None,
+        ExplicitEdit::Deleted { .. } | ExplicitEdit::Renamed { .. } => None,
     }
+}
+
+/// Makes several deletions in one file one change: two symbols side by side share the lines between
+/// them.
+fn deleted_together(picks: Vec<Pick>) -> Vec<Pick> {
+    let module_of = |pick: &Pick| {
+        let symbol: Option<SymbolPath> = pick.symbol.parse().ok();
+        symbol.map(|symbol| SymbolPath::module(symbol.file).to_string())
+    };
+    let is_deletion = |pick: &Pick| !pick.delete.is_empty() && pick.draft().is_some();
+    let is_alone = |pick: &Pick| {
+        let same = picks
+            .iter()
+            .filter(|other| module_of(other) == module_of(pick));
+        let mut others = same.filter(|other| !is_deletion(other));
+        others.all(|other| module_of(other).as_ref() == Some(&other.symbol))
+    };
+    let together: Vec<bool> = picks
+        .iter()
+        .map(|pick| is_deletion(pick) && is_alone(pick))
+        .collect();
+    let moved = picks.iter().zip(together).map(|(pick, together)| {
+        let of_file = picks
+            .iter()
+            .filter(|other| is_deletion(other) && module_of(other) == module_of(pick));
+        match module_of(pick).filter(|_| together && of_file.count() > 1) {
+            Some(symbol) => Pick {
+                symbol,
+                ..pick.clone()
+            },
+            None => pick.clone(),
+        }
+    });
+    moved.collect()
 }
 
 /// Combines the changes of the same symbol, such as of the body of a module.
@@ -62,7 +103,10 @@ fn one_for_each_symbol(picks: Vec<Pick>) -> Result<Vec<Pick>, String> {
             continue;
         };
         if known.source.is_some() || pick.source.is_some() {
-            return Err(format!("`{}` is to be changed in two ways", pick.symbol));
+            return Err(format!(
+                "`{}` would be changed in two conflicting ways",
+                pick.symbol
+            ));
         }
         known.hunks.extend(pick.hunks);
         known.delete.extend(pick.delete);
@@ -72,19 +116,19 @@ fn one_for_each_symbol(picks: Vec<Pick>) -> Result<Vec<Pick>, String> {
     Ok(all)
 }
 
-fn in_words(all: &[Stated]) -> String {
-    let one = |stated: &Stated| {
+fn in_words(all: &[ExplicitEdit]) -> String {
+    let one = |stated: &ExplicitEdit| {
         let name = name_of(stated.named());
         match stated {
-            Stated::Renamed { to, .. } => format!("rename `{name}` to `{to}`"),
-            Stated::Deleted { .. } => format!("delete `{name}`"),
+            ExplicitEdit::Renamed { to, .. } => format!("rename `{name}` to `{to}`"),
+            ExplicitEdit::Deleted { .. } => format!("delete `{name}`"),
         }
     };
     let all: Vec<String> = all.iter().map(one).collect();
     format!("{}, by rule: every use is certain", all.join("; "))
 }
 
-/// The whole name within its module.
+/// Returns the qualified name within its module.
 fn name_of(named: &Named) -> &str {
     match named {
         Named::Symbol(path) => &path.name,
@@ -92,7 +136,8 @@ fn name_of(named: &Named) -> &str {
     }
 }
 
-/// Of what the index does not know, nothing is certain.
+/// Returns the error for a name that the index does not know. Without a definition, no use is
+/// certain.
 fn not_known(named: &Named) -> String {
     format!("not all uses of `{}` are known", named.base_name())
 }
@@ -102,6 +147,16 @@ fn rename(lookup: &Lookup, from: &Named, to: &str, edits: &mut Edits) -> Result<
         Named::Symbol(path) => rename_symbol(lookup, path, to, edits),
         Named::Variable(variable) => variable::rename(lookup, variable, to, edits),
         Named::Word(_) | Named::File(_) => Err(not_known(from)),
+    }
+}
+
+/// Writes the new name where a document can only mean the symbol.
+fn rename_in_documents(lookup: &Lookup, from: &Named, to: &str, edits: &mut Edits) {
+    let policy = lookup.index().snapshot().policy();
+    for one in mentions::in_documents(lookup, from) {
+        if one.is_sure && policy.may_write(&one.file) == WriteRule::Allowed {
+            edits.replace(&one.file, one.at, from.base_name(), to);
+        }
     }
 }
 
@@ -151,7 +206,7 @@ fn rename_symbol(
     Ok(())
 }
 
-/// Writes the new name at all uses.
+/// Adds an edit to the new name for each use.
 fn replace_uses(
     lookup: &Lookup,
     uses: &[Usage],
@@ -163,7 +218,8 @@ fn replace_uses(
         let text = tree.text();
         for usage in file {
             let at = offset(&tree, usage);
-            // Under another name it stays; a name in `__all__` stands in quotes.
+            // Text at the position that is not the old name, such as an import alias, stays
+            // unchanged. A name in `__all__` is quoted.
             let start = [at, at + 1];
             let Some(start) = start.into_iter().find(|at| is_word_at(text, *at, old)) else {
                 continue;
@@ -178,10 +234,11 @@ fn replace_uses(
     Ok(())
 }
 
-/// The definition of a symbol in the stub beside its module.
+/// Returns the definition of a symbol in the stub file next to its module; `None` if there is none.
 ///
 /// # Errors
-/// The stub has overloads of it. They change their numbers with the first of them.
+/// Returns a message if the stub has overloads of the symbol. Their numbers would change if the
+/// first of them was renamed or deleted.
 fn stub_symbol(lookup: &Lookup, symbol: &SymbolPath) -> Result<Option<Symbol>, String> {
     let Some(stub) = stub_of(lookup, &symbol.file) else {
         return Ok(None);
@@ -230,24 +287,28 @@ fn delete_symbol(
     Ok(all.into_iter().map(pick).collect())
 }
 
-/// A symbol that nothing can reach by its name alone: no decorator takes note of it, and it stands in no
-/// string.
+/// Checks that no code can refer to a symbol by a string: no decorator may register the symbol, and
+/// no string contains its name. Returns a message if this is not certain.
 fn not_known_by_name(lookup: &Lookup, path: &SymbolPath, symbol: &Symbol) -> Result<(), String> {
     const PLAIN: [&str; 4] = ["@property", "@staticmethod", "@classmethod", "@dataclass"];
     let decorators = symbol.contract.decorators.iter();
     let mut others = decorators.filter(|one| !PLAIN.contains(&one.trim()));
     if let Some(other) = others.next() {
-        return Err(format!("`{}` is decorated with {other}", path.name));
+        return Err(format!(
+            "`{}` is decorated with {other}, which may use it by name",
+            path.name
+        ));
     }
     if path.base_name().starts_with("__") && path.base_name().ends_with("__") {
-        return Err(format!("Python itself uses `{}`", path.name));
+        return Err(format!("Python itself uses the name `{}`", path.name));
     }
     looked_up_in_its_place(lookup, path, symbol)?;
     uses::in_no_string(lookup, path.base_name())
 }
 
 /// # Errors
-/// The class of a method, or the module of a function, looks up its own names by values.
+/// Returns a message if the class of a method, or the module of a function, looks up its own names
+/// dynamically.
 fn looked_up_in_its_place(
     lookup: &Lookup,
     path: &SymbolPath,
@@ -274,12 +335,13 @@ fn looked_up_in_its_place(
         places.any(|(at, _)| !is_literal(&text[at + lookup.len()..]))
     };
     match lookups.into_iter().any(looks_up) {
-        true => Err(format!("{place} looks up its own names by values")),
+        true => Err(format!("{place} looks up its own names dynamically")),
         false => Ok(()),
     }
 }
 
-/// A method that stands alone: no other class gives it or has it from elsewhere.
+/// Checks that a method neither overrides a method nor is overridden. Returns a message if this is
+/// not certain.
 fn only_of_its_class(lookup: &Lookup, method: &SymbolPath) -> Result<(), String> {
     let stub = stub_of(lookup, &method.file);
     let others = lookup.index().definitions(method.base_name());
@@ -302,7 +364,9 @@ fn may_override(method: &SymbolPath) -> String {
     format!("`{name}` may override a method of a base class")
 }
 
-/// A method that a base class calls is used, though nothing names it. A name with an underscore is its own.
+/// Checks that a base class outside the project cannot call a method, because such a call is not
+/// visible in the project. Returns a message if this is not certain. Names that begin with an
+/// underscore are assumed to be private to the class.
 fn may_be_missed(lookup: &Lookup, symbol: &SymbolPath) -> Result<(), String> {
     let is_own = symbol.base_name().starts_with('_') && !symbol.base_name().starts_with("__");
     match lookup.index().heritage(symbol) {

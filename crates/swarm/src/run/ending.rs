@@ -1,4 +1,4 @@
-//! The end of a run: one sentence for people, and whether tests prove the run's changes.
+//! Derives the result of a run: a headline for users, and whether tests prove the run's changes.
 
 mod facts;
 mod not_applied;
@@ -23,16 +23,16 @@ use crate::evidence::without_change::WithoutChange;
 use crate::evidence::wording::{counted, some_of};
 use crate::run::aim::Aim;
 use crate::task::goal::Goal;
-use crate::task::goal::excluded::Excluded;
+use crate::task::goal::excluded::ExcludedTests;
 use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
 
-/// How the reason of a run begins whose last proposal was sent back.
+/// Prefix of the stop reason of a run whose last proposal was sent back.
 pub const NOT_ACCEPTED: &str = "no proposal was accepted";
 /// Maximum length of quoted test output, in bytes.
 const QUOTED: usize = 160;
 
 impl Ending {
-    /// The end of a run that never began.
+    /// Returns the result of a run that failed before it started.
     pub fn before_start(stop_reason: &StopReason) -> Ending {
         ending(&RunFacts {
             stop_reason,
@@ -66,7 +66,7 @@ impl Ending {
     }
 }
 
-/// The end of a run. Its last check decides whether the changes are proven.
+/// Returns the result of a run. The run's last check decides whether tests prove its changes.
 pub(crate) fn ending(facts: &RunFacts<'_>) -> Ending {
     let (proof, headline) = match facts.stop_reason {
         StopReason::Settled => {
@@ -136,7 +136,8 @@ pub(crate) fn ending(facts: &RunFacts<'_>) -> Ending {
     Ending { proof, headline }
 }
 
-/// The headline of a run of which only a part was applied: that tests pass does not show that it is done.
+/// Returns the headline of a run of which some proposals were refused. Passing tests do not show
+/// that such a run has done its task.
 fn without_the_refused(facts: &RunFacts<'_>, headline: &str) -> String {
     let done = what_is_done(headline);
     match is_mostly_refused(facts) {
@@ -145,12 +146,12 @@ fn without_the_refused(facts: &RunFacts<'_>, headline: &str) -> String {
     }
 }
 
-/// Whether more was refused than is in the workspace.
+/// Returns whether more proposals were refused than were applied.
 fn is_mostly_refused(facts: &RunFacts<'_>) -> bool {
     facts.left_out.len() > facts.changed.len()
 }
 
-/// The headline of a run of which the smaller part was applied.
+/// Returns the headline of a run of which more proposals were refused than applied.
 fn partly_done(facts: &RunFacts<'_>, done: &str) -> String {
     let names: Vec<String> = facts.changed.iter().map(ToString::to_string).collect();
     let changed = some_of(&names);
@@ -160,7 +161,7 @@ fn partly_done(facts: &RunFacts<'_>, done: &str) -> String {
     )
 }
 
-/// The headline of a run that leaves problems.
+/// Returns the headline of a run whose changes leave problems in the workspace.
 fn with_problems(problems: &[String], headline: &str) -> String {
     let (problems, rest) = (some_of(problems), what_is_done(headline));
     match headline.starts_with("Partly done: ") {
@@ -169,7 +170,7 @@ fn with_problems(problems: &[String], headline: &str) -> String {
     }
 }
 
-/// A headline without the words that it begins with.
+/// Returns a headline without its opening words.
 fn what_is_done(headline: &str) -> &str {
     const BEGINNINGS: [&str; 5] = [
         "Partly done: ",
@@ -183,7 +184,7 @@ fn what_is_done(headline: &str) -> &str {
     rest.unwrap_or(headline)
 }
 
-/// `1 proposal was refused: a.py::f (why)`.
+/// Describes the refused proposals, for example `1 proposal was refused: a.py::f (why)`.
 fn refusals(facts: &RunFacts<'_>) -> String {
     let names = some_of(facts.left_out);
     match facts.left_out.len() {
@@ -192,7 +193,8 @@ fn refusals(facts: &RunFacts<'_>) -> String {
     }
 }
 
-/// Why no test proves the changes of a run; `None` where tests do, or where there is nothing to prove.
+/// Returns why no test proves the changes of a run; `None` if tests prove them, or if there is
+/// nothing to prove.
 pub(crate) fn unproven(facts: &RunFacts<'_>) -> Option<String> {
     match checked(facts) {
         Checked::Passes(_) => unshown_by_tests(facts),
@@ -213,7 +215,8 @@ fn not_done(facts: &RunFacts<'_>, why: &str) -> (Proof, String) {
     (Proof::NotDone, format!("Not done: {why}{rest}"))
 }
 
-/// `1 test still fails: a; `: what the task is about, where a run changed nothing.
+/// Describes the failing tests that the task is about, for a run that changed nothing, for example
+/// `1 test still fails: a; `.
 fn still_failing(facts: &RunFacts<'_>) -> String {
     let failing = facts.report_before.map(failing_ids).unwrap_or_default();
     if let (Some(report), [only]) = (facts.report_before, failing.as_slice())
@@ -261,7 +264,7 @@ fn tests_fail(facts: &RunFacts<'_>, failing: &[String]) -> (Proof, String) {
     not_done(facts, &format!("{passing}{}{others}", what.join("; ")))
 }
 
-/// `2 tests pass; `: how many do beside those that fail.
+/// Describes the number of passing tests, for example `2 tests pass; `.
 fn passing(facts: &RunFacts<'_>) -> String {
     let LastCheck::Known(report) = facts.last_check else {
         return String::new();
@@ -274,7 +277,7 @@ fn passing(facts: &RunFacts<'_>) -> String {
     }
 }
 
-/// The failing tests of a report that are no part of the task, in parentheses.
+/// Describes, in parentheses, the failing tests of a report that are not part of the task.
 fn other_failures(report: &TestReport, required: &[String]) -> String {
     let is_other = |id: &&String| *id != WHOLE_RUN && !required.contains(id);
     match failing_ids(report).iter().filter(is_other).count() {
@@ -284,7 +287,8 @@ fn other_failures(report: &TestReport, required: &[String]) -> String {
     }
 }
 
-/// Of a run that settled.
+/// Returns the proof and the headline of a run that settled, that is, ended without work left to
+/// do.
 fn done(facts: &RunFacts<'_>) -> (Proof, String) {
     let is_documentation = is_all_documentation(facts);
     let beside = passed_beside_known_failures(facts).filter(|_| !is_documentation);
@@ -302,7 +306,7 @@ fn done(facts: &RunFacts<'_>) -> (Proof, String) {
         }
         (Checked::Fails(what), Some(passed), None) => {
             let passed = match facts.goal == Goal::NewTest {
-                // The tests that were added ran and pass, or the change would not have been accepted.
+                // A change with new tests is accepted only if these tests ran and pass.
                 true => match facts.new_tests.fails.len() + facts.new_tests.passes.len() {
                     0 | 1 => "the new test passes".to_owned(),
                     many => format!("the {many} new tests pass"),
@@ -345,7 +349,7 @@ fn done(facts: &RunFacts<'_>) -> (Proof, String) {
     }
 }
 
-/// Whether every test that fails failed before the run.
+/// Returns whether every failing test also failed before the run.
 fn fail_as_before(facts: &RunFacts<'_>) -> bool {
     let LastCheck::Known(report) = facts.last_check else {
         return false;
@@ -354,14 +358,17 @@ fn fail_as_before(facts: &RunFacts<'_>) -> bool {
     !failing.is_empty() && failing.iter().all(|id| facts.failed_before.contains(id))
 }
 
-/// `no test reaches a.py::f`: why tests that pass do not prove the changes. A test that failed before and
-/// passes now proves them, and so does a new or changed one that fails without them, where they are in
-/// what the task names, use it or are used by it. Tests that passed before as well prove that behaviour stayed, and not that it changed as the task asks.
+/// Returns why passing tests do not prove the changes, for example `no test reaches a.py::f`;
+/// `None` if they do. A test proves the changes if it failed before the run and passes now, or if
+/// it is new or changed and fails without the changes. The changes must be in code that the task
+/// names, that uses named code, or that named code uses. Tests that also passed before the run only
+/// prove that existing behaviour is unchanged, not that it changed as the task asks.
 fn unshown_by_tests(facts: &RunFacts<'_>) -> Option<String> {
     unshown_as_whole(facts).or_else(|| unshown_part(facts))
 }
 
-/// Returns that no test fails without the change of one of the changed functions.
+/// Returns a message if no test fails without the change of one of the changed functions; `None`
+/// otherwise.
 fn unshown_part(facts: &RunFacts<'_>) -> Option<String> {
     let is_meant = !facts.unshown_parts.is_empty() && facts.goal != Goal::Refactoring;
     let names = facts.unshown_parts.iter().map(ToString::to_string);
@@ -369,7 +376,7 @@ fn unshown_part(facts: &RunFacts<'_>) -> Option<String> {
     is_meant.then(|| format!("no test fails without the change of {}", some_of(&names)))
 }
 
-/// Returns why no test shows the run's change at all.
+/// Returns why no test shows any effect of the run's changes; `None` if a test does.
 fn unshown_as_whole(facts: &RunFacts<'_>) -> Option<String> {
     let LastCheck::Known(report) = facts.last_check else {
         return None;
@@ -394,7 +401,7 @@ fn unshown_as_whole(facts: &RunFacts<'_>) -> Option<String> {
         let names: Vec<String> = facts.unreached.iter().map(ToString::to_string).collect();
         return Some(format!("no test reaches {}", some_of(&names)));
     }
-    // Who asks for a document, or for an answer, asks for no change of code.
+    // A task that asks for documentation or for an answer does not ask for changed behaviour.
     let asks_for_behaviour = match facts.goal {
         Goal::Bug | Goal::RedTests | Goal::Feature | Goal::Documentation | Goal::Question => true,
         Goal::NewTest | Goal::Refactoring => false,
@@ -414,15 +421,16 @@ fn unshown_as_whole(facts: &RunFacts<'_>) -> Option<String> {
     (asks_for_behaviour && facts.behaves_otherwise).then(|| why.to_owned())
 }
 
-/// The number of tests that pass, where all that fail failed before and are no part of the task. A bug
-/// of which no failing test tells may be the cause of any of them.
+/// Returns the number of passing tests if all failing tests failed before the run and are not part
+/// of the task; `None` otherwise. If the task describes a bug and no failing test shows that bug,
+/// any failing test may be part of the task.
 fn passed_beside_known_failures(facts: &RunFacts<'_>) -> Option<usize> {
     let LastCheck::Known(report) = facts.last_check else {
         return None;
     };
     let is_told = match facts.goal {
         Goal::Bug | Goal::RedTests => {
-            let excluded = Excluded::of(facts.task);
+            let excluded = ExcludedTests::of(facts.task);
             let are_left = failing_ids(report).iter().all(|id| excluded.holds(id));
             !facts.required.is_empty() || facts.beside_failures || are_left
         }
@@ -446,7 +454,7 @@ fn passed_beside_known_failures(facts: &RunFacts<'_>) -> Option<usize> {
     (is_proven && passed > 0).then_some(passed)
 }
 
-/// What the last check shows, in words.
+/// What the last test run shows, as text for the headline.
 enum Checked {
     Passes(String),
     Fails(String),
@@ -487,7 +495,7 @@ fn checked(facts: &RunFacts<'_>) -> Checked {
         TestOutcome::NotRun => {
             let command = &report.command;
             let said = last_line(&report.output);
-            // The runner's own words name the command, too.
+            // The message of the test runner already contains the command.
             let said = said.strip_prefix(&format!("no test ran: `{command}` "));
             let said = head(said.unwrap_or(last_line(&report.output)), QUOTED);
             Checked::Untested(format!("no test ran (`{command}`: {said})"))
@@ -505,8 +513,9 @@ fn checked(facts: &RunFacts<'_>) -> Checked {
     }
 }
 
-/// Of a command that passes without a reporter. The code under test can print what looks like results;
-/// that the command failed before the run is known from its exit status.
+/// Evaluates a command that passes and has no test reporter. The code under test can print text
+/// that looks like test results, so only the exit status counts: the command must have failed
+/// before the run.
 fn by_command(facts: &RunFacts<'_>, report: &TestReport, passed: usize) -> Checked {
     let command = &report.command;
     let printed = format!("{} {}", counted(passed, "test"), pass(passed));
@@ -533,13 +542,14 @@ fn by_command(facts: &RunFacts<'_>, report: &TestReport, passed: usize) -> Check
     }
 }
 
-/// Returns why the test runner's own results are not seen, as the runner notes it below the output.
+/// Returns why the results of single tests are not available. The runner adds this reason below the
+/// output.
 fn hidden(report: &TestReport) -> Option<&str> {
     let mut lines = report.output.lines().rev();
     lines.find_map(|line| line.strip_prefix("note: Starling does not see "))
 }
 
-/// How a test run that did not come to its end was stopped.
+/// Describes how a test run was stopped before its end; `None` if it completed.
 fn cut_short(report: &TestReport) -> Option<String> {
     match report.outcome {
         TestOutcome::TimedOut
@@ -555,7 +565,7 @@ fn cut_short(report: &TestReport) -> Option<String> {
     }
 }
 
-/// `2 tests fail: a, b`.
+/// Describes the failing tests, for example `2 tests fail: a, b`.
 fn failures(failing: &[String], command: &str) -> String {
     let named: Vec<String> = failing
         .iter()
@@ -569,7 +579,7 @@ fn failures(failing: &[String], command: &str) -> String {
     }
 }
 
-/// Whether a headline tells of a test that fails now and then.
+/// Returns whether a headline mentions a test with this id as flaky.
 pub(crate) fn names(headline: &str, id: &str) -> bool {
     let told = headline.split("now and then").nth(1);
     let mut ids = told.map(|told| told.trim_start_matches(':').split([',', ';']));
@@ -577,7 +587,7 @@ pub(crate) fn names(headline: &str, id: &str) -> bool {
     ids.as_mut().is_some_and(|ids| ids.any(is_it))
 }
 
-/// `1 test fails now and then: a`.
+/// Describes the flaky tests, for example `1 test fails now and then: a`.
 fn now_and_then(ids: &[String]) -> String {
     let named: Vec<String> = ids.iter().filter(|id| *id != WHOLE_RUN).cloned().collect();
     match named.len() {
@@ -587,7 +597,8 @@ fn now_and_then(ids: &[String]) -> String {
     }
 }
 
-/// `; the new test fails without the change`: what shows that new tests test the change.
+/// Describes how the new tests end without the change, for example `; the new test fails without
+/// the change`. A new test that fails there does test the change.
 fn without_change(found: &WithoutChange) -> String {
     let WithoutChange {
         fails,
@@ -618,7 +629,8 @@ fn without_change(found: &WithoutChange) -> String {
     }
 }
 
-/// `2 tests pass only as they were changed: a, b`.
+/// Describes the tests that pass only with the run's changes to test files, for example `2 tests
+/// pass only as they were changed: a, b`.
 fn pass_as_changed(ids: &[String], command: &str) -> String {
     let named: Vec<String> = ids.iter().filter(|id| *id != WHOLE_RUN).cloned().collect();
     match named.len() {
@@ -631,7 +643,7 @@ fn pass_as_changed(ids: &[String], command: &str) -> String {
     }
 }
 
-/// Which of the failing tests failed before the run, in parentheses.
+/// Describes, in parentheses, which of the failing tests also failed before the run.
 fn failed_before(failing: &[String], before: &BTreeSet<String>) -> String {
     let known = failing.iter().filter(|id| before.contains(*id)).count();
     match (known, failing.len()) {
@@ -643,7 +655,7 @@ fn failed_before(failing: &[String], before: &BTreeSet<String>) -> String {
     }
 }
 
-/// What the run leaves in the workspace.
+/// Describes the changes that the run leaves in the workspace.
 fn left_behind(facts: &RunFacts<'_>) -> String {
     let kept = match facts.taken_back {
         TakenBack::No if facts.changed.is_empty() => return "nothing was changed".to_owned(),
@@ -689,7 +701,7 @@ fn last_line(output: &str) -> &str {
     line.unwrap_or("it printed nothing")
 }
 
-/// Cuts a line that is too long at its end.
+/// Truncates a line that is longer than `most`.
 fn head(line: &str, most: usize) -> String {
     match line.char_indices().find(|(at, _)| *at >= most) {
         Some((end, _)) => format!("{}…", &line[..end]),

@@ -45,8 +45,8 @@ pub(crate) async fn final_check(run: &Arc<RunContext>) -> DiagnosticEvidence {
     found
 }
 
-/// Returns the workspace as it would be without the run. It contains what the user typed meanwhile, so
-/// that problems of the user's edits are not the run's.
+/// Returns the workspace as it would be without the run. It contains the user's edits, so that
+/// problems in these edits are not attributed to the run.
 fn without_agents(run: &RunContext, now: &Snapshot, files: &[FilePath]) -> Snapshot {
     let mut before = run.services.index.snapshot().clone();
     for file in files {

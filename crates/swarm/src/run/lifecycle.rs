@@ -1,4 +1,4 @@
-//! Running a task from the request to the stop reason.
+//! Runs a task from the request to the stop reason.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -31,16 +31,16 @@ use crate::protocol::Pick;
 use crate::run::aim::Aim;
 use crate::run::ending::{self, LastCheck, RunFacts, TakenBack, Unchanged, unchanged};
 use crate::run::scout::NoPick;
-use crate::run::settle::Left;
+use crate::run::settle::RemainingFailures;
 use crate::run::{aim, scout, settle, unsettled};
 use crate::state::run_context::RunContext;
 use crate::state::services::RunServices;
 use crate::state::test_scope;
 use crate::state::test_scope::{Extent, TestScope};
 use crate::task::goal::Goal;
-use crate::task::goal::excluded::Excluded;
+use crate::task::goal::excluded::ExcludedTests;
 use crate::task::request::Task;
-use crate::task::stated;
+use crate::task::{mentions, stated};
 use starling_core::{CommandOrigin, Driver, Role, TestOutcome, TestReport, Tokens};
 use starling_syntax::{FilePath, SymbolPath};
 
@@ -92,8 +92,8 @@ impl RunHandle {
         }
     }
 
-    /// Returns why no agent can be steered about a symbol: it does not exist, or agents may not
-    /// change its file. Returns `None` if an agent can be steered.
+    /// Returns why no agent can be sent a message about a symbol: it does not exist, or agents may
+    /// not change its file. Returns `None` if a message can be sent.
     pub fn why_nobody_owns(&self, symbol: &SymbolPath) -> Option<String> {
         match self.run.task.driver {
             Driver::Single => None,
@@ -120,7 +120,8 @@ impl RunHandle {
     /// Waits for the end of the run.
     pub async fn finished(&self) {
         let mut ended = self.ended.clone();
-        // The sender is dropped only when the run's task is gone, which also ends the run.
+        // An error means that the sender was dropped. This happens only after the run's
+        // asynchronous task ended.
         let _ = ended.wait_for(|ended| *ended).await;
     }
 }
@@ -192,14 +193,17 @@ fn started(run: &RunContext, id: RunId) -> Event {
 
 /// Runs the task until it stops, is cancelled or reaches the time limit.
 async fn until_stopped(run: &Arc<RunContext>) -> StopReason {
-    tokio::select! {
+    let stop_reason = tokio::select! {
         biased;
         () = run.cancel.cancelled() => StopReason::Cancelled,
         () = run.budget.time_up() => {
             StopReason::LedgerEmpty { what: time_limit(run) }
         }
         driven = drive(run) => driven.unwrap_or_else(|reason| reason),
-    }
+    };
+    // What tells the end does not wait until all files are read.
+    run.services.index.stop_reading();
+    stop_reason
 }
 
 /// Describes the time limit, and names the test command if the first test run used up the time.
@@ -219,7 +223,8 @@ fn time_limit(run: &RunContext) -> String {
     }
 }
 
-/// Changes a settled stop reason to a failure if the run must prove its changes and no test does.
+/// Replaces the stop reason "settled" by a failure if the run must prove its changes by tests and
+/// no test proves them.
 fn without_proof(run: &RunContext, stop_reason: StopReason) -> StopReason {
     let why = match run.must_prove() && stop_reason.is_settled() {
         true => unproven(run, &stop_reason),
@@ -239,7 +244,8 @@ pub(crate) fn unproven(run: &RunContext, stop_reason: &StopReason) -> Option<Str
     with_facts(run, stop_reason, &changed(run), ending::unproven)
 }
 
-/// Runs the tests, locates symbols, picks owners, wakes them and settles.
+/// Runs the stages of a run: tests before the change, search for symbols, choice of the owners,
+/// their work, and the final checks.
 async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
     if run.world().snapshot.files().is_empty() {
         return Err(StopReason::Failed {
@@ -248,7 +254,7 @@ async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
     }
     if run.must_prove() && run.services.tests.command().is_none() {
         return Err(StopReason::Failed {
-            error: format!("tests are required, and there are none: {}", no_tests(run)),
+            error: format!("tests are required, but none were found: {}", no_tests(run)),
         });
     }
     for file in run.lookup().not_there(&run.task.text) {
@@ -257,7 +263,8 @@ async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
     let index = Arc::clone(&run.world().index);
     let reading = tokio::task::spawn_blocking(move || index.warm());
     if run.services.tests.selects() {
-        // A panic during this read occurs again at the first query.
+        // A panic of this task is ignored here, because it occurs again at the first query of the
+        // index.
         let _ = reading.await;
         test_some_before(run).await?;
     } else {
@@ -313,11 +320,11 @@ fn no_files(run: &RunContext) -> String {
 /// or if the task is about failing tests and names none. Otherwise the named tests run.
 async fn test_some_before(run: &Arc<RunContext>) -> Result<(), StopReason> {
     let lookup = run.lookup();
-    let named = selection::named_in(&lookup, &Excluded::of(&run.task.text).rest());
+    let named = selection::named_in(&lookup, &ExcludedTests::of(&run.task.text).rest());
     run.tests().selection.named.clone_from(&named);
     let longest = match selection::are_few(&lookup) {
         true => Some(Duration::MAX),
-        // No other work runs during this test run.
+        // The time limit can be long, because no other work runs during this test run.
         false if named.is_empty() && run.goal == Goal::RedTests => Some(test_scope::LONGEST),
         false => None,
     };
@@ -400,7 +407,7 @@ fn not_run(report: &TestReport) -> String {
     )
 }
 
-/// Wakes the owners of the first symbols.
+/// Picks the symbols where work begins and wakes their owners.
 async fn wake_first(run: &Arc<RunContext>) -> Result<(), StopReason> {
     if run.task.driver == Driver::Single {
         let symbol = SymbolPath::module(FilePath::new(""));
@@ -419,7 +426,7 @@ async fn wake_first(run: &Arc<RunContext>) -> Result<(), StopReason> {
                 });
             }
             Err(NoPick::Call(CallFailed::Model(error))) => return Err(failed(&error)),
-            // The user may have steered an agent in the meantime.
+            // The user may have sent a message to an agent in the meantime, which then works.
             Err(NoPick::Unknown(why)) => {
                 return match run.end_unless_at_work() {
                     true => Err(StopReason::NothingChanged { why }),
@@ -453,7 +460,8 @@ async fn wake_first(run: &Arc<RunContext>) -> Result<(), StopReason> {
         true => required::note_targets(run, &targets),
         false => required::note_begin(run, &targets),
     }
-    // An agent that begins at once must not miss the drafts of the others.
+    // The drafts are registered first, so that an agent that begins at once waits for the drafts of
+    // the others.
     let drafted = picks.iter().filter(|(_, pick)| pick.draft().is_some());
     let drafted = drafted.map(|(symbol, _)| ActorId::Agent(symbol.clone()));
     run.agents().drafts.extend(drafted);
@@ -489,7 +497,7 @@ fn failed(error: &dyn std::error::Error) -> StopReason {
 }
 
 /// Returns the stop reason when no agent is at work.
-fn stop_reason(run: &RunContext, left: Left) -> StopReason {
+fn stop_reason(run: &RunContext, left: RemainingFailures) -> StopReason {
     let state = run.state();
     if let Some(what) = state.agents.exhausted.clone() {
         return StopReason::LedgerEmpty { what };
@@ -532,7 +540,10 @@ fn finished(run: &RunContext, stop_reason: StopReason) -> Event {
     };
     let spent = run.budget.spent();
     let summary = summary(&stop_reason, &applied, run);
-    let ending = with_facts(run, &stop_reason, &applied, ending::ending);
+    let mut ending = with_facts(run, &stop_reason, &applied, ending::ending);
+    if stop_reason.is_settled() {
+        ending.headline.push_str(&still_mentioned(run, &applied));
+    }
     Event::RunFinished {
         ending: Some(ending),
         stop_reason,
@@ -542,6 +553,15 @@ fn finished(run: &RunContext, stop_reason: StopReason) -> Event {
         summary,
         tally,
     }
+}
+
+/// Describes where documents mention a name still that the run took away.
+fn still_mentioned(run: &RunContext, applied: &[SymbolPath]) -> String {
+    if applied.is_empty() {
+        return String::new();
+    }
+    let told = mentions::still_mentioned(run.stated(), &run.lookup());
+    told.iter().map(|told| format!("; {told}")).collect()
 }
 
 /// Returns why the last proposal was refused, in the form for the user.
@@ -601,7 +621,8 @@ fn with_facts<R>(
         true => Changes::default(),
         false => changes(run, changed),
     };
-    // If required tests pass, the refused changes were not needed.
+    // If there are required tests, they decide whether the task is done, and refused proposals are
+    // not mentioned.
     let left_out = match run.tests().required.ids.is_empty() {
         true => ending::left_out(&run.log.events()),
         false => Vec::new(),
@@ -691,13 +712,13 @@ fn summary(stop_reason: &StopReason, applied: &[SymbolPath], run: &RunContext) -
     };
     let missed = match run.contracts().missed.len() {
         0 => String::new(),
-        1 => "; 1 caller of a changed contract was not told".to_owned(),
-        count => format!("; {count} callers of changed contracts were not told"),
+        1 => "; 1 caller of a changed contract was not notified".to_owned(),
+        count => format!("; {count} callers of changed contracts were not notified"),
     };
     let unfollowed = match run.contracts().unfollowed.len() {
         0 => String::new(),
-        1 => "; 1 caller of a changed contract was told, and left as it was".to_owned(),
-        count => format!("; {count} callers of changed contracts were told, and left as they were"),
+        1 => "; 1 caller of a changed contract was notified, but not updated".to_owned(),
+        count => format!("; {count} callers of changed contracts were notified, but not updated"),
     };
     let not_woken: Vec<String> = run.agents().not_woken.iter().cloned().collect();
     let not_woken = match not_woken.len() {
@@ -706,8 +727,8 @@ fn summary(stop_reason: &StopReason, applied: &[SymbolPath], run: &RunContext) -
         count => format!("; {count} owners were not woken: {}", not_woken.join(", ")),
     };
     let taken_back = match run.proposals().taken_back.clone() {
-        Some(Some(patch)) => format!("; what it had changed was taken back and is kept in {patch}"),
-        Some(None) => "; what it had changed was taken back; the run's log holds it".to_owned(),
+        Some(Some(patch)) => format!("; its changes were reverted and are saved in {patch}"),
+        Some(None) => "; its changes were reverted; the run's log contains them".to_owned(),
         None => String::new(),
     };
     format!("{changed}; {why}{missed}{unfollowed}{not_woken}{taken_back}")

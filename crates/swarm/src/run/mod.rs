@@ -1,4 +1,4 @@
-//! A run from the request to its stop reason.
+//! The stages of a run, from the request to the stop reason.
 
 pub(crate) mod aim;
 pub(crate) mod by_rule;

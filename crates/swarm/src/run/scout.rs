@@ -1,4 +1,5 @@
-//! The scout: picks the symbols where work begins, from what was located without a model.
+//! The scout: a model that picks the symbols where work begins, from candidates that were found
+//! without a model.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -29,17 +30,18 @@ use starling_dialogue::{AfterCalls, AfterWords, Turns, converse};
 use starling_index::is_test_file;
 use starling_syntax::{Language, SymbolPath};
 
-/// Turns until the best candidates are taken without the scout's word.
+/// Maximum number of turns of the scout. After that, the best candidates are used without its
+/// choice.
 const TURNS: u32 = 5;
 const CANDIDATES: usize = 30;
-/// How often a model may answer in words alone.
+/// Maximum number of replies without a tool call.
 const WORDS_TIMES: u32 = 2;
-/// Characters of its words that are told.
+/// Maximum length in characters of such a reply in the message to the user.
 const WORDS_MOST: usize = 300;
-/// Why a file is a candidate.
+/// The reason that is shown for a candidate file that the task names.
 const NAMED: &str = "named in the task";
 
-/// Finds candidates for the task without a model, and tells the user.
+/// Finds candidates for the task without a model, and logs them for the user.
 pub(crate) fn locate(run: &RunContext) -> Vec<Candidate> {
     let began = Instant::now();
     let failing = required::shown(run)
@@ -49,7 +51,7 @@ pub(crate) fn locate(run: &RunContext) -> Vec<Candidate> {
     let lookup = run.lookup();
     let (mut candidates, unknown) = mentioned(&lookup, &run.task.text);
     for (written, why) in unknown {
-        // Files that are not there were told at once.
+        // Missing files were reported before.
         if run.agents().not_woken.contains(&written) {
             continue;
         }
@@ -86,8 +88,8 @@ fn named(symbol: SymbolPath, why: String) -> Candidate {
     }
 }
 
-/// The candidates that a text names by `@path` and `#Symbol`, and the mentions that name nothing, each
-/// with the reason.
+/// Returns the candidates that a text names by `@path` and `#Symbol`, and the mentions that match
+/// no file or symbol, each with the reason.
 fn mentioned(lookup: &Lookup, text: &str) -> (Vec<Candidate>, Vec<(String, String)>) {
     let (mut candidates, mut unknown): (Vec<Candidate>, Vec<_>) = Default::default();
     for mention in lookup.mentions_in(text) {
@@ -112,9 +114,9 @@ fn mentioned(lookup: &Lookup, text: &str) -> (Vec<Candidate>, Vec<(String, Strin
 /// Why the scout picked no symbol.
 #[derive(Debug)]
 pub(crate) enum NoPick {
-    /// The scout's model failed or the ledger is empty.
+    /// The call of the scout's model failed, or the budget is used up.
     Call(CallFailed),
-    /// Nothing can be woken; the text says why, in the user's words.
+    /// No owner can be woken. The text gives the reason, for the user.
     Unknown(String),
 }
 
@@ -124,7 +126,7 @@ impl From<CallFailed> for NoPick {
     }
 }
 
-/// The symbols where work begins, with what their owners should know.
+/// Returns the symbols where work begins, each with notes for its owner.
 ///
 /// # Errors
 /// See [`NoPick`].
@@ -175,7 +177,7 @@ async fn pick_once(run: &Arc<RunContext>) -> Result<Vec<Pick>, NoPick> {
         conversation,
         tools: toolbox(run, ToolSet::Scout, &[ActorId::Scout]),
         refused: None,
-        words: Words::default(),
+        words: RepliesWithoutPick::default(),
     };
     if let Some(picked) = converse(&mut scouting, TURNS).await {
         return picked;
@@ -187,18 +189,19 @@ async fn pick_once(run: &Arc<RunContext>) -> Result<Vec<Pick>, NoPick> {
     }
 }
 
-/// The scout at work.
+/// The conversation loop of the scout.
 struct ScoutTurns<'a> {
     run: &'a Arc<RunContext>,
     conversation: Conversation,
     tools: RunToolbox,
-    /// What the user is told of picks none of which is there.
+    /// Message for the user if none of the picked symbols exists.
     refused: Option<String>,
-    words: Words,
+    words: RepliesWithoutPick,
 }
 
 impl ScoutTurns<'_> {
-    /// Hears what a reply says in place of naming where to begin. Returns the end where that is final.
+    /// Handles a reply that contains text instead of picks. Returns the outcome if the scout gets
+    /// no further turn.
     fn final_words(&mut self, reply: &ChatReply, calls: &[Asked]) -> Option<NoPick> {
         let calling = self.profile().tool_calling;
         if calling == ToolCalling::Text || !names_nothing(calls) {
@@ -291,20 +294,20 @@ impl Turns for ScoutTurns<'_> {
     }
 }
 
-/// Whether an answer asks for nothing, or wakes nobody.
+/// Returns whether a reply contains no tool call, or picks no symbol.
 fn names_nothing(asked: &[Asked]) -> bool {
     let mut actions = asked.iter().map(|one| &one.action);
     actions.all(|action| matches!(action, Ok(Action::Wake(wake)) if wake.symbols.is_empty()))
 }
 
-/// What a model says in place of naming where to begin: that a name is not there, or a question.
+/// The text of replies that pick no symbol, for example that a name does not exist, or a question.
 #[derive(Default)]
-struct Words {
+struct RepliesWithoutPick {
     last: String,
     times: u32,
 }
 
-impl Words {
+impl RepliesWithoutPick {
     fn hear(&mut self, reply: &ChatReply) {
         let said: Vec<&str> = reply.text.split_whitespace().collect();
         match reply.finish {
@@ -316,7 +319,8 @@ impl Words {
         }
     }
 
-    /// Who says so twice has nothing else to say.
+    /// Returns whether the model replied without a pick for the maximum number of times, so that it
+    /// is not asked again.
     fn are_final(&self) -> bool {
         self.times >= WORDS_TIMES
     }
@@ -326,18 +330,18 @@ impl Words {
         if said.len() < self.last.len() {
             said.push('…');
         }
-        format!("the model named no place to begin, and said: \"{said}\"")
+        format!("the model named no symbol to begin with, and said: \"{said}\"")
     }
 }
 
-/// What the user is told of picks none of which is there.
+/// Returns the message for the user if none of the picked symbols exists.
 fn not_there(picks: &[Pick]) -> String {
     let names: Vec<String> = picks
         .iter()
         .map(|pick| format!("`{}`", pick.symbol))
         .collect();
     match names.len() {
-        0 => "the model named no place to begin".to_owned(),
+        0 => "the model named no symbol to begin with".to_owned(),
         1 => format!(
             "the model would begin at {}, which is not in the project",
             names[0]
@@ -349,7 +353,8 @@ fn not_there(picks: &[Pick]) -> String {
     }
 }
 
-/// Picks that exist or are files to be made; an error text when none is. The user is told of the others.
+/// Returns the picks that exist or that are new files; returns an error message for the model if
+/// there are none. The other picks are reported to the user.
 fn usable(run: &RunContext, picks: &[Pick]) -> Result<Vec<Pick>, String> {
     let lookup = run.lookup();
     let mut errors = Vec::new();
@@ -361,6 +366,21 @@ fn usable(run: &RunContext, picks: &[Pick]) -> Result<Vec<Pick>, String> {
                 true => Ok(path),
                 false => lookup.symbol(&path).map(|_| path),
             });
+        let class = || lookup.class_of_member(&pick.symbol);
+        if let Some(class) = found.is_err().then(class).flatten() {
+            let symbol = class.to_string();
+            match good.iter_mut().find(|other| other.symbol == symbol) {
+                Some(other) => other.hunks.extend(pick.hunks.iter().cloned()),
+                // The text of a member is not that of its class.
+                None => good.push(Pick {
+                    symbol,
+                    source: None,
+                    delete: Vec::new(),
+                    ..pick.clone()
+                }),
+            }
+            continue;
+        }
         match found.map(|path| path.to_string()) {
             Ok(symbol) if good.iter().any(|other| other.symbol == symbol) => {}
             Ok(symbol) => good.push(Pick {
@@ -380,8 +400,8 @@ fn usable(run: &RunContext, picks: &[Pick]) -> Result<Vec<Pick>, String> {
     Ok(with_own_deletions(&lookup, good))
 }
 
-/// Makes the deletion of other symbols than the picked one parts of their own: each belongs to the
-/// owner of what it deletes, and all are applied together.
+/// Splits off the deletions of symbols other than the picked one. Each of them becomes a pick for
+/// the owner of the deleted symbol, and all are applied together.
 fn with_own_deletions(lookup: &Lookup, picks: Vec<Pick>) -> Vec<Pick> {
     let mut all: Vec<Pick> = Vec::new();
     let mut deletions: Vec<Pick> = Vec::new();
@@ -429,8 +449,8 @@ fn with_own_deletions(lookup: &Lookup, picks: Vec<Pick>) -> Vec<Pick> {
     all
 }
 
-/// Without a word of the scout: the best candidate. Of a code file that the task names, a symbol that
-/// its words lead to says more than the whole.
+/// Returns the best candidate, for the case that the scout made no choice. If the task names a code
+/// file, a symbol in that file that matches words of the task is preferred to the whole file.
 fn fallback(run: &RunContext) -> Vec<Pick> {
     let located = run.world().located.clone();
     let is_code_file =

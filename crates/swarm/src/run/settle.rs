@@ -1,4 +1,5 @@
-//! Decides from the tests whether the run is finished, when no agent has work.
+//! Decides, when no agent has work, whether the run is finished: runs the tests and wakes owners of
+//! failures.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -27,11 +28,11 @@ const ROUNDS: u32 = 2;
 const OUTPUT_MOST: usize = 4_000;
 
 /// Waits until no agent is at work, runs the tests and diagnostics, and wakes the owners of
-/// failures while that may help. No owner is woken twice for the same text. Agents that the user
-/// steers in the meantime are waited for.
-pub(crate) async fn settle(run: &Arc<RunContext>) -> Left {
+/// failures while that may help. No owner is woken twice for the same text. If the user sends a
+/// message to an agent in the meantime, its work is waited for too.
+pub(crate) async fn settle(run: &Arc<RunContext>) -> RemainingFailures {
     let mut round = 0;
-    let mut asked = Asked::default();
+    let mut asked = WokenOwners::default();
     loop {
         run.quiet().await;
         refresh::refresh(run).await;
@@ -41,7 +42,7 @@ pub(crate) async fn settle(run: &Arc<RunContext>) -> Left {
             None => known_failures(run),
         };
         run.tests().at_end.problems = final_check::all(&problems);
-        let left = Left {
+        let left = RemainingFailures {
             failing,
             problems: final_check::news(run, &problems),
         };
@@ -79,8 +80,8 @@ fn known_failures(run: &RunContext) -> Vec<String> {
         .collect()
 }
 
-/// The remaining failures when no agent has work.
-pub(crate) struct Left {
+/// The failures that remain when no agent has work.
+pub(crate) struct RemainingFailures {
     /// Failing tests: those that the changes broke, and those that failed before.
     pub failing: Vec<String>,
     /// Problems that the changes introduced and nobody accepted.
@@ -89,13 +90,13 @@ pub(crate) struct Left {
 
 /// The owners that were woken for failing tests since the last change.
 #[derive(Default)]
-struct Asked {
+struct WokenOwners {
     epoch: Epoch,
     owners: BTreeSet<SymbolPath>,
 }
 
-impl Asked {
-    /// Resets the record if `epoch` is new.
+impl WokenOwners {
+    /// Clears the list if the workspace changed since the last call.
     fn about(&mut self, epoch: Epoch) {
         if self.epoch != epoch {
             self.epoch = epoch;
@@ -128,7 +129,7 @@ async fn latest_report(run: &Arc<RunContext>) -> Option<TestReport> {
 
 /// Wakes the owners of the failing tests, or the owners of changed symbols if the former were woken
 /// already or cannot be woken. Returns whether an owner was woken.
-fn wake_owners(run: &Arc<RunContext>, report: &TestReport, asked: &mut Asked) -> bool {
+fn wake_owners(run: &Arc<RunContext>, report: &TestReport, asked: &mut WokenOwners) -> bool {
     if run.task.driver == Driver::Single && !asked.owners.is_empty() {
         return false;
     }
@@ -183,7 +184,7 @@ fn wake_owners(run: &Arc<RunContext>, report: &TestReport, asked: &mut Asked) ->
 fn wake_each(
     run: &Arc<RunContext>,
     messages: BTreeMap<SymbolPath, String>,
-    asked: &mut Asked,
+    asked: &mut WokenOwners,
 ) -> (bool, String) {
     let (mut woken, mut unheard) = (false, String::new());
     asked.owners.extend(messages.keys().cloned());

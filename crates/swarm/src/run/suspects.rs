@@ -1,8 +1,9 @@
 //! Orders the functions in which a small model looks for the cause of failing tests, the most
 //! likely first.
 //!
-//! Words and calls are a better guide than a pick of the model. Only one agent works at a time,
-//! because two agents that each make a test pass in a different way would interfere.
+//! Matching words and calls lead to the cause more often than the choice of a small model. Only one
+//! agent works at a time, because two agents that each make a test pass in a different way would
+//! interfere.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -34,8 +35,8 @@ const CALLED: f64 = 0.15;
 const CALLEES: usize = 4;
 
 /// Returns the functions and methods outside tests that may be the cause, the most likely first;
-/// empty if no test fails. A model with fast ways to try makes a first pass over all functions
-/// before the second pass.
+/// empty if no test fails. For a model that supports hole filling, all functions come first with
+/// the fast prompts only, and then again with the slower ones.
 pub(crate) fn suspects(run: &RunContext) -> VecDeque<Suspect> {
     let Some(before) = required::shown(run) else {
         return VecDeque::new();
@@ -121,7 +122,7 @@ fn compared_by(lookup: &Lookup, case: &TestCase) -> Option<SymbolPath> {
     }
 }
 
-/// Adds to the score of a symbol, and keeps its first reason.
+/// Increases the score of a symbol. If the symbol has no reason yet, stores this reason.
 fn raise(
     suspects: &mut Vec<(f64, Pick)>,
     symbol: &SymbolPath,

@@ -1,5 +1,5 @@
-//! The end of a run that no person reviewed and that did not settle: the user's tree becomes what it was,
-//! and the changes are kept as a patch.
+//! Reverts the changes of a run that no person reviewed and that did not settle. The changes are
+//! saved as a patch.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use starling_core::Approval;
 use starling_syntax::FilePath;
 use starling_workspace::write_atomically;
 
-/// Takes back what was applied, where nobody reviewed it and the run did not settle. What a model
-/// reviewed is taken back where it leaves the workspace worse than before the run and, where tests are
-/// required, where no test proves it. What the user typed since stays; where the user changed the same
-/// place, the change stays as well and is told.
+/// Reverts the applied changes if they were not reviewed and the run did not settle. If a model
+/// reviewed them, they are reverted only if they leave the workspace worse than before the run, or
+/// if tests are required and no test proves them. The user's own edits stay. If the user edited the
+/// same lines as a change, that change stays as well and is reported.
 pub(crate) async fn take_back(run: &Arc<RunContext>, stop_reason: &StopReason) {
     let is_reviewed = match run.task.approval {
         Approval::Ask => true,
@@ -47,7 +47,7 @@ pub(crate) async fn take_back(run: &Arc<RunContext>, stop_reason: &StopReason) {
         None => None,
     };
     let left = match undo::undo(run, None).await {
-        // The user was faster.
+        // The user already undid the changes.
         Ok(_) | Err(UndoError::Unknown(_) | UndoError::Gone(_) | UndoError::Empty(_)) => Vec::new(),
         Err(UndoError::Stay { stay, .. }) => stay,
         Err(
@@ -57,13 +57,14 @@ pub(crate) async fn take_back(run: &Arc<RunContext>, stop_reason: &StopReason) {
     let mut gone = applied;
     gone.retain(|id| left.iter().all(|(stays, _)| stays != id));
     undo::note_gone(run, &gone);
-    // Where all stay, the end must not say that they were taken back.
+    // If all changes stay, the result of the run must not say that they were reverted.
     run.proposals().taken_back = (!gone.is_empty()).then(|| patch.clone());
     run.event(Event::TakenBack { diff, patch, left });
 }
 
-/// Whether a test fails, or a problem is there, that was not before the run, as far as is known. What
-/// passes only as a whole set, and stayed alone, may break what no test has shown yet.
+/// Returns whether, as far as is known, a test fails or a problem exists that did not before the
+/// run. A part of a set that stayed applied without the others also counts as worse, because it may
+/// break code that no test run has checked.
 fn is_worse(run: &RunContext, stop_reason: &StopReason) -> bool {
     let state = run.state();
     let mut failing = state.tests.latest.iter().flat_map(failing_ids);
@@ -74,10 +75,10 @@ fn is_worse(run: &RunContext, stop_reason: &StopReason) -> bool {
     has_new_failures || has_new_problems || is_in_part
 }
 
-/// Writes the patch; gives where it is.
+/// Writes the patch and returns its path.
 fn keep(path: &Path, diff: &str) -> Result<String, String> {
     let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(format!("{}: no path of a file", path.display()));
+        return Err(format!("{}: not the path of a file", path.display()));
     };
     let name = FilePath::new(name.to_string_lossy().as_ref());
     write_atomically(directory, &name, diff).map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! What an agent keeps between its turns.
+//! The state of an agent between its turns.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,10 +21,10 @@ pub(crate) struct AgentState {
     pub conversation: Option<Conversation>,
     /// The user's texts that the agent has seen.
     pub views: Views,
-    /// Texts that the results of the current turn show. The proposals of this turn were written
-    /// before the agent saw them.
+    /// Texts that are shown in the tool results of the current turn. The agent has not seen them
+    /// when it writes the proposals of this turn.
     pub told: Views,
-    /// The workspace that the agent's changes refer to for files that the agent has not seen.
+    /// The workspace on which the agent's changes are based for files that the agent has not seen.
     pub unread: Option<Snapshot>,
     /// Refused proposals of this piece of work.
     pub attempts: Attempts,
@@ -32,12 +32,13 @@ pub(crate) struct AgentState {
     pub broken: BTreeMap<String, TestCase>,
     /// Reason for the work, as shown to a small model.
     pub cause: String,
-    /// The epoch in which the last piece of work ended without a result.
+    /// The epoch (version of the workspace) in which the last piece of work ended without a result.
     pub gave_up_at: Option<Epoch>,
     /// Set if other agents change code for the same purpose. A change then does not have to fix a
-    /// test alone.
+    /// test on its own.
     pub part_of_joint_change: bool,
-    /// Number of follow-ups between the task and this piece of work.
+    /// Number of rounds of follow-ups between the task and this piece of work: 0 for work from the
+    /// task itself.
     pub wave: u32,
     /// Set if the approver accepted the intent of this piece of work.
     pub intent_approved: bool,
@@ -49,11 +50,12 @@ pub(crate) struct AgentState {
     pub draft: Option<Propose>,
     pub repeats: Repeats,
     pub(crate) malformed: u32,
-    /// Number of ways in which a small model was prompted since the workspace last changed.
+    /// Number of prompts that were tried with a small model since the workspace last changed.
     pub ways: usize,
-    /// The conversation that fills holes in the agent's function.
+    /// The conversation for hole filling, in which a small model rewrites single statements of the
+    /// agent's function.
     pub filling: Option<Conversation>,
-    /// Texts of the function that hole filling has tried.
+    /// Versions of the function that hole filling has already tried.
     pub filled: BTreeSet<String>,
     /// Set if a proposal of this piece of work was applied.
     pub changed: bool,

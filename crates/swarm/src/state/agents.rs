@@ -1,4 +1,4 @@
-//! The agents of a run: who is at work, and with what.
+//! The agents of a run: which agents are working, their inboxes and their work.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -12,26 +12,28 @@ use starling_syntax::SymbolPath;
 /// Maximum number of messages in an agent's inbox. No agent can be woken when its inbox is full.
 const INBOX: usize = 16;
 
-/// A function that may be the cause.
+/// A function that may be the cause of failing tests.
 #[derive(Debug, Clone)]
 pub(crate) struct Suspect {
     pub pick: Pick,
-    /// True in the second pass, in which the owner continues with the slower ways.
+    /// True in the second pass, in which the owner continues with the slower prompts.
     pub again: bool,
 }
 
+/// The agents of a run, with their inboxes and their states.
 #[derive(Default)]
 pub(crate) struct Agents {
-    slots: BTreeMap<ActorId, Slot>,
+    slots: BTreeMap<ActorId, AgentSlot>,
     /// Symbols that a small model changes next, the most likely first.
     pub suspects: VecDeque<Suspect>,
-    /// Agents with a prepared draft that has not become a waiting proposal yet.
+    /// Agents that were given a prepared draft which they have not proposed yet.
     pub drafts: BTreeSet<ActorId>,
     /// Symbols whose owners could not be woken.
     pub not_woken: BTreeSet<String>,
     /// Number of questions between agents.
     pub questions: u32,
-    /// The limit of the budget that had no room for a request.
+    /// The budget limit that a request would have exceeded; `None` if the budget was sufficient so
+    /// far.
     pub exhausted: Option<String>,
     /// Number of conversations started with each name.
     conversations: HashMap<String, u32>,
@@ -39,8 +41,9 @@ pub(crate) struct Agents {
     is_ending: bool,
 }
 
+/// The data of one agent: its inbox, and its state while it does not work.
 #[derive(Default)]
-pub(super) struct Slot {
+pub(super) struct AgentSlot {
     inbox: VecDeque<Cause>,
     working: bool,
     /// The agent's state between two pieces of work.
@@ -55,7 +58,7 @@ pub(super) struct Slot {
     pub is_counted: bool,
 }
 
-impl Slot {
+impl AgentSlot {
     /// Adds work with an optional change that was already written. Returns `false` if the inbox is
     /// full.
     pub fn add_work(&mut self, cause: &Cause, draft: Option<Propose>) -> bool {
@@ -74,11 +77,11 @@ impl Slot {
 }
 
 impl Agents {
-    pub(super) fn slot(&mut self, actor: &ActorId) -> &mut Slot {
+    pub(super) fn slot(&mut self, actor: &ActorId) -> &mut AgentSlot {
         self.slots.entry(actor.clone()).or_default()
     }
 
-    pub(super) fn known_slot(&mut self, actor: &ActorId) -> Option<&mut Slot> {
+    pub(super) fn known_slot(&mut self, actor: &ActorId) -> Option<&mut AgentSlot> {
         self.slots.get_mut(actor)
     }
 
@@ -153,7 +156,8 @@ impl Agents {
             .unwrap_or_default()
     }
 
-    /// Adds a message to the inbox of a working agent. Returns whether the message was added.
+    /// Adds a message to the inbox of an agent if the agent is working. Returns whether the message
+    /// was added.
     pub fn tell_if_working(&mut self, actor: &ActorId, cause: Cause) -> bool {
         match self.slots.get_mut(actor) {
             Some(slot) if slot.working && slot.inbox.len() < INBOX => {
@@ -176,7 +180,8 @@ impl Agents {
         working.map(|(actor, _)| actor.clone()).collect()
     }
 
-    /// Prevents further wakes unless an agent is at work. Returns whether the run can end.
+    /// If no agent is working, marks the run as ending, after which no agent can be woken. Returns
+    /// whether the run can end.
     pub fn end_unless_at_work(&mut self) -> bool {
         self.is_ending = !self.slots.values().any(|slot| slot.working);
         self.is_ending

@@ -67,14 +67,14 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_about_code_that_changed_meanwhile_is_not_kept() {
+    fn answer_about_code_that_changed_meanwhile_is_not_remembered() {
         let mut answers = Answers::default();
         let about = |answers: &Answers| answers.question(&path("a.py::f"), "Is it  None?");
         let asked = about(&answers);
         answers.forget(&[path("a.py::f")]);
         answers.keep(asked, "no");
         assert_eq!(answers.known(&about(&answers)), None);
-        // Changes of other code have no effect.
+        // Changes of other code do not drop the answer.
         let asked = about(&answers);
         answers.forget(&[path("a.py::g"), path("b.py::f")]);
         answers.keep(asked, "no");

@@ -16,14 +16,14 @@ pub(crate) struct Attempts {
     distinct: u32,
     /// The workspace state in which `refused` is valid.
     epoch: Epoch,
-    refused: Vec<Refused>,
-    /// First line of the latest reason, in the words for the user.
+    refused: Vec<RefusedProposal>,
+    /// First line of the latest reason, in its version for the user.
     last_reason: String,
 }
 
 /// A refused proposal.
 #[derive(Debug)]
-struct Refused {
+struct RefusedProposal {
     /// The change with an empty `reason` field, so that the same change with another reason is
     /// recognized.
     change: Propose,
@@ -37,7 +37,8 @@ impl Attempts {
         self.count
     }
 
-    /// Returns why this change was refused, if it was refused at least `times` times in this epoch.
+    /// Returns why this change was refused, if it was refused at least `times` times while the
+    /// workspace was in this epoch (version).
     pub fn earlier_refusal(
         &self,
         epoch: Epoch,
@@ -65,7 +66,7 @@ impl Attempts {
             None => {
                 self.distinct += 1;
                 self.last_reason = why.to_user().lines().next().unwrap_or_default().to_owned();
-                self.refused.push(Refused {
+                self.refused.push(RefusedProposal {
                     change,
                     count: 1,
                     why: why.clone(),
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn summary_is_one_line() {
+    fn summary_of_failed_attempts_is_one_line() {
         let epoch = Epoch::default();
         let mut attempts = Attempts::default();
         attempts.record(

@@ -1,4 +1,4 @@
-//! What the checks of a change need, and know: a workspace, its tests and the applied proposals.
+//! The state that the checks of a change use: the workspace, its tests and the applied proposals.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
@@ -16,14 +16,14 @@ use crate::state::proposals::ProposalBook;
 use crate::state::test_state::TestState;
 use crate::state::world::World;
 use crate::task::goal::{self, Goal};
-use crate::task::stated::{self, Statements};
+use crate::task::stated::{self, ExplicitEdits};
 use starling_core::{Approval, Editor, LanguageService, TestRunner};
 use starling_index::Index;
 use starling_syntax::{FilePath, SymbolPath};
-use starling_workspace::{PathPolicy, Snapshot, UnusualPaths};
+use starling_workspace::{PathPolicy, Snapshot, UnusualPaths, may_show};
 
-/// Checks changes of one workspace. What it learns of the workspace and its tests is kept for the
-/// next check.
+/// Checks changes of one workspace. Knowledge about the workspace and its tests, such as the
+/// failing tests, is kept for the next check.
 pub struct Checker {
     pub(crate) goal: Goal,
     pub(crate) task: CheckedTask,
@@ -32,17 +32,17 @@ pub struct Checker {
     pub(crate) log: EventLog,
     /// Limits the number of concurrent test runs.
     pub(crate) testing: Semaphore,
-    /// Held while the tests that fail in the current workspace are determined.
+    /// Held while one task determines the tests that fail in the current workspace.
     pub(crate) learning: Mutex<()>,
-    stated: OnceLock<Statements>,
-    /// Data files that only tests and the test command read; unset until they are looked for.
+    stated: OnceLock<ExplicitEdits>,
+    /// Data files that only tests and the test command read; unset until they are first needed.
     pub(crate) read_data: OnceLock<BTreeSet<FilePath>>,
     world: Locked<World>,
     tests: Locked<TestState>,
     proposals: Locked<ProposalBook>,
 }
 
-/// What the checks need to know of the user's request.
+/// The parts of the user's request that the checks use.
 #[derive(Debug, Clone)]
 pub(crate) struct CheckedTask {
     pub text: String,
@@ -54,7 +54,7 @@ pub(crate) struct CheckedTask {
 /// The services that the checks use.
 #[derive(Clone)]
 pub(crate) struct CheckServices {
-    /// Holds the user's current texts; `None` if the texts of the index are all there are.
+    /// The editor with the user's current texts; `None` if only the texts of the index are used.
     pub editor: Option<Arc<dyn Editor>>,
     pub tests: Arc<dyn TestRunner>,
     pub language: Arc<dyn LanguageService>,
@@ -70,7 +70,8 @@ pub(crate) struct CheckState<'c> {
 }
 
 impl CheckState<'_> {
-    /// Returns the workspace, with the files that the run changed as they were before it.
+    /// Returns the workspace in which the files that the run changed have their text from before
+    /// the run.
     pub fn without_the_run(&self) -> Snapshot {
         self.proposals.without_the_run(&self.world.snapshot)
     }
@@ -101,7 +102,8 @@ impl Checker {
         }
     }
 
-    /// Locks all of the state, for what must see or change several parts of it at one moment.
+    /// Locks all parts of the state. Used by operations that read or change several parts
+    /// atomically.
     pub(crate) fn state(&self) -> CheckState<'_> {
         CheckState {
             world: self.world(),
@@ -133,7 +135,7 @@ impl Checker {
 
     /// Returns the changes that the task states for symbols, resolved in the workspace before the
     /// run.
-    pub(crate) fn stated(&self) -> &Statements {
+    pub(crate) fn stated(&self) -> &ExplicitEdits {
         self.stated.get_or_init(|| {
             let index = Arc::clone(&self.services.index);
             let lookup = Lookup::new(index.snapshot().clone(), index);
@@ -166,8 +168,11 @@ impl Checker {
             return false;
         }
         for (file, text) in texts {
-            let known = state.world.snapshot.read(file).ok();
-            if known.as_ref() != text {
+            let is_known = match state.world.snapshot.read(file) {
+                Ok(known) => Some(&known) == text,
+                Err(error) => text.is_none_or(|text| may_show(file, text) == Err(error)),
+            };
+            if !is_known {
                 state.world.change(file, text);
                 state.world.epoch.typed += 1;
                 let module = SymbolPath::module(file.clone());

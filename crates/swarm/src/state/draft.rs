@@ -41,7 +41,8 @@ impl Draft {
         self.symbols.first().cloned().unwrap_or_else(module)
     }
 
-    /// Returns the evidence that consists of these results and of what the draft itself says.
+    /// Returns the evidence that combines these check results with the facts stored in the draft,
+    /// such as its contract changes.
     pub(crate) fn evidence(
         &self,
         tests: TestEvidence,
@@ -70,7 +71,7 @@ impl Draft {
     }
 
     /// Rebases the draft onto `now`. Returns `None` if both changed the same line. Imports that
-    /// both added in one place are combined.
+    /// both added at the same position are combined.
     pub(crate) fn over(&self, now: &Arc<str>) -> Option<Arc<str>> {
         let changes = ChangeSet::between(&self.base, &self.text);
         match carry(&self.file, &self.base, &changes, now) {
@@ -80,8 +81,8 @@ impl Draft {
     }
 }
 
-/// Rebases a change from `base` to `text` onto `now`, in which others added imports in the same
-/// place. Returns `None` if there are other conflicts.
+/// Rebases a change from `base` to `text` onto `now`, to which others added imports at the same
+/// position. Returns `None` if there are other conflicts.
 pub(crate) fn over_other_imports(
     file: &FilePath,
     (base, text): (&Arc<str>, &Arc<str>),
@@ -126,7 +127,7 @@ pub(crate) fn only_adds_imports(edit: &Edit) -> bool {
 
 #[cfg(test)]
 impl Draft {
-    /// A change of `f` in `a.py`, for tests.
+    /// Returns a draft that changes `f` in `a.py`, for tests.
     pub(crate) fn between(base: &str, text: &str) -> Draft {
         let file = FilePath::new("a.py");
         Draft {

@@ -5,6 +5,6 @@
 pub(crate) struct Epoch {
     /// Number of proposals that were applied or reverted.
     pub changes: u64,
-    /// Number of texts that the user changed.
+    /// Number of edits of file texts by the user.
     pub typed: u64,
 }

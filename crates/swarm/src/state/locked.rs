@@ -1,9 +1,10 @@
-//! A lock with a rank. Where more than one is held, they are taken in the order of their ranks.
+//! Locks with a rank. Code that holds several locks must take them in the order of their ranks,
+//! which prevents deadlocks.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The owners of shared state, in the order in which their locks are taken.
+/// The rank of each lock, in the order in which the locks must be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rank {
     World,
@@ -13,7 +14,7 @@ pub(crate) enum Rank {
     Contracts,
 }
 
-/// State behind a lock that is held for moments, never across an `await`.
+/// A value behind a lock that is held only briefly, never across an `await`.
 pub(crate) struct Locked<T> {
     rank: Rank,
     value: Mutex<T>,
@@ -25,8 +26,9 @@ impl<T> Locked<T> {
         Locked { rank, value }
     }
 
-    /// Takes the lock. In debug builds it panics if the thread holds this lock or a later one,
-    /// because two threads that take locks in different orders can wait for each other.
+    /// Takes the lock. In debug builds, panics if the thread already holds this lock or a lock of a
+    /// higher rank, because two threads that take locks in different orders can wait for each
+    /// other.
     pub fn lock(&self) -> Guard<'_, T> {
         let held = Held::enter(self.rank);
         let value = self.value.lock().unwrap_or_else(PoisonError::into_inner);
@@ -34,7 +36,7 @@ impl<T> Locked<T> {
     }
 }
 
-/// A lock that is held.
+/// The guard of a lock that is held.
 pub(crate) struct Guard<'l, T> {
     value: MutexGuard<'l, T>,
     _held: Held,
@@ -63,7 +65,7 @@ mod order {
         static HELD: RefCell<Vec<Rank>> = const { RefCell::new(Vec::new()) };
     }
 
-    /// Notes that the thread holds a lock until it is dropped.
+    /// Records, until dropped, that the current thread holds a lock of this rank.
     pub(super) struct Held(Rank);
 
     impl Held {
@@ -91,7 +93,7 @@ mod order {
 mod order {
     use super::Rank;
 
-    /// Release builds do not check the order.
+    /// Empty in release builds, which do not check the order of locks.
     pub(super) struct Held;
 
     impl Held {
@@ -108,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn locks_are_taken_in_the_order_of_their_ranks() {
+    fn locks_may_be_acquired_in_rank_order() {
         let world = Locked::new(Rank::World, 1);
         let agents = Locked::new(Rank::Agents, 2);
         let (first, second) = (world.lock(), agents.lock());
@@ -120,7 +122,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "the lock of World is taken while that of Some(Agents) is held")]
-    fn an_earlier_lock_is_not_taken_while_a_later_one_is_held() {
+    fn acquiring_a_lower_ranked_lock_while_holding_a_higher_one_panics() {
         let world = Locked::new(Rank::World, 1);
         let agents = Locked::new(Rank::Agents, 2);
         let _later = agents.lock();
@@ -129,7 +131,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "is held")]
-    fn a_lock_is_not_taken_twice() {
+    fn acquiring_a_held_lock_again_panics() {
         let world = Locked::new(Rank::World, 1);
         let _once = world.lock();
         let _twice = world.lock();

@@ -1,4 +1,4 @@
-//! The state that the agents and tasks of a run share.
+//! The state that the agents and asynchronous tasks of a run share.
 
 pub(crate) mod agent_state;
 pub(crate) mod agents;

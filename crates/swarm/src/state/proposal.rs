@@ -16,8 +16,8 @@ use starling_core::Effect;
 use starling_syntax::{MadeChange, SymbolPath};
 use starling_text::ChangeSet;
 
-/// A change that an agent proposed. A task that works on a proposal holds a copy of it; the status
-/// and the dependencies that count are those in the book.
+/// A change that an agent proposed. A task that works on a proposal holds a copy of it; the current
+/// status and dependencies are those in the [`ProposalBook`](super::proposals::ProposalBook).
 #[derive(Debug, Clone)]
 pub(crate) struct Proposal {
     pub id: ProposalId,
@@ -34,23 +34,25 @@ pub(crate) struct Proposal {
     pub(super) status: Status,
 }
 
-/// The status of a proposal, with the data that only a proposal of this status has.
+/// The status of a proposal. Each variant holds the data that exists only in that status.
 #[derive(Debug, Clone)]
 pub(crate) enum Status {
     /// The proposal waits for its checks, for other proposals, or for the approver.
     Waiting(Stage),
-    /// The proposal fails alone, and waits for the later parts of the single agent's change.
+    /// The proposal fails on its own. It is checked again together with the next parts of the
+    /// single agent's change.
     Kept {
-        /// True if a newer proposal changes the same symbol. The part is not proposed again, but the
-        /// agent is told of it before it ends.
+        /// True if a newer proposal changes the same symbol. The part is not proposed again, but
+        /// the agent is informed of it before its work ends.
         is_replaced: bool,
     },
     /// The approver accepted the proposal, and its edit is not in the user's text yet.
     Accepted,
-    /// The approver accepted the proposal, and the editor did not take its edit.
+    /// The approver accepted the proposal, but the editor refused its edit.
     NotApplied {
         why: String,
-        /// True if the task of the proposal has ended, so that nobody is asked about it again.
+        /// True if the asynchronous task of the proposal has ended, so that the approver is not
+        /// asked again.
         is_over: bool,
     },
     Applied(Applied),
@@ -61,33 +63,35 @@ pub(crate) enum Status {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     Checking,
-    /// The proposal passes alone.
+    /// The proposal passes its checks on its own.
     Passes,
-    /// Alone, the proposal breaks something or fixes none of the required tests.
+    /// On its own, the proposal breaks something or fixes none of the required tests, so that it
+    /// may pass only together with others.
     NeedsOthers,
 }
 
-/// What an applied proposal did to its file, as it is needed to take it back.
+/// The effect of an applied proposal on its file, with the data that is needed to undo it.
 #[derive(Debug, Clone)]
 pub(crate) struct Applied {
     pub before: Arc<str>,
     pub after: Arc<str>,
-    /// Whether the file was there before.
+    /// Whether the proposal created the file or changed an existing one.
     pub effect: Effect,
-    /// The directories that were created with the file, the outermost first.
+    /// The directories that were created for the file, outermost first.
     pub directories: Vec<String>,
-    /// The number of changes of the workspace with this one: a draft of fewer changes was made
-    /// without it.
+    /// The number of changes to the workspace up to and including this one. A draft whose epoch has
+    /// a smaller number was made without this change.
     pub changes: u64,
-    /// Failing tests that it fixed, and others that it broke.
+    /// Failing tests that the proposal fixed.
     pub fixed: Vec<String>,
+    /// Tests that the proposal broke.
     pub broken: Vec<String>,
     /// True if it is a part of a set that could neither be completed nor reverted.
     pub is_left_alone: bool,
 }
 
 impl Status {
-    /// Describes the status in a message about an error.
+    /// Returns the name of the status for error messages.
     pub fn name(&self) -> &'static str {
         match self {
             Status::Waiting(_) => "waiting",
@@ -155,7 +159,7 @@ impl Proposal {
         }
     }
 
-    /// Returns what the proposal did to its file; `None` if it is not applied.
+    /// Returns the effect of the proposal on its file; `None` if it is not applied.
     pub fn applied(&self) -> Option<&Applied> {
         match &self.status {
             Status::Applied(applied) => Some(applied),
@@ -192,7 +196,7 @@ impl Proposal {
         }
     }
 
-    /// Returns the change that was made, as it is recorded.
+    /// Returns the change in the form in which it is recorded in the trajectory.
     pub fn applied_change(&self, applied: &Applied) -> AppliedChange {
         AppliedChange {
             file: self.draft.file.clone(),
@@ -204,7 +208,7 @@ impl Proposal {
         }
     }
 
-    /// Returns the change that was made, as it is needed to take it back.
+    /// Returns the change in the form that is needed to undo it.
     pub fn made<'p>(&'p self, applied: &'p Applied) -> MadeChange<'p> {
         MadeChange {
             file: &self.draft.file,

@@ -14,7 +14,8 @@ use starling_core::Effect;
 use starling_syntax::{FilePath, SymbolPath};
 use starling_workspace::Snapshot;
 
-/// A step that a proposal cannot take from its status. It is a fault of the program.
+/// Error: a step is not valid for the current status of a proposal. This indicates a bug in the
+/// program.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("internal error: {id} is {is}, so it cannot {step}")]
 pub(crate) struct WrongStatus {
@@ -23,7 +24,7 @@ pub(crate) struct WrongStatus {
     step: &'static str,
 }
 
-/// All proposals of a run, with what became of them.
+/// All proposals of a run, each with its current status.
 #[derive(Default)]
 pub(crate) struct ProposalBook {
     /// Number of proposals that were made.
@@ -42,7 +43,7 @@ pub(crate) struct ProposalBook {
 
 /// The steps of a proposal from one status to the next.
 impl ProposalBook {
-    /// Makes a proposal, which waits from now on.
+    /// Registers a new proposal with the status "waiting".
     pub fn make(&mut self, agent: ActorId, change: Propose, draft: Draft) -> Proposal {
         self.made += 1;
         let id = ProposalId(self.made);
@@ -51,7 +52,7 @@ impl ProposalBook {
         proposal
     }
 
-    /// Takes over the new version of a waiting proposal, and how far its checks are.
+    /// Replaces a waiting proposal by its new version, and sets the progress of its checks.
     pub fn check(&mut self, version: &Proposal, stage: Stage) -> Result<(), WrongStatus> {
         self.revise(version)?;
         if let Some(known) = self.all.get_mut(&version.id) {
@@ -60,7 +61,7 @@ impl ProposalBook {
         Ok(())
     }
 
-    /// Takes over the new version of a waiting proposal.
+    /// Replaces a waiting proposal by its new version.
     pub fn revise(&mut self, version: &Proposal) -> Result<(), WrongStatus> {
         match self.all.get_mut(&version.id) {
             Some(known) if known.stage().is_some() => {
@@ -71,7 +72,8 @@ impl ProposalBook {
         }
     }
 
-    /// Keeps a waiting proposal that fails alone for the later parts of the change.
+    /// Changes a waiting proposal that fails on its own to the status "kept", so that it is checked
+    /// again together with later parts of the change.
     pub fn keep(&mut self, version: &Proposal) -> Result<(), WrongStatus> {
         self.revise(version)?;
         if let Some(known) = self.all.get_mut(&version.id) {
@@ -94,7 +96,8 @@ impl ProposalBook {
         }
     }
 
-    /// Drops kept parts of an agent: those that are replaced, or the others.
+    /// Removes kept parts of an agent: the replaced parts if `replaced` is true, otherwise the
+    /// other parts.
     pub fn forget_kept(&mut self, agent: &ActorId, replaced: bool) {
         self.all.retain(|_, one| match one.status {
             Status::Kept { is_replaced } => is_replaced != replaced || one.agent != *agent,
@@ -106,8 +109,8 @@ impl ProposalBook {
         });
     }
 
-    /// Takes note that the approver accepted this version of a proposal. The task of the proposal
-    /// may have ended meanwhile, so the proposal need not be in the book any more.
+    /// Records that the approver accepted this version of a proposal. The task of the proposal may
+    /// have ended meanwhile, so the proposal need not be in the book any more.
     pub fn accept(&mut self, version: &Proposal) -> Result<(), WrongStatus> {
         let known = self.all.entry(version.id);
         let known = known.or_insert_with(|| Proposal {
@@ -122,15 +125,15 @@ impl ProposalBook {
         Ok(())
     }
 
-    /// Takes note that an accepted proposal goes back to its owner: it conflicts with the text, or
-    /// is not applied without another one.
+    /// Records that an accepted proposal goes back to its owner: it conflicts with the text, or is
+    /// not applied without another one.
     pub fn send_back(&mut self, id: ProposalId) -> Result<(), WrongStatus> {
         self.accepted(id, "be sent back")?;
         self.all.remove(&id);
         Ok(())
     }
 
-    /// Takes note that the editor did not take the edit of an accepted proposal.
+    /// Records that the editor refused the edit of an accepted proposal.
     pub fn refuse(&mut self, id: ProposalId, why: String) -> Result<(), WrongStatus> {
         let symbol = self.accepted(id, "be refused")?.draft.main_symbol();
         self.forget_refused(&symbol);
@@ -143,8 +146,8 @@ impl ProposalBook {
         Ok(())
     }
 
-    /// Lets a proposal wait again for the approver, who accepted it and whose editor did not take
-    /// it.
+    /// Sets an accepted proposal whose edit the editor refused back to "waiting", so that the
+    /// approver is asked again.
     pub fn ask_again(&mut self, id: ProposalId) -> Result<(), WrongStatus> {
         match self.all.get_mut(&id) {
             Some(known) if known.may_be_asked_again() => {
@@ -155,8 +158,7 @@ impl ProposalBook {
         }
     }
 
-    /// Takes note that the edit of an accepted proposal, or of one that was undone, is in the
-    /// user's text.
+    /// Records that the edit of an accepted or undone proposal was applied to the user's text.
     pub fn apply(&mut self, id: ProposalId, applied: Applied) -> Result<(), WrongStatus> {
         let symbol = match self.all.get_mut(&id) {
             Some(known) if matches!(known.status, Status::Accepted | Status::Undone) => {
@@ -169,7 +171,7 @@ impl ProposalBook {
         Ok(())
     }
 
-    /// Takes note that an applied proposal is in the user's text no more.
+    /// Records that an applied proposal was undone.
     pub fn undo(&mut self, id: ProposalId) -> Result<(), WrongStatus> {
         match self.all.get_mut(&id) {
             Some(known) if known.applied().is_some() => {
@@ -180,7 +182,8 @@ impl ProposalBook {
         }
     }
 
-    /// Takes note that an applied part of a set stays, although the set could not be completed.
+    /// Records that an applied part of a set stays applied, although the set could not be
+    /// completed.
     pub fn leave_alone(&mut self, id: ProposalId) -> Result<(), WrongStatus> {
         match self.all.get_mut(&id).map(|known| &mut known.status) {
             Some(Status::Applied(applied)) => {
@@ -191,7 +194,7 @@ impl ProposalBook {
         }
     }
 
-    /// Drops a proposal that a person took out of its set.
+    /// Removes a proposal that a person dropped from its set.
     pub fn take_out(&mut self, id: ProposalId) {
         self.leave(id);
         for other in self.all.values_mut() {
@@ -199,8 +202,8 @@ impl ProposalBook {
         }
     }
 
-    /// Ends what waits for the task of a proposal, which is over: the proposal does not wait any
-    /// more, and nobody is asked about it again.
+    /// Called when the task that works on a proposal has ended: the proposal no longer waits, and
+    /// the approver is not asked about it again.
     pub fn leave(&mut self, id: ProposalId) {
         match self.all.get_mut(&id).map(|known| &mut known.status) {
             Some(Status::Waiting(_)) => {
@@ -219,15 +222,15 @@ impl ProposalBook {
         }
     }
 
-    /// Returns an accepted proposal.
+    /// Returns an accepted proposal. `step` names the intended step in the error.
     pub fn accepted(&self, id: ProposalId, step: &'static str) -> Result<&Proposal, WrongStatus> {
         let known = self.get(id);
         let accepted = known.filter(|one| matches!(one.status, Status::Accepted));
         accepted.ok_or_else(|| self.wrong(id, step))
     }
 
-    /// Drops the proposals for a symbol that the editor did not take, because a newer one counts.
-    /// Those whose task may ask again stay.
+    /// Removes the proposals for a symbol whose edits the editor refused, because a newer proposal
+    /// replaces them. Proposals whose task may ask the approver again stay.
     fn forget_refused(&mut self, symbol: &SymbolPath) {
         self.all.retain(|_, one| match one.status {
             Status::NotApplied { is_over, .. } => !is_over || one.draft.main_symbol() != *symbol,
@@ -248,7 +251,7 @@ impl ProposalBook {
     }
 }
 
-/// Takes over a version of a proposal, except for what only the book knows.
+/// Copies a version of a proposal into the book, except for the fields that only the book updates.
 fn take_over(known: &mut Proposal, version: &Proposal) {
     let Proposal {
         status,
@@ -262,7 +265,7 @@ fn take_over(known: &mut Proposal, version: &Proposal) {
     };
 }
 
-/// What the proposals are like now.
+/// Queries about the current status of the proposals.
 impl ProposalBook {
     pub fn get(&self, id: ProposalId) -> Option<&Proposal> {
         self.all.get(&id)
@@ -337,7 +340,8 @@ impl ProposalBook {
         all.filter(|one| matches!(one.status, Status::Accepted))
     }
 
-    /// Returns why an accepted proposal could not be applied; of several, that of the first symbol.
+    /// Returns why an accepted proposal could not be applied. If there are several, the reason for
+    /// the first symbol is returned.
     pub fn why_not_applied(&self) -> Option<String> {
         let refused = self.all.values().filter_map(|one| match &one.status {
             Status::NotApplied { why, .. } => Some((one, why)),
@@ -365,8 +369,8 @@ impl ProposalBook {
         !is_open && own.any(|one| one.applied().is_some())
     }
 
-    /// The files that were changed and in which nobody has typed since: what is wrong in them, the
-    /// changes brought.
+    /// Returns the changed files that the user has not edited since. Problems in these files come
+    /// from the changes.
     pub fn untouched_since(&self, world: &Snapshot) -> Vec<FilePath> {
         let mut last: BTreeMap<&FilePath, &Arc<str>> = BTreeMap::new();
         for (one, applied) in self.applied() {
@@ -381,22 +385,22 @@ impl ProposalBook {
             .collect()
     }
 
-    /// The proposal that wrote this text of a file; `None` where the user typed since, or wrote all
-    /// of it.
+    /// Returns the proposal whose edit produced this text of a file; `None` if the user edited the
+    /// file since, or no proposal changed it.
     pub fn last_writer(&self, file: &FilePath, text: &Arc<str>) -> Option<ProposalId> {
         let applied = self.applied();
         let (one, last) = applied.iter().rfind(|(one, _)| one.draft.file == *file)?;
         (last.after == *text).then_some(one.id)
     }
 
-    /// The applied proposals that a draft was made without.
+    /// Returns the proposals that were applied after a draft was made.
     pub fn applied_since(&self, draft: &Draft) -> BTreeSet<ProposalId> {
         let applied = self.applied().into_iter();
         let later = applied.filter(|(_, applied)| applied.changes > draft.epoch.changes);
         later.map(|(one, _)| one.id).collect()
     }
 
-    /// A workspace, with the files that the run changed as they were before it.
+    /// Returns `world` in which the files that the run changed have their text from before the run.
     pub fn without_the_run(&self, world: &Snapshot) -> Snapshot {
         let mut without = world.clone();
         for (one, applied) in self.applied().into_iter().rev() {

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use crate::state::checker::Checker;
 use starling_core::EditorError;
 use starling_syntax::FilePath;
-use starling_workspace::Snapshot;
+use starling_workspace::{Snapshot, may_show};
 
 /// Time limit for the editor's reply.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -19,6 +19,7 @@ const TRIES: u32 = 8;
 /// Maximum number of closed files that are read from disk. All open files are read.
 const CLOSED_MOST: usize = 256;
 
+/// The texts of files; `None` for a file that does not exist.
 type Texts = BTreeMap<FilePath, Option<Arc<str>>>;
 
 /// Returns the run's workspace with the user's current texts.
@@ -58,19 +59,24 @@ pub(crate) async fn text(checker: &Checker, file: &FilePath) -> Result<Arc<str>,
         let epoch = checker.world().epoch;
         let current = timeout(DEADLINE, editor.current(file)).await;
         let current = current.unwrap_or_else(|_| {
-            let message = format!("the editor did not give its text within {DEADLINE:?}");
+            let message = format!("the editor did not return its text within {DEADLINE:?}");
             Err(unreadable(message))
         })?;
+        let shown = may_show(file, &current.text);
         if checker.saw(epoch, [(file, Some(&current.text))]) {
-            return Ok(current.text);
+            return shown
+                .map(|()| current.text)
+                .map_err(|error| EditorError::Forbidden {
+                    why: error.to_string(),
+                });
         }
     }
     let message = format!("the workspace changed {TRIES} times while it was read");
     Err(unreadable(message))
 }
 
-/// Returns the texts of all open files, and of files in the workspace overlay that may have been
-/// closed.
+/// Returns the current texts of all open files, and of files whose unsaved text is stored in the
+/// workspace but which may have been closed since.
 async fn texts(checker: &Checker) -> Result<Texts, EditorError> {
     let Some(editor) = &checker.services.editor else {
         return Ok(Texts::new());

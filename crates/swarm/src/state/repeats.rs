@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use crate::state::epoch::Epoch;
 
-/// Maximum number of times that a call is answered in one epoch. The last answer contains a
-/// warning.
+/// Maximum number of times that the same call is answered in one epoch (while the workspace is
+/// unchanged). The last answer contains a warning.
 const ANSWERED_MOST: u32 = 3;
 
 /// The calls of one agent in the current epoch.
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_repeated_call_is_warned_of_then_refused_then_ends_the_work() {
+    fn repeated_tool_call_is_warned_about_then_refused_then_ends_the_agent() {
         let mut repeats = Repeats::default();
         let mut count = |changes, call: &str| {
             let epoch = Epoch { changes, typed: 0 };

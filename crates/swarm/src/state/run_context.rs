@@ -1,4 +1,5 @@
-//! What the agents and tasks of a run share: its task, its services, its budget and its state.
+//! The context that the agents and asynchronous tasks of a run share: its request, services, budget
+//! and state.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -30,8 +31,8 @@ use starling_workspace::{Snapshot, WriteRule};
 /// Runs an agent until it has no more work.
 pub(crate) type AgentLoop = fn(Arc<RunContext>, ActorId) -> BoxFuture<'static, ()>;
 
-/// What the agents and tasks of a run share. Everything that the checks use stands in the checker,
-/// to which the context dereferences.
+/// The context that the agents and asynchronous tasks of a run share. The parts that the checks use
+/// are in the [`Checker`], to which the context dereferences.
 pub(crate) struct RunContext {
     pub task: Task,
     pub services: RunServices,
@@ -41,7 +42,7 @@ pub(crate) struct RunContext {
     pub frozen: SetOnce<String>,
     /// Held while an edit is sent to the editor.
     pub applying: tokio::sync::Mutex<()>,
-    /// Raised when a waiting proposal, a draft, a set or an agent's activity changes.
+    /// Notified when a waiting proposal, a draft, a set or an agent's activity changes.
     pub waited: Signal,
     working: watch::Sender<usize>,
     agent_loop: AgentLoop,
@@ -57,9 +58,9 @@ impl Deref for RunContext {
     }
 }
 
-/// The state of a run by its owners, each with a lock of its own. All of them are held, taken in the
-/// order of their ranks.
-pub(crate) struct State<'r> {
+/// Lock guards for all parts of a run's mutable state. Each part has its own lock; the locks are
+/// taken in the order of their ranks.
+pub(crate) struct StateGuard<'r> {
     pub world: Guard<'r, World>,
     pub tests: Guard<'r, TestState>,
     pub proposals: Guard<'r, ProposalBook>,
@@ -67,13 +68,14 @@ pub(crate) struct State<'r> {
     pub contracts: Guard<'r, Contracts>,
 }
 
-impl State<'_> {
-    /// Returns the workspace, with the files that the run changed as they were before it.
+impl StateGuard<'_> {
+    /// Returns the workspace in which the files that the run changed have their text from before
+    /// the run.
     pub fn without_the_run(&self) -> Snapshot {
         self.proposals.without_the_run(&self.world.snapshot)
     }
 
-    /// Returns the files that were changed and in which nobody has typed since.
+    /// Returns the changed files that the user has not edited since.
     pub fn untouched_since(&self) -> Vec<FilePath> {
         self.proposals.untouched_since(&self.world.snapshot)
     }
@@ -127,9 +129,10 @@ impl RunContext {
         })
     }
 
-    /// Locks the whole state, for what must see or change several parts of it at one moment.
-    pub fn state(&self) -> State<'_> {
-        State {
+    /// Locks all parts of the state. Used by operations that read or change several parts
+    /// atomically.
+    pub fn state(&self) -> StateGuard<'_> {
+        StateGuard {
             world: self.world(),
             tests: self.tests(),
             proposals: self.proposals(),
@@ -220,7 +223,7 @@ impl RunContext {
         Ok(actor)
     }
 
-    /// Notes that the prepared draft of an agent became a waiting proposal, or was dropped.
+    /// Records that an agent's prepared draft became a waiting proposal or was dropped.
     pub fn draft_arrived(&self, actor: &ActorId) {
         if self.agents().drafts.remove(actor) {
             self.waited.raise();
@@ -256,7 +259,7 @@ impl RunContext {
     fn spawn(self: &Arc<Self>, actor: ActorId) {
         let guard = WorkGuard::new(Arc::clone(self), actor.clone());
         let run = Arc::clone(self);
-        // Not below the span of whoever wakes it, which it may outlive.
+        // The span has no parent, because the agent may outlive the span of the code that wakes it.
         let span = tracing::info_span!(parent: None, "agent", name = actor_name(&actor));
         let task = async move {
             let _guard = guard;
@@ -335,7 +338,7 @@ impl RunContext {
         }
     }
 
-    /// Keeps [`RunContext::quiet`] waiting until the returned guard is dropped.
+    /// Returns a guard. [`RunContext::quiet`] does not return while the guard exists.
     pub fn busy(self: &Arc<Self>) -> Busy {
         self.working.send_modify(|count| *count += 1);
         Busy {
@@ -351,7 +354,7 @@ impl RunContext {
     }
 }
 
-/// Keeps [`RunContext::quiet`] waiting until dropped.
+/// A guard that makes [`RunContext::quiet`] wait until it is dropped.
 pub(crate) struct Busy {
     run: Arc<RunContext>,
 }
@@ -362,7 +365,8 @@ impl Drop for Busy {
     }
 }
 
-/// Counts an agent as working until its task ends, also by a panic or a cancel.
+/// A guard that counts an agent as working until its asynchronous task ends, even by a panic or a
+/// cancellation.
 struct WorkGuard {
     run: Arc<RunContext>,
     actor: ActorId,

@@ -10,7 +10,7 @@ use starling_index::Index;
 pub struct RoleModels {
     pub scout: Arc<dyn ChatModel>,
     pub agent: Arc<dyn ChatModel>,
-    /// Models that each write an additional candidate.
+    /// Editor models, each of which writes an additional candidate for a change.
     pub editors: Vec<Arc<dyn ChatModel>>,
     pub proxy: Arc<dyn ChatModel>,
 }
@@ -20,7 +20,7 @@ pub struct RoleModels {
 pub struct RunServices {
     pub models: RoleModels,
     pub editor: Arc<dyn Editor>,
-    /// Used when the task asks a person for approval.
+    /// Asks a person to approve changes, if the task requires this.
     pub approver: Arc<dyn Approver>,
     pub tests: Arc<dyn TestRunner>,
     pub language: Arc<dyn LanguageService>,

@@ -30,7 +30,7 @@ pub(crate) enum Landed {
     NotWithout {
         why: String,
     },
-    /// The proposal stays applied: another part of its set could not be applied, and this part
+    /// The proposal stays applied: another part of its set could not be applied, but this part
     /// could not be reverted.
     Stays {
         text: Arc<str>,
@@ -50,13 +50,13 @@ pub(crate) struct Sets {
     pub(crate) all: Vec<Set>,
     /// Groups of proposals that failed when tested together, with the epoch of the workspace.
     pub(crate) failed: BTreeSet<(Epoch, BTreeSet<ProposalId>)>,
-    /// Number of proposals that follow from the index alone, without a model. They are one change,
-    /// which alters no contract but the names.
+    /// Number of proposals that were made from the index, without a model. They form one change, a
+    /// rename or a deletion, which changes contracts only by the names.
     pub(crate) by_rule: usize,
 }
 
-/// Proposals that are tested together and share a verdict. Tasks wait for the verdict without
-/// holding a lock, because a person may take a day to give it.
+/// Proposals that are tested together and share a verdict. Asynchronous tasks wait for the verdict
+/// without holding a lock, because a person may take a day to give it.
 #[derive(Debug)]
 pub(crate) struct Set {
     pub(crate) members: BTreeSet<ProposalId>,
@@ -69,18 +69,19 @@ pub(crate) struct Set {
 pub(crate) enum Progress {
     /// The checks are running.
     Checking,
-    /// The set fails alone, and waits until it can be checked with the sets under review.
+    /// The set fails on its own, and waits until it can be checked together with the sets that the
+    /// approver is reviewing.
     WaitsForReviewed,
     UnderReview,
 }
 
 /// The set's result; `None` until the set is judged. The sender is dropped if the set is never
 /// judged.
-pub(crate) type Judgement = watch::Receiver<Option<Arc<Judged>>>;
+pub(crate) type Judgement = watch::Receiver<Option<Arc<SetResult>>>;
 
 /// The result of a set.
 #[derive(Debug)]
-pub(crate) struct Judged {
+pub(crate) struct SetResult {
     /// All proposals that were tested together.
     pub(crate) with: BTreeMap<ProposalId, SymbolPath>,
     pub(crate) tests: TestEvidence,

@@ -1,4 +1,4 @@
-//! How many tests run for a change.
+//! Decides how many tests run for a change.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
 
 /// Time limit for a run of selected tests.
 pub(crate) const LONGEST: Duration = Duration::from_secs(30);
-/// Maximum duration of a whole command that runs for every change.
+/// Maximum duration of the whole test command for which it runs for every change.
 pub(crate) const QUICK: Duration = Duration::from_secs(2);
 
 /// Maximum number of nearest tests that are considered, and of test cases in them that run.
 pub(crate) const NEAREST: usize = 20;
 
-/// Extent of a test run.
+/// The tests that a test run includes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
     Whole,
@@ -20,7 +20,7 @@ pub(crate) enum Extent {
     Nearest,
 }
 
-/// The extent of the test runs of a run.
+/// Which tests run for each change, and which run at the end of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TestScope {
     pub checks: Extent,
@@ -37,7 +37,7 @@ impl TestScope {
         end: Extent::Nearest,
     };
 
-    /// Returns the reach for a project with selectable tests, after all tests ran once.
+    /// Returns the scope for a project with selectable tests, after all tests ran once.
     pub(crate) fn after(whole: &TestReport) -> TestScope {
         match whole.outcome {
             TestOutcome::Passed | TestOutcome::Failed | TestOutcome::NotRun => {
@@ -69,6 +69,7 @@ pub(crate) struct SelectionPolicy {
     pub(crate) by: Granularity,
 }
 
+/// Whether tests are selected by their ids or by their files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Granularity {
     Test,

@@ -1,4 +1,4 @@
-//! What is known of the project's tests.
+//! The known facts about the project's tests.
 
 use std::collections::BTreeSet;
 
@@ -10,6 +10,7 @@ use crate::task::names::Names;
 use starling_core::TestReport;
 use starling_syntax::SymbolPath;
 
+/// The results of earlier test runs, and the facts about tests that follow from them.
 #[derive(Default)]
 pub(crate) struct TestState {
     /// Report of the tests before the first change.
@@ -35,7 +36,7 @@ pub(crate) struct TestState {
     pub at_end: FoundAtEnd,
 }
 
-/// What the checks at the end of a run found.
+/// Results of the checks at the end of a run.
 #[derive(Default)]
 pub(crate) struct FoundAtEnd {
     /// Results of the run's new tests on the original code, if these tests were tried.
@@ -44,14 +45,14 @@ pub(crate) struct FoundAtEnd {
     pub problems: Vec<String>,
 }
 
-/// The tests that the task is about, and what it names.
+/// The tests that the task is about, and the symbols and files that it names.
 #[derive(Default)]
 pub(crate) struct RequiredTests {
     /// Failing tests that have to pass in the end.
     pub ids: BTreeSet<String>,
     /// Failing tests that use a file named in the task. The task may be about these tests.
     pub near: BTreeSet<String>,
-    /// Failing tests that the task says to leave.
+    /// Failing tests that the task says to leave as they are.
     pub excluded: BTreeSet<String>,
     /// The symbols and files that the task names; `None` until they have been looked up.
     pub names: Option<Names>,
@@ -68,7 +69,7 @@ pub(crate) struct SelectionState {
     pub named: Vec<String>,
     pub scope: TestScope,
     pub policy: SelectionPolicy,
-    /// Selected test ids for which no test runs, whatever is changed.
+    /// Test ids for which no test runs when they are selected, with or without a change.
     pub never_run: BTreeSet<String>,
 }
 
@@ -83,7 +84,8 @@ impl Default for SelectionState {
     }
 }
 
-/// The tests that both failed and passed on one text, or were run again to see whether they do.
+/// The tests that both failed and passed on the same text, and the tests that were repeated to find
+/// out whether they do.
 #[derive(Default)]
 pub(crate) struct FlakyTests {
     /// The epoch whose last report was checked by a repeated test run, with the required tests that

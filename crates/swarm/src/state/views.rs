@@ -1,5 +1,5 @@
-//! Tracks the text of a file that an agent has seen, which its changes are based on even if the
-//! user has typed since.
+//! Tracks, for each symbol that an agent has seen, the text of its file at that time. The agent's
+//! changes are based on that text, even if the user has edited the file since.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ impl Views {
         shown.filter(move |(symbol, _)| symbol.file == file)
     }
 
-    /// Adds later views.
+    /// Adds the symbols of `later` with the texts that were shown later.
     pub fn extend(&mut self, later: Views) {
         for (symbol, text) in later.shown {
             self.show(symbol, text);
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn each_symbol_has_the_text_in_which_it_was_last_shown() {
+    fn last_shown_text_is_remembered_for_each_symbol() {
         let mut views = Views::default();
         let of = |views: &Views, symbol: &str| views.of(&path(symbol)).map(|text| text.to_string());
         views.show(path("a.py::C"), "one".into());

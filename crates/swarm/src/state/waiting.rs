@@ -1,4 +1,4 @@
-//! The workspace with the proposals that wait.
+//! The workspace as it would be with waiting proposals applied.
 
 use std::sync::Arc;
 

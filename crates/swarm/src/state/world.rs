@@ -11,6 +11,7 @@ use starling_index::Index;
 use starling_syntax::FilePath;
 use starling_workspace::Snapshot;
 
+/// The workspace of a run, with everything that was accepted so far.
 pub(crate) struct World {
     /// The workspace with everything that was accepted so far.
     pub snapshot: Snapshot,
@@ -23,7 +24,7 @@ pub(crate) struct World {
     /// Facts about names that a language server returned.
     pub lsp_facts: Arc<LspFacts>,
     pub located: Vec<Candidate>,
-    /// The answers of owners that hold for these texts.
+    /// Cached answers of owners to questions, valid for the current texts.
     pub answers: Answers,
     /// The workspace that the scout saw. Drafts that the scout writes for agents are based on it.
     pub scouted_in: Option<Snapshot>,
@@ -43,7 +44,7 @@ impl World {
         }
     }
 
-    /// Updates the text of a file; `None` means that the file is gone.
+    /// Updates the text of a file; `None` means that the file was deleted.
     pub fn change(&mut self, file: &FilePath, text: Option<&Arc<str>>) {
         self.snapshot = self.snapshot.with(file.clone(), text.cloned());
         self.index = Arc::new(self.index.after(self.snapshot.clone()));

@@ -68,7 +68,8 @@ const CHANGE: [&str; 40] = [
     "tighten",
     "reorganize",
 ];
-/// More verbs, for files that contain no tests. For a test, "fix" can mean to fix the code.
+/// Verbs that request a change only for files without tests. For a test, "fix" can mean to fix the
+/// code.
 const MEND: [&str; 7] = [
     "fix", "mend", "repair", "correct", "improve", "extend", "debug",
 ];
@@ -93,7 +94,7 @@ const SUBJECT: &[&str] = &[
 ];
 /// Maximum number of words between a verb and its object.
 const BETWEEN: usize = 6;
-/// Words that stand for all tests.
+/// Words that refer to all tests.
 const ALL_TESTS: [&str; 4] = ["tests", "suite", "testsuite", "fixtures"];
 /// Words between a name and a participle of [`CHANGED`].
 const AUXILIARY: [&str; 16] = [
@@ -335,6 +336,7 @@ fn must_change(after: &[Token]) -> bool {
             .is_some_and(|word| CHANGED.contains(&word.as_str()))
 }
 
+/// A word of a task text.
 #[derive(Debug, Clone)]
 pub(crate) struct Token {
     /// The word without surrounding quotes and punctuation.
@@ -381,7 +383,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_task_may_ask_to_remove_a_test_that_it_names() {
+    fn test_may_be_removed_only_if_the_task_asks_to_remove_it() {
         let id = "tests/test_a.py::T::test_old[1-2]";
         for task in [
             "Remove test_old.",
@@ -404,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_task_that_asks_for_its_change_lets_a_test_change() {
+    fn test_may_be_changed_only_if_the_task_asks_to_change_it() {
         let id = "tests/test_a.py::T::test_f[1]";
         for task in [
             "Update test_f to the new rate.",
@@ -435,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_the_tests_may_change_where_the_task_names_it_or_all_tests() {
+    fn test_file_may_be_changed_if_the_task_names_it_or_all_tests() {
         let file = FilePath::new("tests/test_a.py");
         for task in [
             "Update the tests.",
@@ -509,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_that_misses_what_the_task_renames_may_change() {
+    fn test_that_fails_for_a_name_that_the_task_renames_may_be_changed() {
         let missing =
             "t.py:1: in <module>\nE   ImportError: cannot import name 'f' from 'a' (/w/a.py)";
         assert!(for_other_names("Rename f to g.", missing));

@@ -1,12 +1,12 @@
 //! Classifies a task by the user's words and a table of rules. No model is called.
 //!
-//! The goal decides which failing tests a run must fix ([`crate::check::required`]). A task that matches
-//! no rule counts as a bug, the strictest of all goals that change code.
+//! The goal decides which failing tests a run must fix ([`crate::check::required`]). A task that
+//! matches no rule counts as a bug, the strictest of all goals that change code.
 
 pub(crate) mod excluded;
 mod words;
 
-use excluded::Excluded;
+use excluded::ExcludedTests;
 use words::{Sentence, sentences};
 
 /// The kind of result that the user asks for.
@@ -44,15 +44,15 @@ const DOCUMENTATION: &[&str] = &[
 ];
 /// Patterns for sentences that ask for any change.
 const CHANGES: &[&str] = &["^@change"];
-/// Patterns for such sentences that change nothing but a document mentioned earlier.
+/// Patterns for sentences that match [`CHANGES`] but change only a document mentioned earlier.
 const BESIDE_DOCUMENTS: &[&str] = &[
     "^@change it|them|this|that|these|those|both|so|sure|accordingly",
     "^@change .. section|sections|paragraph*|sentence*|heading*|chapter*|example*|note|notes|badge*|link*",
     "^bump .. version",
 ];
 
-/// Patterns for a document whose contents are described. If the task says nothing else, the
-/// described contents are wrong.
+/// Patterns for sentences that describe the contents of a document. If the task says nothing else,
+/// it means that these contents are wrong.
 const TOLD_ALONE: &[&str] = &["^@readme .. @says"];
 
 /// The rules in order, for tasks that do not change documents. The first pattern that matches a
@@ -161,7 +161,7 @@ const FAULTS: &[&str] = &["why ... wrong|fail*|crash*|broken|incorrect*|not|erro
 
 /// Returns the goal of a task.
 pub(crate) fn of(task: &str) -> Goal {
-    let task = &Excluded::of(task).rest();
+    let task = &ExcludedTests::of(task).rest();
     let sentences = sentences(task);
     if is_question(&sentences) {
         return Goal::Question;
@@ -178,10 +178,10 @@ pub(crate) fn of(task: &str) -> Goal {
         .map_or(Goal::Bug, |(goal, _)| *goal)
 }
 
-/// Returns the documents and files without code that a task asks to change, as it names them, in lower
-/// case. A document that is used as a source does not count.
+/// Returns the documents and files without code that a task asks to change, as the task names them,
+/// in lower case. A document that is used as a source does not count.
 pub(crate) fn documents_to_change(task: &str) -> Vec<String> {
-    let task = &Excluded::of(task).rest();
+    let task = &ExcludedTests::of(task).rest();
     let sentences = sentences(task);
     let clauses = sentences.iter().flat_map(Sentence::clauses);
     let asked = clauses.filter(|clause| fits_any(clause, DOCUMENTATION));

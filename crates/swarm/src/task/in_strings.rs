@@ -1,12 +1,12 @@
-//! Names that stand in strings, or that code puts together, in words.
+//! Describes uses of a name in strings, and code that may build the name at run time.
 
 use crate::lookup::Lookup;
 use starling_index::InString;
 
-/// Maximum number of places that a refusal names.
+/// Maximum number of code locations that a refusal lists.
 pub(crate) const NAMED: usize = 4;
 
-/// Describes the strings that contain a name, as in `` `EchoHandler` stands in a string:
+/// Describes the strings that contain a name, for example `` `EchoHandler` stands in a string:
 /// settings.py:7``.
 pub(crate) fn stands_in(name: &str, verb: &str, strings: &[InString]) -> String {
     let places = strings
@@ -25,16 +25,17 @@ pub(crate) fn stands_in(name: &str, verb: &str, strings: &[InString]) -> String 
     }
 }
 
-/// Describes the places that may look up a name by a text that they put together.
+/// Lists the code locations that may look up `name` dynamically, with a string that is built at run
+/// time, such as `getattr(x, "a" + b)`. Returns `None` if there are none.
 pub(crate) fn put_together(lookup: &Lookup, name: &str) -> Option<String> {
     let found = lookup.index().dynamic_uses(name);
     let places = found.iter().map(|one| format!("{}:{}", one.file, one.line));
     let places = first_of(places.collect());
     (!found.is_empty())
-        .then(|| format!("`{name}` may be looked up by a name that is put together: {places}"))
+        .then(|| format!("`{name}` may be looked up by a name that is built at run time: {places}"))
 }
 
-/// Joins the first places and the number of the others.
+/// Formats a list of code locations: the first ones, and the number of the others.
 pub(crate) fn first_of(mut places: Vec<String>) -> String {
     let more = places.len().saturating_sub(NAMED);
     places.truncate(NAMED);

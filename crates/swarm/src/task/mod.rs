@@ -1,8 +1,9 @@
-//! What the user's words ask for, read without a model.
+//! Interprets the user's request by rules, without a model.
 
 pub(crate) mod asked;
 pub(crate) mod goal;
 pub(crate) mod in_strings;
+pub(crate) mod mentions;
 pub(crate) mod names;
 pub(crate) mod request;
 pub(crate) mod stated;

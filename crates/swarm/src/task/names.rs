@@ -59,7 +59,7 @@ impl Names {
         chosen.iter()
     }
 
-    /// Returns whether the names show where the work is, so that no model has to pick symbols.
+    /// Returns whether the names are clear enough to choose the symbols to work on without a model.
     pub fn lead(&self) -> bool {
         self.code().next().is_some() || !self.not_there.is_empty()
     }

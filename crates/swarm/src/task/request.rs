@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use starling_core::{Approval, AskIntent, Driver, Limits};
 use starling_syntax::SymbolPath;
 
-/// The user's request.
+/// A request of the user to a run: the task text and the options.
 #[derive(Debug, Clone)]
 pub struct Task {
     pub text: String,

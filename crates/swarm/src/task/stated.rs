@@ -1,8 +1,11 @@
-//! What a task says in plain words must become of a name: another name, or its end. Read from the words
-//! and the index alone; no model is asked. A run is done only when it is so.
+//! Renames and deletions that a task states exactly. They are found in the task text with the help
+//! of the index, without a model. A run is done only if all of them have been carried out.
 
+mod count;
+pub(crate) mod left;
 mod named;
 mod sentence;
+mod strings;
 #[cfg(test)]
 mod tests;
 mod unmet;
@@ -10,25 +13,26 @@ mod unmet;
 use crate::lookup::Lookup;
 use crate::task::asked::{Token, sentences};
 pub(crate) use named::{Named, stub_of};
-use sentence::Wish;
+use sentence::SentenceRequest;
 use starling_syntax::SymbolPath;
 
-/// What is to become of something.
+/// A rename or a deletion that a task states.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Stated {
+pub(crate) enum ExplicitEdit {
     Renamed { from: Named, to: String },
     Deleted { what: Named },
 }
 
-/// What a task states.
+/// The renames and deletions that a task states exactly, so that they may be carried out without a
+/// model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Statements {
-    pub all: Vec<Stated>,
+pub(crate) struct ExplicitEdits {
+    pub all: Vec<ExplicitEdit>,
     /// Whether the task asks for nothing else.
     pub are_whole_task: bool,
 }
 
-/// Words that keep the old name, or ask for something beside.
+/// Words that say to keep the old name, or that ask for something else in addition.
 const KEEPS: [&str; 9] = [
     "alias",
     "aliases",
@@ -41,8 +45,9 @@ const KEEPS: [&str; 9] = [
     "shim",
 ];
 
-/// What a task states of the names that it says, each of which must be the only one.
-pub(crate) fn of(lookup: &Lookup, task: &str) -> Statements {
+/// Returns the renames and deletions that a task states. Each name must refer to exactly one
+/// entity.
+pub(crate) fn of(lookup: &Lookup, task: &str) -> ExplicitEdits {
     let says_more = |word: &str| KEEPS.contains(&word.to_lowercase().as_str());
     let sentences = sentences(&task.replace("->", " to ").replace('→', " to "));
     if sentences
@@ -50,14 +55,15 @@ pub(crate) fn of(lookup: &Lookup, task: &str) -> Statements {
         .flatten()
         .any(|token| says_more(&token.word))
     {
-        return Statements::default();
+        return ExplicitEdits::default();
     }
-    let mut found = Statements {
+    let mut found = ExplicitEdits {
         all: Vec::new(),
         are_whole_task: true,
     };
     for sentence in sentences.iter().filter(|sentence| !sentence.is_empty()) {
-        // Of `remove a and b from the list`, no part states anything.
+        // All parts must be understood: `remove a and b from the list`, for example, deletes no
+        // symbol.
         let parts = sentence::parts(sentence).into_iter();
         let parts: Option<Vec<_>> = parts.map(|part| of_one(lookup, &part)).collect();
         let all = parts.or_else(|| Some(vec![of_one(lookup, sentence)?]));
@@ -73,16 +79,17 @@ pub(crate) fn of(lookup: &Lookup, task: &str) -> Statements {
     found
 }
 
-/// What a sentence states of one name, and whether it says nothing else.
-fn of_one(lookup: &Lookup, sentence: &[Token]) -> Option<(Stated, bool)> {
+/// Returns the rename or deletion in a sentence about one name, and whether the sentence asks for
+/// nothing else.
+fn of_one(lookup: &Lookup, sentence: &[Token]) -> Option<(ExplicitEdit, bool)> {
     let wish = sentence::wish(lookup, sentence)?;
     Some((stated(lookup, &wish)?, wish.is_whole))
 }
 
-fn stated(lookup: &Lookup, wish: &Wish<'_>) -> Option<Stated> {
+fn stated(lookup: &Lookup, wish: &SentenceRequest<'_>) -> Option<ExplicitEdit> {
     let named = named::find(lookup, wish)?;
     let Some(to) = wish.to else {
-        return Some(Stated::Deleted { what: named });
+        return Some(ExplicitEdit::Deleted { what: named });
     };
     let to = match &named {
         Named::File(_) => to.word.as_str(),
@@ -99,30 +106,47 @@ fn stated(lookup: &Lookup, wish: &Wish<'_>) -> Option<Stated> {
     };
     let is_other = fits && to != named.base_name();
     let to = to.to_owned();
-    is_other.then_some(Stated::Renamed { from: named, to })
+    is_other.then_some(ExplicitEdit::Renamed { from: named, to })
 }
 
-/// What the task states and the run did not do, in words. In the workspace before the run, the
-/// task's names have their meaning.
-pub(crate) fn unmet(statements: &Statements, before: &Lookup, after: &Lookup) -> Vec<String> {
+/// Describes the stated renames and deletions that the run did not carry out. `before` is the
+/// workspace before the run, in which the names of the task are resolved.
+pub(crate) fn unmet(statements: &ExplicitEdits, before: &Lookup, after: &Lookup) -> Vec<String> {
     let stated = statements.all.iter();
     stated
         .filter_map(|one| unmet::unmet(one, before, after))
         .collect()
 }
 
-/// The old and new names of what the task renames, as far as the index knows it as a symbol or variable.
-pub(crate) fn renamed_names(statements: &Statements) -> impl Iterator<Item = (&str, &str)> {
+/// Returns the old and new names of the renamed symbols and variables. Renames of other names,
+/// which the index does not define, are left out.
+pub(crate) fn renamed_names(statements: &ExplicitEdits) -> impl Iterator<Item = (&str, &str)> {
     statements.all.iter().filter_map(|stated| match stated {
-        Stated::Renamed { from, to } => from.is_defined().then_some((from.base_name(), &**to)),
-        Stated::Deleted { .. } => None,
+        ExplicitEdit::Renamed { from, to } => {
+            from.is_defined().then_some((from.base_name(), &**to))
+        }
+        ExplicitEdit::Deleted { .. } => None,
     })
 }
 
-impl Statements {
+impl ExplicitEdits {
+    /// Whether something is renamed that is no symbol and no file.
+    pub fn rename_words(&self) -> bool {
+        let is_word = |one: &ExplicitEdit| {
+            matches!(
+                one,
+                ExplicitEdit::Renamed {
+                    from: Named::Word(_),
+                    ..
+                }
+            )
+        };
+        self.all.iter().any(is_word)
+    }
+
     /// Whether the index alone can tell how to do all of it, and nothing else is asked for.
     pub fn are_by_rule(&self) -> bool {
-        let is_known = |stated: &Stated| match stated.named() {
+        let is_known = |stated: &ExplicitEdit| match stated.named() {
             Named::Symbol(_) | Named::Variable(_) => true,
             Named::Word(_) | Named::File(_) => false,
         };
@@ -130,31 +154,32 @@ impl Statements {
     }
 }
 
-impl Statements {
-    /// Describes what becomes of those of these symbols that the task names.
+impl ExplicitEdits {
+    /// Describes the renames and deletions of those symbols that the task names.
     pub fn in_words(&self, symbols: &[SymbolPath]) -> Vec<String> {
-        let one = |stated: &Stated| {
+        let one = |stated: &ExplicitEdit| {
             let Named::Symbol(path) = stated.named() else {
                 return None;
             };
-            // The stub of a module has the same names.
+            // A symbol in the stub file of the module counts as well, because a stub has the same
+            // names.
             let is_it = |symbol: &&SymbolPath| symbol.name == path.name;
             symbols.iter().find(is_it)?;
             Some(match stated {
-                Stated::Renamed { to, .. } => format!("{}: renamed to `{to}`", path.name),
-                Stated::Deleted { .. } => format!("{}: removed", path.name),
+                ExplicitEdit::Renamed { to, .. } => format!("{}: renamed to `{to}`", path.name),
+                ExplicitEdit::Deleted { .. } => format!("{}: removed", path.name),
             })
         };
         self.all.iter().filter_map(one).collect()
     }
 }
 
-impl Stated {
-    /// What it is called before.
+impl ExplicitEdit {
+    /// Returns the entity that is renamed or deleted.
     pub fn named(&self) -> &Named {
         match self {
-            Stated::Renamed { from, .. } => from,
-            Stated::Deleted { what } => what,
+            ExplicitEdit::Renamed { from, .. } => from,
+            ExplicitEdit::Deleted { what } => what,
         }
     }
 }

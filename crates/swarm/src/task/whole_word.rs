@@ -1,4 +1,4 @@
-//! Names in texts.
+//! Searches texts for names.
 
 /// Returns whether a text contains a name as a whole word.
 pub(crate) fn has_word(text: &str, name: &str) -> bool {

@@ -75,7 +75,7 @@ fn ending(events: &[Event]) -> (Proof, String) {
 
 /// The test file for the named file contains a failing test about something else.
 #[tokio::test(start_paused = true)]
-async fn an_old_red_test_beside_a_named_file_keeps_no_change_away() {
+async fn unrelated_failing_test_does_not_block_a_change_of_the_named_file() {
     let source =
         "def lines(self):\n        return sorted(self._lines, key=lambda one: one.amount)\n";
     let task = "In @shopping.py the list should be sorted by amount";
@@ -99,7 +99,7 @@ async fn an_old_red_test_beside_a_named_file_keeps_no_change_away() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_file_that_is_not_there_is_told_and_another_change_proves_nothing() {
+async fn missing_file_in_the_task_is_reported_and_changes_of_other_files_are_unproven() {
     let task = "In @shoping.py the list should be sorted by amount";
     let mut bed = minutes(task);
     let events = bed.run().await;
@@ -122,7 +122,7 @@ async fn a_file_that_is_not_there_is_told_and_another_change_proves_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_beside_what_the_task_names_proves_nothing() {
+async fn change_outside_the_symbol_that_the_task_names_leaves_the_run_unproven() {
     for task in [
         "Fix Pantry.expiring: it leaves out what is best before today",
         "Refactor `Pantry.expiring`: the choice goes into a method of its own",
@@ -141,9 +141,9 @@ async fn a_change_beside_what_the_task_names_proves_nothing() {
     }
 }
 
-/// A failing test that is unrelated to the task is fixed along the way.
+/// The run also fixes a failing test that is unrelated to the task.
 #[tokio::test(start_paused = true)]
-async fn a_test_that_reaches_only_other_code_proves_nothing_of_what_is_named() {
+async fn test_that_covers_only_other_code_does_not_prove_the_change_of_the_named_symbol() {
     let source =
         "def expiring(self, today):\n        return [i for i in self.items if i >= today]\n";
     let both = |task: &mut Task| task.approval = Approval::Auto;
@@ -175,7 +175,7 @@ async fn a_test_that_reaches_only_other_code_proves_nothing_of_what_is_named() {
 
 /// Functions used by the named function count as part of it.
 #[tokio::test(start_paused = true)]
-async fn what_is_named_may_be_mended_in_what_it_uses() {
+async fn named_function_may_be_fixed_in_a_function_that_it_calls() {
     let show = "from render import minutes\n\n\ndef show(n):\n    return minutes(n)\n";
     let files = [
         ("render.py", RENDER),
@@ -195,9 +195,46 @@ async fn what_is_named_may_be_mended_in_what_it_uses() {
     assert_eq!(proof, Proof::Proven, "{headline}");
 }
 
+/// Each of several documents that the task names has to be changed.
+#[tokio::test(start_paused = true)]
+async fn a_second_document_that_was_forgotten_is_told() {
+    let files = [
+        ("README.md", "It is `price_for`.\n"),
+        ("docs/pricing.md", "`price_for` rounds.\n"),
+    ];
+    for (task, proof) in [
+        (
+            "README.md and docs/pricing.md still say price_for; it is price_of now",
+            Proof::Unproven,
+        ),
+        (
+            "Update README.md and `docs/pricing.md`: it is price_of now",
+            Proof::Unproven,
+        ),
+        (
+            "Mention price_of in README.md or docs/pricing.md",
+            Proof::NothingToProve,
+        ),
+    ] {
+        let model = Scripted::native()
+            .on("scout", [wake(&["README.md::"])])
+            .on("agent README.md::", [whole("It is `price_of`.\n")])
+            .always("agent", finish("nothing more"));
+        let mut bed = Bed::new(&files, model)
+            .tests(|_| Vec::new())
+            .with(|it| it.text = task.to_owned());
+        let (found, headline) = ending(&bed.run().await);
+        assert_eq!(found, proof, "{task}: {headline}");
+        if proof == Proof::Unproven {
+            let but = "Done, but docs/pricing.md, which the task names, was not changed";
+            assert!(headline.starts_with(but), "{task}: {headline}");
+        }
+    }
+}
+
 /// Another file was changed than the document that the task names.
 #[tokio::test(start_paused = true)]
-async fn a_document_that_the_task_names_has_to_be_changed() {
+async fn run_is_unproven_if_the_document_that_the_task_names_is_unchanged() {
     let files = [
         ("README.md", "# Shpo\n"),
         ("words.txt", "allow\n"),
@@ -228,9 +265,9 @@ async fn a_document_that_the_task_names_has_to_be_changed() {
     }
 }
 
-/// The changed method only stands in the same file.
+/// The run changes another method in the file of the method that the task names.
 #[tokio::test(start_paused = true)]
-async fn other_code_in_the_same_file_is_not_what_the_task_names() {
+async fn change_of_other_code_in_the_same_file_does_not_count_as_change_of_the_named_symbol() {
     let of = |task: &str, source: &str| {
         bed(task, "shopping.py::ShoppingList.lines", source).tests(|_| Vec::new())
     };

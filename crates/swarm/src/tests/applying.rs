@@ -1,4 +1,4 @@
-//! Edits on their way to the editor while the run is cancelled, and editors that answer late.
+//! Edits that are in flight when the run is cancelled, and editors that reply late.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use starling_core::{Approval, Verdict};
 const BEFORE: &str = "def f(x):\n    return x\n";
 const AFTER: &str = "def f(x):\n    return x + 1\n";
 
-/// A run of one agent whose edit takes some time to arrive.
+/// Creates a run of one agent. The editor applies the agent's edit after `delay`.
 fn bed(delay: Duration) -> Bed {
     let model = Scripted::native().on("agent a.py::f", [whole(AFTER)]);
     let bed = Bed::new(&[("a.py", BEFORE)], model)
@@ -34,11 +34,11 @@ fn place(events: &[Event], is_it: impl Fn(&Event) -> bool) -> Option<usize> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_edit_under_way_at_a_cancel_is_in_the_log_before_the_run_ends() {
+async fn edit_in_flight_at_cancellation_is_logged_before_the_run_ends() {
     let mut bed = bed(Duration::from_secs(5));
     let handle = bed.start();
     until(&handle, is_accepted).await;
-    // The edit is with the editor now.
+    // The editor has received the edit, but has not applied it yet.
     tokio::time::sleep(Duration::from_secs(1)).await;
     handle.cancel();
     handle.finished().await;
@@ -68,7 +68,7 @@ async fn an_edit_under_way_at_a_cancel_is_in_the_log_before_the_run_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_edit_that_was_not_sent_before_a_cancel_is_never_sent() {
+async fn unsent_edit_is_not_sent_after_the_run_is_cancelled() {
     let model = Scripted::native()
         .on("agent a.py::f", [whole(AFTER)])
         .on("agent b.py::f", [whole(AFTER)]);
@@ -94,7 +94,7 @@ async fn an_edit_that_was_not_sent_before_a_cancel_is_never_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_edit_that_comes_after_its_deadline_is_taken_back() {
+async fn edit_applied_after_its_deadline_is_reverted() {
     let bed = bed(Duration::from_secs(3600));
     let mut bed = bed.with(|task| task.approval = Approval::Auto);
     let events = bed.run().await;
@@ -113,7 +113,7 @@ async fn an_edit_that_comes_after_its_deadline_is_taken_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_editor_did_not_take_can_be_accepted_once_more() {
+async fn edit_that_the_editor_refused_can_be_accepted_again() {
     let mut bed = bed(Duration::ZERO).with(|task| task.approval = Approval::Ask);
     *bed.editor.refuses.lock().unwrap() = Some("a.py".to_owned());
     let events = bed.run().await;
@@ -129,7 +129,7 @@ async fn what_the_editor_did_not_take_can_be_accepted_once_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_editor_that_never_takes_it_ends_the_asking() {
+async fn review_of_an_edit_that_the_editor_always_refuses_is_repeated_at_most_five_times() {
     let mut bed = bed(Duration::ZERO).with(|task| task.approval = Approval::Ask);
     *bed.editor.refuses_all.lock().unwrap() = true;
     let events = bed.run().await;
@@ -141,13 +141,14 @@ async fn an_editor_that_never_takes_it_ends_the_asking() {
     assert_eq!(bed.approver.seen.lock().unwrap().len(), 5);
 }
 
-/// Types a letter into a comment at the end of the file before each edit, for so many edits.
+/// Makes the user type a letter into a comment at the end of the file before each of the next
+/// `edits` edits.
 fn typing(bed: &Bed, edits: usize) {
     *bed.editor.typed_before_edits.lock().unwrap() = edits;
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_edit_waits_for_a_pause_in_typing() {
+async fn edit_is_sent_again_until_the_user_pauses_typing() {
     let mut bed = bed(Duration::ZERO);
     typing(&bed, 20);
     let began = tokio::time::Instant::now();
@@ -160,7 +161,7 @@ async fn an_edit_waits_for_a_pause_in_typing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_never_stops_typing_keeps_every_letter() {
+async fn continuous_typing_is_never_overwritten_by_an_edit() {
     let bed = bed(Duration::ZERO);
     let mut bed = bed.with(|task| task.approval = Approval::Auto);
     typing(&bed, usize::MAX);
@@ -178,7 +179,7 @@ async fn who_never_stops_typing_keeps_every_letter() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_undo_is_carried_to_its_end_when_nobody_waits_for_it() {
+async fn undo_completes_even_if_its_caller_is_dropped() {
     let mut bed = bed(Duration::ZERO);
     let handle = bed.start();
     handle.finished().await;
@@ -197,7 +198,7 @@ async fn an_undo_is_carried_to_its_end_when_nobody_waits_for_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_is_sent_only_after_the_trajectory_holds_it() {
+async fn change_is_sent_to_the_editor_only_after_it_is_written_to_the_trajectory() {
     let mut bed = bed(Duration::ZERO);
     let handle = bed.start();
     let mut records = handle.log.write_from(0);
@@ -218,7 +219,7 @@ async fn a_change_is_sent_only_after_the_trajectory_holds_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_is_recorded_again_as_it_is_sent_after_the_user_typed() {
+async fn change_is_recorded_again_when_it_is_rebased_on_text_that_the_user_typed() {
     let mut bed = bed(Duration::from_secs(1));
     let typed = format!("# typed\n{BEFORE}");
     *bed.editor.typing.lock().unwrap() = Some(("a.py".to_owned(), typed.clone()));

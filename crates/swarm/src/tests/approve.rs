@@ -1,4 +1,5 @@
-//! The person who decides: on intents, on proposals, and within which time.
+//! Reviews of intents and proposals by a person or the proxy user (a model that reviews for the
+//! user), and their time limits.
 
 use std::time::Duration;
 
@@ -41,7 +42,7 @@ fn reject(reason: &str) -> Verdict {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_person_sees_diff_reason_and_evidence() {
+async fn review_shows_diff_reason_and_evidence() {
     let mut bed = asked(vec![change()], vec![Verdict::Accept]).tests(|all| {
         if all.contains("x + 1") {
             vec![]
@@ -82,7 +83,7 @@ async fn the_person_sees_diff_reason_and_evidence() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_person_rejects_or_steers_goes_back_with_the_words() {
+async fn rejected_or_steered_proposal_returns_to_its_agent_with_the_persons_words() {
     let third = whole("def f(x):\n    return x + 3\n");
     let second = whole("def f(x):\n    return x + 2\n");
     let mut bed = asked(
@@ -103,7 +104,7 @@ async fn what_the_person_rejects_or_steers_goes_back_with_the_words() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_person_who_rejects_for_ever_ends_the_work() {
+async fn agent_stops_after_four_rejected_proposals() {
     let mut number = 0;
     let lines = std::iter::from_fn(|| {
         number += 1;
@@ -121,7 +122,7 @@ async fn a_person_who_rejects_for_ever_ends_the_work() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_clock_stands_while_the_person_thinks() {
+async fn time_limit_does_not_count_the_time_that_a_person_takes_to_review() {
     let mut bed = asked(vec![change()], vec![]).with(|task| task.limits.seconds = 60);
     *bed.approver.latency.lock().unwrap() = Duration::from_secs(40_000);
     let events = bed.run().await;
@@ -133,7 +134,7 @@ async fn the_clock_stands_while_the_person_thinks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_intent_is_vetoed_or_steered_before_code_is_written() {
+async fn person_can_veto_or_steer_an_intent_before_code_is_written() {
     for (verdict, told) in [
         (
             reject("callers break"),
@@ -160,7 +161,7 @@ async fn an_intent_is_vetoed_or_steered_before_code_is_written() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_intent_that_nobody_wants_to_hear_is_noted() {
+async fn intent_is_only_recorded_if_no_approval_of_intents_is_configured() {
     let quiet: [fn(&mut Task); 2] = [
         |task| task.ask_intent = AskIntent::Never,
         |task| {
@@ -182,7 +183,7 @@ async fn an_intent_that_nobody_wants_to_hear_is_noted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_proxy_user_decides_on_an_intent() {
+async fn proxy_user_reviews_an_intent_instead_of_a_person() {
     let model = Scripted::native()
         .on("agent a.py::f", [intent(), finish("no way")])
         .on(
@@ -208,7 +209,7 @@ async fn the_proxy_user_decides_on_an_intent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unreadable_decision_is_asked_for_again_and_may_steer() {
+async fn unclear_decision_of_the_proxy_user_is_requested_again() {
     let model = Scripted::native()
         .on(
             "agent a.py::f",
@@ -226,7 +227,7 @@ async fn an_unreadable_decision_is_asked_for_again_and_may_steer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_person_is_not_waited_for_for_ever() {
+async fn proposal_without_a_review_is_rejected_after_a_day() {
     let mut bed = asked(
         vec![change(), call("finish", json!({"summary": "no answer"}))],
         vec![],
@@ -242,7 +243,7 @@ async fn a_person_is_not_waited_for_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn always_asks_about_an_intent_that_was_not_stated() {
+async fn with_ask_intent_always_a_proposal_without_a_stated_intent_is_reviewed_as_an_intent() {
     let model = Scripted::native()
         .on(
             "agent a.py::f",
@@ -277,7 +278,7 @@ async fn proxy_says(first: Vec<Line>) -> (Bed, Vec<Event>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reject_whose_reason_begins_with_accept_stays_a_reject() {
+async fn rejection_whose_reason_contains_the_word_accept_stays_a_rejection() {
     let reject = "REJECT: hides the symptom.\nAccept it only when g is mended too.";
     let (bed, events) = proxy_says(vec![say(reject)]).await;
     assert_eq!(bed.read("a.py"), ONE, "{events:#?}");
@@ -285,7 +286,7 @@ async fn a_reject_whose_reason_begins_with_accept_stays_a_reject() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_decision_that_stays_unclear_is_a_reject() {
+async fn decision_that_stays_unclear_counts_as_a_rejection() {
     let both = Line::Call(vec![
         ("decide".to_owned(), json!({"verdict": "accept"})),
         (
@@ -309,7 +310,7 @@ async fn a_decision_that_stays_unclear_is_a_reject() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_proxy_user_without_tools_decides_in_its_first_line() {
+async fn proxy_user_without_tool_calls_decides_in_the_first_line_of_its_reply() {
     let model = Scripted::new(starling_core::ToolCalling::Text)
         .on(
             "agent a.py::f",

@@ -15,31 +15,39 @@ use starling_index::Index;
 use starling_syntax::FilePath;
 use starling_workspace::Workspace;
 
-/// A scripted reply of a model.
+/// One reply in the script of a [`Scripted`] model.
 #[derive(Clone)]
 pub enum Line {
+    /// A reply with only this text.
     Say(String),
+    /// A reply with these tool calls: names and arguments.
     Call(Vec<(String, serde_json::Value)>),
     /// A call with raw arguments, which may be invalid.
     Raw(String, String),
     /// A call with `{n}` in its arguments replaced by the number of the call.
     Numbered(String, String),
+    /// The call fails with this error.
     Fail(ModelError),
+    /// The call never returns.
     Hang,
 }
 
+/// Returns a reply with only this text.
 pub fn say(text: &str) -> Line {
     Line::Say(text.to_owned())
 }
 
+/// Returns a reply with one tool call.
 pub fn call(tool: &str, arguments: serde_json::Value) -> Line {
     Line::Call(vec![(tool.to_owned(), arguments)])
 }
 
+/// Returns a reply that proposes this source for the agent's symbol.
 pub fn whole(source: &str) -> Line {
     call("propose", json!({"reason": "because", "source": source}))
 }
 
+/// Returns a reply of the scout that selects these symbols.
 pub fn wake(symbols: &[&str]) -> Line {
     let symbols: Vec<_> = symbols
         .iter()
@@ -48,15 +56,21 @@ pub fn wake(symbols: &[&str]) -> Line {
     call("wake", json!({ "symbols": symbols }))
 }
 
+/// The scripted replies by the beginning of the conversation's name: the replies to return once,
+/// and the reply to repeat after them.
 type Script = HashMap<String, (VecDeque<Line>, Option<Line>)>;
 
+/// Result id of a test command that does not start. See [`Judge`].
 pub const NO_START: &str = "no start";
+/// Result message of a test that does not run. See [`Judge`].
 pub const GONE: &str = "(gone)";
+/// Result message of a skipped test. See [`Judge`].
 pub const SKIPPED: &str = "(skipped)";
+/// Result message of a test that passes. See [`Judge`].
 pub const PASSES: &str = "(passes)";
 
-/// A scripted model. Each conversation returns its lines once, and repeats the last line if so
-/// scripted.
+/// A model with scripted replies. Each conversation returns its replies once and in order; with
+/// [`Scripted::always`] it repeats one reply.
 pub struct Scripted {
     profile: ModelProfile,
     script: Mutex<Script>,
@@ -80,7 +94,7 @@ impl Scripted {
         small
     }
 
-    /// Enables hole filling.
+    /// Lets the model fill in single statements (fill-in-the-middle).
     pub fn filling(mut self) -> Self {
         self.fills = true;
         self
@@ -342,13 +356,18 @@ impl Editor for DiskEditor {
 /// does not run, is skipped or passes.
 pub type Judge = Box<dyn Fn(&str) -> Vec<(String, String)> + Send + Sync>;
 
+/// A Python file with this text cannot be compiled.
+pub const UNCOMPILED: &str = "# cannot be compiled";
+/// A file with this text finds no Python that compiles it.
+pub const NO_PYTHON: &str = "# no Python";
+
 pub struct FakeTests {
     root: std::path::PathBuf,
     judge: Option<Judge>,
     chosen: CommandOrigin,
     selects: bool,
     unknown: Option<String>,
-    /// Tests that failed once. They pass after they are fixed.
+    /// Tests that have failed in any run. Later reports list them as passed unless they fail again.
     known: Mutex<BTreeSet<String>>,
     lists: bool,
     times: Arc<Mutex<VecDeque<Duration>>>,
@@ -465,7 +484,7 @@ impl TestRunner for FakeTests {
         let mut cases: Vec<TestCase> = failing
             .into_iter()
             .map(|(id, message)| TestCase {
-                // A `.py` id is a file that cannot be loaded.
+                // An id that ends in `.py` stands for a test file that cannot be loaded.
                 status: match id.ends_with(".py") {
                     true => TestStatus::Error,
                     false => TestStatus::Failed,
@@ -518,6 +537,29 @@ impl TestRunner for FakeTests {
             millis,
         }
     }
+
+    async fn compile(&self, request: CompileRequest) -> Result<Vec<Problem>, String> {
+        let mut found = Vec::new();
+        for one in request.files {
+            if one.after.contains(NO_PYTHON) {
+                return Err("there is no Python".to_owned());
+            }
+            let had = one.before.is_some_and(|before| before.contains(UNCOMPILED));
+            if one.after.contains(UNCOMPILED) && !had {
+                found.push(Problem {
+                    file: one.file,
+                    line: 2,
+                    severity: Severity::Error,
+                    message: "Python 3.9 cannot compile this: invalid syntax".to_owned(),
+                    source: "Python 3.9".to_owned(),
+                    kind: ProblemKind::Syntax,
+                    stops: true,
+                    range: None,
+                });
+            }
+        }
+        Ok(found)
+    }
 }
 
 /// Returns the ids of the tests in test files.
@@ -534,7 +576,7 @@ fn tests_in(texts: &HashMap<String, String>) -> Vec<String> {
     tests.collect()
 }
 
-/// Returns the scripted verdicts in order, and accepts when none is left.
+/// A person who returns the scripted verdicts in order, and accepts when none is left.
 #[derive(Default)]
 pub struct FakeApprover {
     pub verdicts: Mutex<VecDeque<Verdict>>,
@@ -551,8 +593,10 @@ pub struct FakeApprover {
     pub edits: Mutex<Option<Box<Edits>>>,
 }
 
+/// Returns whether the person rejects a proposal.
 pub type Rejects = dyn Fn(&ProposalView) -> bool + Send;
 
+/// Returns the person's own version of a proposal, if the person edits it.
 pub type Edits = dyn FnMut(&ProposalView) -> Option<Vec<EditedPart>> + Send;
 
 impl FakeApprover {
@@ -597,6 +641,7 @@ impl Approver for FakeApprover {
     }
 }
 
+/// A language service without diagnostics.
 struct NoLanguage;
 
 #[async_trait]
@@ -608,6 +653,8 @@ impl LanguageService for NoLanguage {
     }
 }
 
+/// The test bed of one run: a project in a temporary directory, the task, the scripted model, and
+/// fake services.
 pub struct Bed {
     dir: tempfile::TempDir,
     pub task: Task,
@@ -615,7 +662,7 @@ pub struct Bed {
     pub allow_write: Vec<String>,
     pub model: Arc<Scripted>,
     pub editors: Vec<Arc<dyn ChatModel>>,
-    /// Used instead of the scripted model.
+    /// A model that is used instead of the scripted one.
     pub other_model: Option<Arc<dyn ChatModel>>,
     pub editor: Arc<DiskEditor>,
     pub approver: Arc<FakeApprover>,
@@ -633,6 +680,8 @@ pub struct Bed {
     pub selected: Arc<Mutex<Vec<Vec<String>>>>,
     judge: Option<Judge>,
     pub language: Option<Arc<dyn LanguageService>>,
+    /// The index of the run that was started last.
+    pub index: Option<Arc<Index>>,
 }
 
 impl Bed {
@@ -681,6 +730,7 @@ impl Bed {
             selected: Arc::default(),
             judge: None,
             language: None,
+            index: None,
         }
     }
 
@@ -724,6 +774,8 @@ impl Bed {
             .other_model
             .clone()
             .unwrap_or_else(|| self.model.clone());
+        let index = Arc::new(Index::new(snapshot));
+        self.index = Some(Arc::clone(&index));
         let outside = RunServices {
             models: RoleModels {
                 scout: model.clone(),
@@ -735,7 +787,7 @@ impl Bed {
             approver: self.approver.clone(),
             tests: self.fake_tests(root),
             language: self.language.take().unwrap_or(Arc::new(NoLanguage)),
-            index: Arc::new(Index::new(snapshot)),
+            index,
         };
         start(RunId("test".into()), self.task.clone(), outside)
     }
@@ -754,7 +806,7 @@ impl Bed {
         })
     }
 
-    /// Creates the checks over these files and tests, without a run.
+    /// Creates the checks of proposals over these files and tests, without a run.
     pub fn checker(&mut self) -> Checker {
         let root = self.dir.path().canonicalize().unwrap();
         let workspace = Workspace::open(root.clone()).unwrap();
@@ -782,11 +834,12 @@ pub async fn until(handle: &RunHandle, happened: impl Fn(&Event) -> bool) {
     panic!("it did not happen: {:#?}", handle.log.events());
 }
 
+/// Returns a reply that finishes the agent's work.
 pub fn finish(summary: &str) -> Line {
     call("finish", json!({ "summary": summary }))
 }
 
-/// Returns the woken agents in order, with the causes.
+/// Returns the agents that were woken (started), in order, each with the cause.
 pub fn woken(events: &[Event]) -> Vec<(String, Cause)> {
     let woken = |event: &Event| match event {
         Event::AgentWoken {
@@ -806,6 +859,7 @@ pub fn stop(events: &[Event]) -> StopReason {
     }
 }
 
+/// Returns why replies were malformed or proposals were refused, in order.
 pub fn malformed(events: &[Event]) -> Vec<String> {
     let what = |event: &Event| match event {
         Event::Malformed { what, .. } | Event::ProposalRefused { why: what, .. } => {

@@ -1,4 +1,4 @@
-//! The limits of whole runs: requests in parallel, retries, fallbacks, and the clock.
+//! The limits of whole runs: parallel requests, retries, fallback models, and the time limit.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -35,23 +35,25 @@ fn read(symbol: &str) -> Line {
     call("read", json!({ "symbols": [symbol] }))
 }
 
-/// Independently sums the cost of completed requests and the worst case of requests in progress.
-struct Meter {
+/// A model that sums the cost of completed requests and the worst-case cost of requests in
+/// progress, independently of the budget under test.
+struct MeteredModel {
     inner: Scripted,
-    sum: Mutex<Sum>,
+    sum: Mutex<MeteredCosts>,
 }
 
+/// The cost of all requests at the moment, and its maximum so far.
 #[derive(Default)]
-struct Sum {
+struct MeteredCosts {
     dollars: f64,
     under_way: usize,
     most_dollars: f64,
     most_under_way: usize,
 }
 
-impl Meter {
+impl MeteredModel {
     fn of(inner: Scripted) -> Arc<Self> {
-        Arc::new(Meter {
+        Arc::new(MeteredModel {
             inner,
             sum: Mutex::default(),
         })
@@ -59,7 +61,7 @@ impl Meter {
 }
 
 #[async_trait]
-impl ChatModel for Meter {
+impl ChatModel for MeteredModel {
     fn profile(&self) -> &ModelProfile {
         self.inner.profile()
     }
@@ -93,12 +95,12 @@ fn spent(events: &[Event]) -> Spent {
 }
 
 #[tokio::test(start_paused = true)]
-async fn agents_in_parallel_stay_within_the_limit_of_dollars() {
+async fn parallel_agents_stay_within_the_dollar_limit() {
     let mut scripted = Scripted::native()
         .priced(Some(PRICE), usage(1_000, 2_000))
         .always("agent", read("a.py::a"));
     scripted.latency = Duration::from_secs(1);
-    let meter = Meter::of(scripted);
+    let meter = MeteredModel::of(scripted);
     let mut bed = Bed::new(&[("a.py", SIX)], Scripted::native())
         .begin(&OWNERS)
         .with(|task| task.limits.dollars = Some(Dollars(0.5)));
@@ -126,7 +128,7 @@ async fn agents_wait_for_reserved_tokens_instead_of_ending_the_run() {
         );
     }
     scripted.latency = Duration::from_secs(1);
-    let meter = Meter::of(scripted);
+    let meter = MeteredModel::of(scripted);
     let mut bed = Bed::new(&[("a.py", SIX)], Scripted::native())
         .begin(&OWNERS)
         .with(|task| task.limits.tokens = Tokens(22_000));
@@ -155,7 +157,7 @@ fn resilient(first: Arc<Scripted>, others: Vec<Arc<dyn ChatModel>>) -> Arc<dyn C
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_attempt_of_a_failed_call_is_booked_at_its_reservation() {
+async fn every_attempt_of_a_failed_call_is_charged_at_its_worst_case() {
     let scripted = Arc::new(Scripted::native().always("agent", Line::Fail(lost())));
     let mut bed = Bed::new(&[("a.py", SIX)], Scripted::native()).begin(&["a.py::a"]);
     bed.other_model = Some(resilient(scripted.clone(), Vec::new()));
@@ -178,7 +180,7 @@ async fn every_attempt_of_a_failed_call_is_booked_at_its_reservation() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fallback_that_the_budget_cannot_pay_is_not_asked() {
+async fn fallback_model_that_exceeds_the_budget_is_not_called() {
     let down = ModelError::Refused {
         model: "cheap".into(),
         status: 404,
@@ -211,7 +213,7 @@ async fn a_fallback_that_the_budget_cannot_pay_is_not_asked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_without_a_price_is_not_asked_under_a_limit_of_dollars() {
+async fn model_without_a_price_is_not_called_under_a_dollar_limit() {
     let unpriced = Scripted::native()
         .priced(None, usage(1, 1))
         .always("agent", finish("done"));
@@ -229,7 +231,7 @@ async fn a_model_without_a_price_is_not_asked_under_a_limit_of_dollars() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_clock_runs_while_another_agent_works_beside_a_review() {
+async fn time_limit_counts_while_another_agent_works_during_a_review() {
     let model = Scripted::native()
         .on("agent a.py::a", [whole("def a(): return 1\n")])
         .always("agent a.py::b", Line::Hang);
@@ -252,7 +254,7 @@ async fn the_clock_runs_while_another_agent_works_beside_a_review() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_time_limit_says_that_the_tests_before_the_change_did_not_end() {
+async fn time_limit_message_reports_that_the_baseline_tests_did_not_finish() {
     let model = Scripted::native().on("agent a.py::a", [whole("def a(): return 1\n")]);
     let mut bed = Bed::new(&[("a.py", SIX)], model)
         .begin(&["a.py::a"])
@@ -266,7 +268,7 @@ async fn a_time_limit_says_that_the_tests_before_the_change_did_not_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_clock_stands_while_a_review_is_all_that_a_run_waits_for() {
+async fn time_limit_does_not_count_while_only_a_review_is_pending() {
     let model = Scripted::native().on("agent a.py::a", [whole("def a(): return 1\n")]);
     let mut bed = Bed::new(&[("a.py", SIX)], model)
         .begin(&["a.py::a"])
@@ -278,4 +280,26 @@ async fn the_clock_stands_while_a_review_is_all_that_a_run_waits_for() {
     let events = bed.run().await;
     assert_eq!(stop(&events), StopReason::Settled);
     assert_eq!(spent(&events).waiting_seconds, 10_000.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_clock_ends_a_run_while_files_are_read() {
+    const FILES: usize = 80;
+    let slow = format!("x = 1{}\n", " \\\n".repeat(20_000));
+    let names: Vec<String> = (0..FILES).map(|number| format!("odd{number}.py")).collect();
+    let mut files: Vec<(&str, &str)> = names.iter().map(|name| (&**name, &*slow)).collect();
+    files.push(("a.py", SIX));
+    let mut bed = Bed::new(&files, Scripted::native()).with(|task| task.limits.seconds = 1);
+    let events = bed.run().await;
+    assert!(
+        matches!(stop(&events), StopReason::LedgerEmpty { .. }),
+        "{:?}",
+        stop(&events)
+    );
+    assert_eq!(bed.model.calls(), 0);
+    let index = bed.index.unwrap();
+    assert!(
+        index.report().files < FILES,
+        "the rest is not read any more"
+    );
 }

@@ -1,4 +1,5 @@
-//! Calls that no longer fit what they call are broken by the change, whether tests reach them or not.
+//! Calls that no longer match the called function count as broken by the change, whether or not a
+//! test covers them.
 
 use starling_core::Approval;
 
@@ -24,7 +25,7 @@ fn ending(events: &[Event]) -> Ending {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_needed_parameter_waits_for_the_callers_that_no_test_reaches() {
+async fn new_required_parameter_is_applied_together_with_untested_callers() {
     for approval in BY_MODELS {
         let model = Scripted::native()
             .on("agent fees.py::fee", [whole(WIDER)])
@@ -42,7 +43,7 @@ async fn a_needed_parameter_waits_for_the_callers_that_no_test_reaches() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_needed_parameter_is_not_applied_when_a_caller_stays_as_it_is() {
+async fn new_required_parameter_is_refused_if_a_caller_is_not_updated() {
     for approval in BY_MODELS {
         let model = Scripted::native()
             .on("agent fees.py::fee", [whole(WIDER), finish("no other way")])
@@ -61,9 +62,9 @@ async fn a_needed_parameter_is_not_applied_when_a_caller_stays_as_it_is() {
     }
 }
 
-/// The caller's part fits only the definition that is refused.
+/// The changed call matches only a definition that is refused.
 #[tokio::test(start_paused = true)]
-async fn the_callers_part_of_a_changed_call_is_not_applied_without_its_definition() {
+async fn changed_call_is_not_applied_without_the_matching_definition() {
     let broken = |all: &str| match all.contains("None") {
         true => vec![("t1".to_owned(), "AssertionError".to_owned())],
         false => vec![],
@@ -93,7 +94,7 @@ async fn the_callers_part_of_a_changed_call_is_not_applied_without_its_definitio
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_person_is_told_of_the_calls_that_do_not_fit_before_and_at_the_end() {
+async fn mismatched_calls_are_reported_in_the_review_and_in_the_headline() {
     let model = Scripted::native()
         .on("agent fees.py::fee", [whole(WIDER)])
         .always("agent shop.py::total", finish("nothing to change here"));
@@ -111,7 +112,7 @@ async fn a_person_is_told_of_the_calls_that_do_not_fit_before_and_at_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_that_did_not_fit_before_stop_nobody() {
+async fn calls_that_were_already_mismatched_do_not_block_a_change() {
     let shop = TWO[1].1.replace("fee(x)", "fee(x, 2, 3)");
     let model = Scripted::native().on("agent fees.py::fee", [whole(WIDER)]);
     let mut bed = Bed::new(&[TWO[0], ("shop.py", &shop)], model)

@@ -10,11 +10,11 @@ use crate::*;
 use starling_core::*;
 use starling_models::continuing::ContinuingModel;
 
-/// About 512 tokens.
+/// Number of bytes of about 512 tokens.
 const PIECE: usize = 512 * 7 / 2;
 
-/// Returns the replies of the inner model in pieces.
-struct Cut {
+/// A model that returns the replies of the inner model in pieces of [`PIECE`] bytes.
+struct CuttingModel {
     inner: Scripted,
     left: Mutex<HashMap<String, String>>,
 }
@@ -28,7 +28,7 @@ fn split(text: &str) -> (String, String) {
 }
 
 #[async_trait]
-impl ChatModel for Cut {
+impl ChatModel for CuttingModel {
     fn profile(&self) -> &ModelProfile {
         self.inner.profile()
     }
@@ -120,7 +120,7 @@ async fn rewrite(
     let text = format!("import os\n\n\n{before}\n\nlast = 1\n");
     let mut bed = Bed::new(&[("a.py", &text)], Scripted::native()).begin(&[symbol]);
     bed.other_model = Some(if limit {
-        Arc::new(ContinuingModel::new(Cut {
+        Arc::new(ContinuingModel::new(CuttingModel {
             inner: scripted,
             left: Mutex::default(),
         }))
@@ -138,7 +138,7 @@ async fn rewrite(
 }
 
 #[tokio::test(start_paused = true)]
-async fn long_symbols_are_rewritten_as_without_a_limit() {
+async fn replies_cut_by_the_output_limit_yield_the_same_rewrite_as_uncut_replies() {
     let cases = [
         ("a.py::big", function(700, 1), function(700, 2)),
         ("a.py::Big", class(100, 1), class(100, 2)),

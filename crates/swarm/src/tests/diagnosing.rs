@@ -13,24 +13,25 @@ use starling_syntax::FilePath;
 
 const TWO: &str = "def f(x):\n    return x\n\n\ndef g(x):\n    return f(x) + 1\n";
 
-/// A language service that reports an error to fix in each line with `bad`, and one that need not
-/// be fixed in each line with `odd`.
+/// A language service that reports a blocking error for each line with `bad`, and an error that
+/// does not block a proposal for each line with `odd`.
 #[derive(Default)]
-struct Finds {
+struct FakeLanguageService {
     asked: Mutex<Vec<TextRequest>>,
     prepared: Mutex<Vec<TextRequest>>,
     knows_nothing: Mutex<Option<String>>,
     second: Option<&'static str>,
-    /// There is no such service.
+    /// Whether the language service is missing.
     absent: bool,
-    /// The second service reports this problem, and gives no result at the first request.
+    /// Text of a problem that the thorough diagnostics report, but only from their second request
+    /// on.
     late: Option<&'static str>,
     /// The service reports nothing if another file contains this text.
     excuse: Option<&'static str>,
     imports: Vec<String>,
 }
 
-impl Finds {
+impl FakeLanguageService {
     fn problem(&self, request: &TextRequest, line: usize, text: &str) -> Option<Problem> {
         let late = self.late.is_some_and(|late| text.contains(late));
         let stops = text.contains("bad") || late && request.effort == Effort::Thorough;
@@ -52,7 +53,7 @@ impl Finds {
 }
 
 #[async_trait]
-impl LanguageService for Finds {
+impl LanguageService for FakeLanguageService {
     async fn diagnostics(&self, request: TextRequest) -> Diagnostics {
         self.asked.lock().unwrap().push(request.clone());
         if let Some(reason) = self.knows_nothing.lock().unwrap().clone() {
@@ -95,9 +96,9 @@ impl LanguageService for Finds {
     }
 }
 
-fn bed(files: &[(&str, &str)], model: Scripted, language: &Arc<Finds>) -> Bed {
+fn bed(files: &[(&str, &str)], model: Scripted, language: &Arc<FakeLanguageService>) -> Bed {
     let mut bed = Bed::new(files, model);
-    bed.language = Some(Arc::<Finds>::clone(language));
+    bed.language = Some(Arc::<FakeLanguageService>::clone(language));
     bed
 }
 
@@ -132,7 +133,7 @@ fn refusals(events: &[Event]) -> Vec<&str> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_problem_that_a_proposal_brings_goes_back_to_its_agent() {
+async fn proposal_that_introduces_a_problem_is_returned_to_its_agent() {
     let bad = whole("def f(x):\n    bad = 0\n    return x\n");
     let good = whole("def f(x):\n    odd = 0\n    return x\n");
     let model = Scripted::native().on("agent a.py::f", [bad, good]);
@@ -168,9 +169,9 @@ async fn a_problem_that_a_proposal_brings_goes_back_to_its_agent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_unknown_is_said_and_stops_nothing() {
+async fn unknown_diagnostics_are_reported_and_do_not_block_the_change() {
     let model = Scripted::native().on("agent a.py::f", [whole("def f(x):\n    return x.bad\n")]);
-    let language: Arc<Finds> = Arc::default();
+    let language: Arc<FakeLanguageService> = Arc::default();
     *language.knows_nothing.lock().unwrap() = Some("it is slow".to_owned());
     let mut bed = bed(&[("a.py", TWO)], model, &language).begin(&["a.py::f"]);
     let events = bed.run().await;
@@ -182,7 +183,7 @@ async fn what_is_unknown_is_said_and_stops_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_import_that_the_workspace_knows_is_added() {
+async fn missing_import_of_a_workspace_symbol_is_added() {
     let model = Scripted::native().on(
         "agent a.py::f",
         [whole("def f(x):\n    return helper(x)\n")],
@@ -202,7 +203,7 @@ async fn an_import_that_the_workspace_knows_is_added() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_import_that_stood_for_what_another_owner_wrote_later_goes() {
+async fn added_import_is_removed_when_another_owner_defines_the_name() {
     let module = json!({"hunks": [{"old": "import os\n", "new": "import os\n\nLIMIT = 2\n"}], "reason": "r"});
     let picks = json!({"symbols": [
         {"symbol": "a.py::f", "why": "w", "source": "def f(x):\n    return LIMIT\n"},
@@ -228,7 +229,7 @@ async fn an_import_that_stood_for_what_another_owner_wrote_later_goes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_import_that_its_last_user_gives_up_stays_away() {
+async fn removed_import_is_not_added_again_after_its_last_use_is_removed() {
     // The module's owner removes the import first. That proposal waits for the function that still
     // uses the import.
     let module =
@@ -262,11 +263,11 @@ async fn an_import_that_its_last_user_gives_up_stays_away() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_workspace_does_not_know_the_server_s_quick_fix_does() {
+async fn missing_import_of_an_unknown_name_is_added_by_the_language_servers_quick_fix() {
     let model = Scripted::native().on("agent a.py::f", [whole("def f(x):\n    return bad(x)\n")]);
-    let language = Arc::new(Finds {
+    let language = Arc::new(FakeLanguageService {
         imports: vec!["from far import bad".to_owned()],
-        ..Finds::default()
+        ..FakeLanguageService::default()
     });
     let mut bed = bed(&[("a.py", TWO)], model, &language).begin(&["a.py::f"]);
     bed.run().await;
@@ -277,7 +278,7 @@ async fn what_the_workspace_does_not_know_the_server_s_quick_fix_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn accepted_changes_of_other_files_are_part_of_the_question() {
+async fn diagnostics_requests_include_accepted_changes_of_other_files() {
     let change = json!({
         "reason": "r", "source": "def f(x):\n    return x + 1\n", "more": true,
     });
@@ -304,13 +305,13 @@ async fn accepted_changes_of_other_files_are_part_of_the_question() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_second_look_is_taken_where_the_first_found_nothing_to_mend() {
+async fn thorough_diagnostics_run_only_if_the_fast_ones_find_nothing_to_fix() {
     let bad = whole("def f(x):\n    bad = 0\n    return x\n");
     let good = whole("def f(x):\n    return x + 1\n");
     let model = Scripted::native().on("agent a.py::f", [bad, good]);
-    let language = Arc::new(Finds {
+    let language = Arc::new(FakeLanguageService {
         second: Some("thorough is slow"),
-        ..Finds::default()
+        ..FakeLanguageService::default()
     });
     let mut bed = bed(&[("a.py", TWO)], model, &language).begin(&["a.py::f"]);
     let events = bed.run().await;
@@ -324,16 +325,16 @@ async fn a_second_look_is_taken_where_the_first_found_nothing_to_mend() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_service_that_is_said_once_and_not_with_every_change() {
+async fn missing_language_service_is_reported_once_per_run() {
     let first = json!({"reason": "r", "source": "def f(x):\n    return x + 1\n", "more": true});
     let then = json!({"reason": "r", "source": "def f(x):\n    return x + 2\n"});
     let model = Scripted::native().on(
         "agent a.py::f",
         [call("propose", first), call("propose", then)],
     );
-    let language = Arc::new(Finds {
+    let language = Arc::new(FakeLanguageService {
         absent: true,
-        ..Finds::default()
+        ..FakeLanguageService::default()
     });
     let mut bed = bed(&[("a.py", TWO)], model, &language).begin(&["a.py::f"]);
     let events = bed.run().await;
@@ -346,7 +347,7 @@ async fn without_a_service_that_is_said_once_and_not_with_every_change() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn imports_that_a_change_does_not_use_are_left_out() {
+async fn unused_imports_of_a_change_are_left_out() {
     let change = json!({
         "reason": "r", "source": "def f(x):\n    return os.sep + x\n",
         "imports": ["import os", "import re", "from typing import Any"],
@@ -362,7 +363,7 @@ async fn imports_that_a_change_does_not_use_are_left_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_name_that_several_places_define_is_given_back_with_them() {
+async fn refusal_lists_all_possible_imports_of_an_ambiguous_name() {
     let bad = whole("def f(x):\n    return bad(x)\n");
     let good = whole("def f(x):\n    return x\n");
     let model = Scripted::native().on("agent a.py::f", [bad, good]);
@@ -382,12 +383,12 @@ async fn a_name_that_several_places_define_is_given_back_with_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_service_a_name_without_a_meaning_brings_the_hint() {
+async fn undefined_name_is_refused_with_an_import_hint_even_without_a_language_service() {
     let bad = whole("def f(x):\n    return bad(x)\n");
     let model = Scripted::native().on("agent a.py::f", [bad, finish("so be it")]);
-    let language = Arc::new(Finds {
+    let language = Arc::new(FakeLanguageService {
         absent: true,
-        ..Finds::default()
+        ..FakeLanguageService::default()
     });
     let files = [
         ("a.py", TWO),
@@ -405,7 +406,7 @@ async fn without_a_service_a_name_without_a_meaning_brings_the_hint() {
 
 /// One proposal calls a function that another concurrent proposal adds.
 #[tokio::test(start_paused = true)]
-async fn proposals_that_only_pass_together_are_judged_in_one_text() {
+async fn proposals_that_pass_only_together_are_diagnosed_together() {
     let pick = |symbol: &str, source: &str| json!({"symbol": symbol, "why": "w", "source": source});
     let picks = [
         pick("a.py::f", "def f(x):\n    return x  # bad company\n"),
@@ -414,9 +415,9 @@ async fn proposals_that_only_pass_together_are_judged_in_one_text() {
     let model = Scripted::native()
         .on("scout", [call("wake", json!({"symbols": picks}))])
         .always("agent", finish("nothing to add"));
-    let language = Arc::new(Finds {
+    let language = Arc::new(FakeLanguageService {
         excuse: Some("company"),
-        ..Finds::default()
+        ..FakeLanguageService::default()
     });
     let files = [("a.py", TWO), ("b.py", "def h():\n    return 1\n")];
     let mut bed = bed(&files, model, &language).tests(|_| Vec::new());
@@ -438,7 +439,7 @@ async fn proposals_that_only_pass_together_are_judged_in_one_text() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn at_the_end_the_touched_files_are_looked_at_once_more() {
+async fn changed_files_are_diagnosed_again_at_the_end_of_a_run() {
     let insists =
         json!({"reason": "r", "source": "def f(x):\n    return x + 1  # bad\n", "insist": true});
     let worse = json!({"reason": "r", "source": "def h():\n    return 2\n"});
@@ -446,10 +447,10 @@ async fn at_the_end_the_touched_files_are_looked_at_once_more() {
     let model = Scripted::native()
         .on("agent a.py::f", [call("propose", insists)])
         .on("agent b.py::h", [call("propose", worse), mended]);
-    let language = Arc::new(Finds {
+    let language = Arc::new(FakeLanguageService {
         second: Some("it is slow"),
         late: Some("return 2"),
-        ..Finds::default()
+        ..FakeLanguageService::default()
     });
     let files = [("a.py", TWO), ("b.py", "def h():\n    return 1\n")];
     let mut bed = bed(&files, model, &language)
@@ -477,4 +478,46 @@ async fn at_the_end_the_touched_files_are_looked_at_once_more() {
     assert_eq!(agents, ["b.py::h"]);
     assert!(bed.read("b.py").contains("return 3"));
     assert_eq!(stop(&events), StopReason::Settled);
+}
+
+fn no_service() -> Arc<FakeLanguageService> {
+    Arc::new(FakeLanguageService {
+        absent: true,
+        ..FakeLanguageService::default()
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_python_cannot_compile_goes_back_without_a_language_server() {
+    let broken = format!("def f(x):\n    return x + 1  {UNCOMPILED}\n");
+    let good = "def f(x):\n    return x + 2\n";
+    let model = Scripted::native().on("agent a.py::f", [whole(&broken), whole(good)]);
+    let mut bed = bed(&[("a.py", TWO)], model, &no_service()).begin(&["a.py::f"]);
+    let events = bed.run().await;
+    let expected = "Not shown to the approver: this change brings problems that were not there \
+                    before.\na.py:2: Python 3.9 cannot compile this: invalid syntax";
+    assert_eq!(refusals(&events), [expected]);
+    assert!(bed.read("a.py").contains("x + 2"));
+    // What compiles is no line of the evidence.
+    assert_eq!(checked(&events)[1], &DiagnosticEvidence::Absent);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_did_not_compile_before_stops_nothing() {
+    let old = format!("{TWO}    {UNCOMPILED}\n");
+    let model = Scripted::native().on("agent a.py::f", [whole("def f(x):\n    return x + 2\n")]);
+    let mut bed = Bed::new(&[("a.py", &old)], model).begin(&["a.py::f"]);
+    bed.run().await;
+    assert!(bed.read("a.py").contains("x + 2"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn that_nothing_could_be_compiled_is_said() {
+    let text = format!("def f(x):\n    return x + 2  {NO_PYTHON}\n");
+    let model = Scripted::native().on("agent a.py::f", [whole(&text)]);
+    let mut bed = bed(&[("a.py", TWO)], model, &no_service()).begin(&["a.py::f"]);
+    let events = bed.run().await;
+    let reason = "not compiled: there is no Python".to_owned();
+    assert_eq!(checked(&events)[0], &DiagnosticEvidence::Unknown { reason });
+    assert!(bed.read("a.py").contains("x + 2"));
 }

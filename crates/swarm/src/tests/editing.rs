@@ -61,7 +61,7 @@ fn names(events: &[Event]) -> Vec<&'static str> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_version_of_the_person_is_checked_shown_again_and_applied() {
+async fn edited_proposal_is_checked_shown_again_and_applied() {
     let mut bed = bed(vec![change(), finish("done")]);
     let wanted = ONE.replacen("return x", "return x + 2", 1);
     edits(&bed, vec![vec![version(1, ONE, &wanted)]]);
@@ -85,7 +85,7 @@ async fn the_version_of_the_person_is_checked_shown_again_and_applied() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_agent_is_told_of_the_version_and_proposes_on_top_of_it() {
+async fn agent_receives_the_persons_edit_and_proposes_on_top_of_it() {
     let more = json!({"reason": "r", "source": "def f(x):\n    return x + 1\n", "more": true});
     let hunks = json!([{"old": "return x + 2", "new": "return x + 3"}]);
     let mut bed = bed(vec![
@@ -107,7 +107,7 @@ async fn the_agent_is_told_of_the_version_and_proposes_on_top_of_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_version_that_breaks_tests_is_shown_with_what_it_breaks() {
+async fn persons_edit_that_breaks_tests_is_shown_with_the_broken_tests() {
     let mut bed = bed(vec![change(), finish("done")]);
     let breaks = ONE.replacen("return x", "raise x", 1);
     let right = ONE.replacen("return x", "return x + 2", 1);
@@ -129,7 +129,7 @@ async fn a_version_that_breaks_tests_is_shown_with_what_it_breaks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_version_is_made_over_what_was_typed_meanwhile() {
+async fn persons_edit_is_applied_on_top_of_text_that_was_typed_meanwhile() {
     let mut bed = bed(vec![change(), finish("done")]);
     let wanted = ONE.replacen("return x", "return x + 2", 1);
     let (path, typed) = (bed.path("a.py"), format!("# typed\n{ONE}"));
@@ -145,7 +145,7 @@ async fn a_version_is_made_over_what_was_typed_meanwhile() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_person_takes_out_whole_goes_back_as_rejected() {
+async fn proposal_that_the_person_edits_to_no_change_is_returned_as_rejected() {
     let mut bed = bed(vec![change(), finish("then not")]);
     edits(&bed, vec![vec![version(1, ONE, ONE)]]);
     let events = bed.run().await;
@@ -200,7 +200,7 @@ fn number_of(view: &ProposalView, symbol: &str) -> u32 {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_part_of_a_set_is_edited_and_the_set_is_checked_again() {
+async fn set_is_checked_again_after_one_of_its_proposals_is_edited() {
     let mut bed = pair();
     let before = bed.read("shop.py");
     let wanted = before.replace("fee(x)", "fee(x, 3)");
@@ -222,7 +222,7 @@ async fn one_part_of_a_set_is_edited_and_the_set_is_checked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_left_of_a_set_is_shown_with_what_it_breaks_and_may_be_rejected() {
+async fn rest_of_a_set_is_shown_with_the_tests_that_it_breaks_and_can_be_rejected() {
     let mut bed = pair();
     let (shop, fees) = (bed.read("shop.py"), bed.read("fees.py"));
     let mut is_first = true;
@@ -247,7 +247,7 @@ async fn what_is_left_of_a_set_is_shown_with_what_it_breaks_and_may_be_rejected(
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_left_of_the_parts_of_one_agent_is_applied() {
+async fn remaining_part_of_a_change_is_applied_when_a_person_removes_the_other_part() {
     let files = [("a.py", ONE), ("b.py", "def h(x):\n    return x\n")];
     let part = |symbol: &str, source: &str, more: bool| {
         let change = json!({"symbol": symbol, "reason": "r", "source": source, "more": more});
@@ -312,7 +312,7 @@ fn both_parts() -> Vec<FileChange> {
 }
 
 #[test]
-fn the_version_of_a_file_is_shared_out_among_its_proposals() {
+fn persons_edit_of_a_file_is_split_among_the_proposals_of_the_file() {
     let parts = both_parts();
     let split = |before: &str, text: &str| {
         let file = EditedFile::new(FilePath::new("a.py"), before, text);
@@ -338,7 +338,7 @@ fn the_version_of_a_file_is_shared_out_among_its_proposals() {
 }
 
 #[test]
-fn a_version_that_cannot_be_taken_says_why() {
+fn unusable_edit_of_a_person_is_refused_with_the_reason() {
     let why = |file: &str, text: &str| {
         let file = EditedFile::new(FilePath::new(file), ONE, text);
         edited_parts(&both_parts(), &file).unwrap_err()

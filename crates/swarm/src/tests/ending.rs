@@ -1,4 +1,4 @@
-//! The end of a run, as people read it.
+//! The headline at the end of a run, and whether the run counts as proven by tests.
 
 use starling_core::Approval;
 use std::time::Duration;
@@ -34,7 +34,7 @@ fn bed(model: Scripted) -> Bed {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_last_check_decides_whether_a_change_is_proven() {
+async fn final_test_run_decides_whether_a_change_is_proven() {
     let events = bed(changes()).tests(mended_by_the_change).run().await;
     assert_eq!(ending(&events).0, Proof::Proven, "{:#?}", ending(&events).1);
     let events = bed(changes()).tests(|_| Vec::new()).run().await;
@@ -60,9 +60,9 @@ async fn the_last_check_decides_whether_a_change_is_proven() {
     );
 }
 
-/// Whatever the task says of documents: code was changed.
+/// The tasks mention documentation, but the run changes code.
 #[tokio::test(start_paused = true)]
-async fn a_word_about_documents_proves_no_change_of_code() {
+async fn code_change_needs_a_test_even_if_the_task_mentions_documentation() {
     for task in [
         "f leaves out 1; its docstring promises both. Fix it.",
         "f leaves out 1. The docstring says that it is added.",
@@ -92,7 +92,7 @@ async fn a_word_about_documents_proves_no_change_of_code() {
     assert_eq!(ending(&events), is(Proof::NothingToProve, words));
 }
 
-/// A test that fails until `f` gives one more.
+/// `test_f` fails until `f` returns `x + 1`.
 fn mended_by_the_change(all: &str) -> Vec<(String, String)> {
     match all.contains("x + 1\n") {
         true => Vec::new(),
@@ -101,7 +101,7 @@ fn mended_by_the_change(all: &str) -> Vec<(String, String)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_test_that_hangs_before_and_after_proves_nothing() {
+async fn tests_that_time_out_before_and_after_the_change_leave_it_unproven() {
     let mut bed = bed(changes())
         .tests(|_| Vec::new())
         .with(|task| task.test_deadline = Duration::from_secs(6));
@@ -118,7 +118,7 @@ async fn a_test_that_hangs_before_and_after_proves_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_to_change_and_giving_up_are_two_ends() {
+async fn run_with_nothing_to_change_ends_differently_from_a_run_that_gave_up() {
     let model = || Scripted::native().on("agent a.py::f", [finish("f returns x already")]);
     let events = bed(model()).run().await;
     assert_eq!(
@@ -163,7 +163,7 @@ async fn nothing_to_change_and_giving_up_are_two_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_limit_tells_where_the_changes_are() {
+async fn limit_message_names_the_patch_file_with_the_reverted_changes() {
     let first = json!({"reason": "r", "source": "def f(x):\n    return x + 1\n", "more": true});
     let model = Scripted::native().on("agent a.py::f", [call("propose", first)]);
     let mut bed = bed(model).with(|task| task.limits.calls = 1);
@@ -178,7 +178,7 @@ async fn a_limit_tells_where_the_changes_are() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancelled_run_was_stopped_by_the_user() {
+async fn headline_of_a_cancelled_run_says_that_the_user_stopped_it() {
     let mut bed = bed(Scripted::native().always("agent", Line::Hang));
     let handle = bed.start();
     until(&handle, |event| matches!(event, Event::TurnStarted { .. })).await;
@@ -189,7 +189,7 @@ async fn a_cancelled_run_was_stopped_by_the_user() {
 }
 
 #[test]
-fn the_end_of_an_older_recording_is_read() {
+fn run_finished_event_without_an_ending_is_deserialized() {
     let spent = serde_json::to_value(Spent::default()).unwrap();
     let line = json!({
         "event": "run_finished", "stop_reason": {"reason": "settled"}, "applied": [], "diff": "",
@@ -202,7 +202,7 @@ fn the_end_of_an_older_recording_is_read() {
     );
 }
 
-/// A run that must prove what it changes.
+/// Requires a test for every change of the run.
 fn strict(approval: Approval, bed: Bed) -> Bed {
     bed.with(|task| {
         task.require_tests = true;
@@ -211,20 +211,20 @@ fn strict(approval: Approval, bed: Bed) -> Bed {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_tests_are_required_and_there_are_none_no_model_is_asked() {
+async fn no_model_is_called_if_tests_are_required_and_none_exist() {
     let mut bed = strict(Approval::Auto, bed(changes()));
     let events = bed.run().await;
     let (proof, headline) = ending(&events);
     assert_eq!(proof, Proof::NotDone);
     assert!(
-        headline.starts_with("Not done: tests are required, and there are none: "),
+        headline.starts_with("Not done: tests are required, but none were found: "),
         "{headline}"
     );
     assert_eq!((bed.model.calls(), bed.read("a.py").as_str()), (0, TWO));
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_tests_are_required_a_change_that_they_do_not_prove_is_not_applied() {
+async fn with_required_tests_an_unproven_change_is_not_applied_automatically() {
     let still = |_: &str| vec![("test_g".to_owned(), "g is wrong".to_owned())];
     let model = || changes().always("proxy", say("ACCEPT"));
     for approval in [Approval::Auto, Approval::Proxy] {
@@ -244,7 +244,7 @@ async fn where_tests_are_required_a_change_that_they_do_not_prove_is_not_applied
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_tests_are_required_agents_are_told_when_none_fails() {
+async fn with_required_tests_agents_are_asked_for_a_failing_test_if_none_fails() {
     let needs = "fails without it and passes with it";
     let passing = |_: &str| Vec::new();
     let told = async |approval: Approval, test: fn(&str) -> Vec<(String, String)>| {
@@ -253,13 +253,14 @@ async fn where_tests_are_required_agents_are_told_when_none_fails() {
         bed.model.prompts("agent a.py::f")[0].contains(needs)
     };
     assert!(told(Approval::Auto, passing).await);
-    // A failing test shows the change already, and a person may do without.
+    // The prompt does not ask for a test if one fails already, or if a person may accept an
+    // unproven change.
     assert!(!told(Approval::Auto, mended_by_the_change).await);
     assert!(!told(Approval::Ask, passing).await);
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_tests_are_required_what_they_prove_is_applied_and_a_person_may_do_without() {
+async fn with_required_tests_proven_changes_are_applied_and_a_person_may_accept_unproven_ones() {
     let mut proven = strict(Approval::Auto, bed(changes()).tests(mended_by_the_change));
     let events = proven.run().await;
     assert_eq!(ending(&events).0, Proof::Proven);
@@ -271,7 +272,7 @@ async fn where_tests_are_required_what_they_prove_is_applied_and_a_person_may_do
 }
 
 #[tokio::test(start_paused = true)]
-async fn tests_that_do_not_reach_a_change_do_not_prove_it() {
+async fn tests_that_do_not_cover_a_change_do_not_prove_it() {
     let test = "from a import f\n\n\ndef test_f():\n    assert f(1)\n";
     let untested = |change: &str| {
         let name = if change.starts_with("def g") {
@@ -312,7 +313,7 @@ async fn tests_that_do_not_reach_a_change_do_not_prove_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_whose_main_change_was_refused_is_not_proven() {
+async fn run_whose_main_change_was_refused_is_unproven() {
     let red = |all: &str| match all.contains("return 0") {
         true => vec![("test_g".to_owned(), "g is wrong".to_owned())],
         false => Vec::new(),
@@ -337,7 +338,7 @@ async fn a_run_whose_main_change_was_refused_is_not_proven() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_command_that_runs_no_test_proves_nothing() {
+async fn test_command_that_runs_no_test_leaves_the_change_unproven() {
     let blind = || {
         let mut bed = bed(changes()).tests(|_| Vec::new());
         bed.lists = true;
@@ -357,7 +358,7 @@ async fn a_command_that_runs_no_test_proves_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_command_that_failed_before_and_passes_now_proves_a_change() {
+async fn test_command_that_failed_before_and_passes_after_proves_the_change() {
     let red = |all: &str| match all.contains("x + 1") {
         true => Vec::new(),
         false => vec![(WHOLE_RUN.to_owned(), "make: *** [check] Error 1".to_owned())],
@@ -379,7 +380,7 @@ async fn a_command_that_failed_before_and_passes_now_proves_a_change() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_tests_are_required_documentation_needs_none() {
+async fn with_required_tests_a_documentation_change_needs_no_test() {
     let model = Scripted::native().always("agent", whole("# Rates\n\nEight per cent.\n"));
     let files = [("a.py", TWO), ("README.md", "# Rates\n")];
     let bed = Bed::new(&files, model).begin(&["README.md::"]);

@@ -30,7 +30,8 @@ fn was(ids: &[&str]) -> BTreeSet<String> {
     ids.iter().map(|id| (*id).to_owned()).collect()
 }
 
-struct Known {
+/// The fields of [`TestEvidence::Known`] that these tests compare.
+struct KnownTestEvidence {
     fixed: Vec<String>,
     broken: Vec<String>,
     still: Vec<String>,
@@ -38,7 +39,7 @@ struct Known {
     passed: usize,
 }
 
-fn compare(before: &[&str], after: &TestReport) -> Known {
+fn compare(before: &[&str], after: &TestReport) -> KnownTestEvidence {
     match TestEvidence::compare(&was(before), after) {
         TestEvidence::Known {
             fixed,
@@ -47,7 +48,7 @@ fn compare(before: &[&str], after: &TestReport) -> Known {
             details,
             passed,
             ..
-        } => Known {
+        } => KnownTestEvidence {
             fixed,
             broken,
             still: still_failing,
@@ -59,7 +60,7 @@ fn compare(before: &[&str], after: &TestReport) -> Known {
 }
 
 #[test]
-fn tests_are_fixed_broken_or_still_failing() {
+fn test_results_are_classified_as_fixed_broken_or_still_failing() {
     use TestStatus::*;
     let after = report(
         TestOutcome::Failed,
@@ -84,7 +85,7 @@ fn tests_are_fixed_broken_or_still_failing() {
 }
 
 #[test]
-fn a_command_that_names_no_test_stands_for_itself() {
+fn test_command_without_test_names_counts_as_one_test() {
     let failed = report(TestOutcome::Failed, &[]);
     assert_eq!(failing_ids(&failed), [WHOLE_RUN]);
     let known = compare(&[], &failed);
@@ -95,7 +96,7 @@ fn a_command_that_names_no_test_stands_for_itself() {
 }
 
 #[test]
-fn a_run_that_hangs_is_broken_although_a_named_test_failed_before() {
+fn timed_out_test_run_counts_as_broken_even_if_a_test_failed_before() {
     let hangs = report(TestOutcome::TimedOut, &[("b", TestStatus::Failed)]);
     let known = compare(&["b"], &hangs);
     assert_eq!(known.broken, [WHOLE_RUN]);
@@ -103,7 +104,7 @@ fn a_run_that_hangs_is_broken_although_a_named_test_failed_before() {
 }
 
 #[test]
-fn what_ran_no_test_says_nothing() {
+fn command_that_runs_no_test_gives_unknown_evidence() {
     let after = report(TestOutcome::NotRun, &[]);
     let evidence = TestEvidence::compare(&was(&["a"]), &after);
     let TestEvidence::Unknown { reason } = &evidence else {
@@ -133,7 +134,7 @@ fn evidence(tests: TestEvidence, diagnostics: DiagnosticEvidence) -> Evidence {
 }
 
 #[test]
-fn when_a_run_is_over_nobody_follows() {
+fn evidence_of_an_ended_run_announces_no_follow_up() {
     use TestStatus::*;
     let after = report(TestOutcome::Failed, &[("a", Failed), ("b", Failed)]);
     let tests = TestEvidence::compare(&was(&[]), &after);
@@ -163,7 +164,7 @@ fn when_a_run_is_over_nobody_follows() {
 }
 
 #[test]
-fn a_reader_sees_what_breaks_with_its_details() {
+fn displayed_evidence_lists_broken_tests_and_problems_with_details() {
     use TestStatus::*;
     let after = report(TestOutcome::Failed, &[("a", Passed), ("b", Failed)]);
     let problem = Problem {
@@ -203,7 +204,7 @@ fn a_reader_sees_what_breaks_with_its_details() {
 }
 
 #[test]
-fn of_a_part_of_a_set_only_what_counts_is_told() {
+fn evidence_of_a_part_of_a_set_hides_standalone_failures_if_the_set_passes() {
     use TestStatus::*;
     let tests =
         |outcome, status| TestEvidence::compare(&was(&[]), &report(outcome, &[("a", status)]));
@@ -235,7 +236,7 @@ fn of_a_part_of_a_set_only_what_counts_is_told() {
 }
 
 #[test]
-fn a_reader_sees_that_nothing_is_known() {
+fn displayed_evidence_says_that_tests_and_diagnostics_are_unknown() {
     let unknown = |reason: &str| TestEvidence::Unknown {
         reason: reason.into(),
     };
@@ -255,7 +256,7 @@ fn a_reader_sees_that_nothing_is_known() {
 }
 
 #[test]
-fn the_tail_of_a_text_begins_at_a_line_where_one_is_near() {
+fn tail_of_a_text_starts_at_a_line_break_if_one_is_near() {
     assert_eq!(tail("one\ntwo\nthree", 7), "three");
     assert_eq!(tail("short", 7), "short");
     let long = "é".repeat(300);

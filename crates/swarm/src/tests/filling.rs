@@ -42,7 +42,7 @@ fn bed(model: Scripted) -> Bed {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_statement_that_is_left_out_is_written_anew() {
+async fn statement_filled_in_by_the_model_is_proposed_if_the_tests_pass() {
     let model = Scripted::small()
         .filling()
         .on("agent a.py::share", [repeats()])
@@ -101,7 +101,7 @@ async fn a_statement_that_is_left_out_is_written_anew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_ways_end_and_what_was_tried_is_counted() {
+async fn agent_gives_up_after_all_strategies_and_reports_the_number_of_attempts() {
     let useless = say("    pass");
     let model = Scripted::small()
         .filling()
@@ -141,7 +141,7 @@ async fn all_ways_end_and_what_was_tried_is_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_filled_where_no_test_fails() {
+async fn no_statement_is_filled_in_if_no_test_fails() {
     let model = Scripted::small()
         .filling()
         .always("agent a.py::share", repeats());
@@ -153,7 +153,7 @@ async fn nothing_is_filled_where_no_test_fails() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_text_that_helps_all_tests_comes_before_one_that_helps_some() {
+async fn fill_in_that_fixes_all_tests_is_preferred_to_one_that_fixes_some() {
     let model = Scripted::small()
         .filling()
         .on("agent a.py::share", [repeats()])

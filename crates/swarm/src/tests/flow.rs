@@ -9,7 +9,7 @@ use crate::*;
 const TWO: &str = "def f(x):\n    return x\n\n\ndef g(x):\n    return f(x) + 1\n";
 
 #[tokio::test(start_paused = true)]
-async fn one_symbol_costs_one_agent_and_no_talk() {
+async fn change_of_one_symbol_takes_one_agent_and_no_messages() {
     let model = Scripted::native()
         .on("scout", [wake(&["a.py::f"])])
         .on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")]);
@@ -36,7 +36,7 @@ async fn one_symbol_costs_one_agent_and_no_talk() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_owner_cannot_change_another_symbol() {
+async fn owner_of_a_symbol_cannot_change_another_symbol() {
     let foreign = call(
         "propose",
         json!({"reason": "r", "symbol": "a.py::g", "source": "def g(x):\n    return 2\n"}),
@@ -54,7 +54,7 @@ async fn an_owner_cannot_change_another_symbol() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_request_wakes_the_other_owner() {
+async fn change_request_wakes_the_owner_of_the_other_symbol() {
     let request = call(
         "request_change",
         json!({"symbol": "a.py::g", "reason": "it must add 2"}),
@@ -71,7 +71,7 @@ async fn a_change_request_wakes_the_other_owner() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_is_answered_read_only_and_remembered() {
+async fn question_is_answered_by_an_agent_without_write_tools() {
     let question = || {
         call(
             "ask",
@@ -106,7 +106,7 @@ async fn a_question_is_answered_read_only_and_remembered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_broken_test_sends_the_proposal_back_with_evidence() {
+async fn proposal_that_breaks_a_test_is_returned_with_the_failure() {
     let model = Scripted::native().on(
         "agent a.py::f",
         [
@@ -131,7 +131,7 @@ async fn a_broken_test_sends_the_proposal_back_with_evidence() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_proxy_user_rejects_with_a_reason_and_the_agent_revises() {
+async fn agent_revises_a_proposal_that_the_proxy_user_rejected() {
     let model = Scripted::native()
         .on(
             "agent a.py::f",
@@ -152,7 +152,7 @@ async fn the_proxy_user_rejects_with_a_reason_and_the_agent_revises() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_user_types_elsewhere_stays_and_in_the_same_place_wins() {
+async fn text_typed_elsewhere_is_kept_and_text_typed_in_the_changed_line_is_a_conflict() {
     let typed = TWO.replace("f(x) + 1", "f(x) + 100");
     let model = Scripted::native().on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")]);
     let mut bed = Bed::new(&[("a.py", TWO)], model).begin(&["a.py::f"]);
@@ -183,7 +183,7 @@ async fn what_the_user_types_elsewhere_stays_and_in_the_same_place_wins() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn undo_takes_back_only_the_agents_own_change() {
+async fn undo_reverts_only_the_agents_own_change() {
     let model = Scripted::native().on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")]);
     let mut bed = Bed::new(&[("a.py", TWO)], model).begin(&["a.py::f"]);
     let handle = bed.start();
@@ -201,7 +201,7 @@ async fn undo_takes_back_only_the_agents_own_change() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_single_driver_changes_several_symbols() {
+async fn single_agent_changes_several_symbols() {
     let first = call(
         "propose",
         json!({"reason": "r", "symbol": "a.py::f", "source": "def f(x):\n    return x + 1\n", "more": true}),
@@ -221,7 +221,7 @@ async fn the_single_driver_changes_several_symbols() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn cancel_ends_the_run_without_another_call() {
+async fn cancelled_run_makes_no_further_model_call() {
     let model = Scripted::native().always("agent a.py::f", Line::Hang);
     let mut bed = Bed::new(&[("a.py", TWO)], model).begin(&["a.py::f"]);
     let handle = bed.start();
@@ -234,7 +234,7 @@ async fn cancel_ends_the_run_without_another_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn eight_symbols_take_hardly_longer_than_one() {
+async fn eight_symbols_are_changed_in_parallel() {
     let time = async |count: usize| {
         let names: Vec<String> = (0..count).map(|at| format!("a.py::f{at}")).collect();
         let source: String = (0..count)
@@ -274,7 +274,7 @@ fn wake_with_draft(old: &str, new: &str) -> Line {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_draft_of_the_scout_is_proposed_without_asking_the_owner() {
+async fn draft_of_the_scout_is_proposed_without_a_call_to_the_owner() {
     let model = Scripted::native().on("scout", [wake_with_draft("return x", "return x + 1")]);
     let mut bed = Bed::new(&[("a.py", TWO)], model);
     let events = bed.run().await;
@@ -287,7 +287,7 @@ async fn a_draft_of_the_scout_is_proposed_without_asking_the_owner() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_draft_that_comes_back_goes_to_the_owner() {
+async fn refused_draft_of_the_scout_is_passed_to_the_owner() {
     let model = Scripted::native()
         .on("scout", [wake_with_draft("return y", "return x + 1")])
         .on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")]);
@@ -299,7 +299,7 @@ async fn a_draft_that_comes_back_goes_to_the_owner() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_small_model_reads_the_task_and_what_fails_and_is_asked_in_another_way_each_time() {
+async fn small_model_gets_the_failing_test_and_a_different_prompt_at_each_attempt() {
     let wrong = "```python\nimport os\n\ndef f(x):\n    return 7\n```";
     let right = "```python\nLIMIT = 3\n\n\ndef f(x):\n    return x + 1\n\n\ndef g(x):\n    return None\n```";
     let model = Scripted::small().on("agent a.py::f", [say(wrong), say(wrong), say(right)]);
@@ -353,7 +353,7 @@ async fn a_small_model_reads_the_task_and_what_fails_and_is_asked_in_another_way
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_diff_of_a_run_holds_nothing_that_the_user_typed() {
+async fn diff_of_a_run_excludes_text_that_the_user_typed() {
     let typed = TWO.replace("f(x) + 1", "f(x) + 100");
     let model = Scripted::native().on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")]);
     let mut bed = Bed::new(&[("a.py", TWO)], model).begin(&["a.py::f"]);
@@ -391,7 +391,7 @@ async fn nothing_is_written_outside_the_workspace() {
 
 /// The agent and the user change different words of one line. Neither intended the combined result.
 #[tokio::test(start_paused = true)]
-async fn two_edits_of_one_line_are_a_conflict_when_a_proposal_is_drafted() {
+async fn proposal_conflicts_with_a_user_edit_of_the_same_line() {
     let sum = "def f(x, y):\n    return x + y\n";
     let read = call("read", json!({"symbols": ["a.py::f"]}));
     let hunk = json!({"reason": "r", "hunks": [{"old": "+ y", "new": "+ 2 * y"}]});

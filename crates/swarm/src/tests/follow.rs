@@ -1,4 +1,5 @@
-//! Follow-ups: a changed contract wakes the owners of the code that it can break.
+//! Follow-ups: a changed contract (such as a signature) wakes the owners of the code that it can
+//! break.
 
 use serde_json::json;
 use starling_core::Approval;
@@ -39,7 +40,7 @@ fn missed(events: &[Event]) -> Vec<(usize, String)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn callers_follow_once_and_tests_do_not() {
+async fn callers_of_a_changed_contract_are_woken_once_and_tests_are_not() {
     let model = Scripted::native().on("agent a.py::fee", [wider()]).on(
         "agent a.py::g",
         [whole("def g(x):\n    fee(x, 0)\n    return fee(x, 1)\n")],
@@ -60,7 +61,7 @@ async fn callers_follow_once_and_tests_do_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_that_breaks_no_contract_wakes_nobody() {
+async fn compatible_contract_change_wakes_no_caller() {
     let model = Scripted::native().on(
         "agent a.py::fee",
         [whole("def fee(x, y=0):\n    return x + y\n")],
@@ -72,7 +73,7 @@ async fn a_change_that_breaks_no_contract_wakes_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_approver_sees_who_will_have_to_follow() {
+async fn review_lists_the_callers_to_follow_up() {
     let model = Scripted::native()
         .on("agent a.py::fee", [wider()])
         .on("agent a.py::g", [finish("later")]);
@@ -89,7 +90,7 @@ async fn the_approver_sees_who_will_have_to_follow() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_owner_of_a_class_follows_for_its_methods() {
+async fn owner_of_a_class_is_woken_for_the_callers_among_its_methods() {
     let text = "def fee(x):\n    return x\n\n\nclass C:\n    def m(self):\n        return fee(1)\n\n    def n(self):\n        return fee(2)\n";
     let model = Scripted::native().on("agent a.py::fee", [wider()]).on(
         "agent a.py::C",
@@ -124,7 +125,7 @@ async fn no_more_than_24_owners_are_woken_for_one_contract() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn callers_of_what_was_deleted_follow() {
+async fn callers_of_a_deleted_function_are_woken() {
     let delete = call("propose", json!({"reason": "r", "delete": ["a.py::fee"]}));
     let model = Scripted::native()
         .on("agent a.py::fee", [delete])
@@ -139,7 +140,7 @@ async fn callers_of_what_was_deleted_follow() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn callers_of_a_name_of_one_letter_follow() {
+async fn callers_of_a_function_with_a_one_letter_name_are_woken() {
     let text = "def f(x):\n    return x\n\n\ndef g(x):\n    return f(x)\n";
     let model = Scripted::native()
         .on("agent a.py::f", [whole("def f(x, y):\n    return x\n")])
@@ -150,7 +151,7 @@ async fn callers_of_a_name_of_one_letter_follow() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn callers_that_the_budget_does_not_reach_are_named() {
+async fn callers_that_the_budget_excludes_are_reported() {
     for (messages, agents) in [(0, 16), (60, 1)] {
         let model = Scripted::native().on("agent a.py::fee", [wider()]);
         let mut bed = Bed::new(&FILES, model)
@@ -171,14 +172,14 @@ async fn callers_that_the_budget_does_not_reach_are_named() {
             panic!("{events:#?}");
         };
         assert!(
-            summary.ends_with("; 1 caller of a changed contract was not told"),
+            summary.ends_with("; 1 caller of a changed contract was not notified"),
             "{summary}"
         );
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_contract_that_changes_to_and_fro_is_followed_once_each_way_and_then_told() {
+async fn callers_are_not_woken_again_when_a_contract_is_changed_back_and_forth() {
     let there = |more: bool| {
         let source = "def fee(x, y):\n    return x + y\n";
         call(
@@ -204,13 +205,13 @@ async fn a_contract_that_changes_to_and_fro_is_followed_once_each_way_and_then_t
     let Some(Event::RunFinished { summary, .. }) = events.last() else {
         panic!("{events:#?}");
     };
-    let end = "; 1 caller of a changed contract was told, and left as it was";
+    let end = "; 1 caller of a changed contract was notified, but not updated";
     assert!(summary.ends_with(end), "{summary}");
 }
 
 /// Callers that already pass the new argument have nothing to do.
 #[tokio::test(start_paused = true)]
-async fn callers_that_fit_are_not_asked() {
+async fn callers_that_already_match_the_new_contract_are_not_woken() {
     let text = "def fee(x):\n    return x\n\n\ndef g(x):\n    return fee(x, rate=1)\n\n\n\
                 def h(x):\n    return fee(x) + fee(x, rate=1)\n\n\ndef k(x, o):\n    return fee(x, **o)\n";
     let model = Scripted::native()
@@ -227,7 +228,7 @@ async fn callers_that_fit_are_not_asked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn callers_that_stay_valid_are_named() {
+async fn review_lists_the_callers_that_stay_valid() {
     let model = Scripted::native().on("agent a.py::fee", [whole("def fee(y):\n    return y\n")]);
     let mut bed = Bed::new(&FILES, model)
         .begin(&["a.py::fee"])
@@ -238,9 +239,9 @@ async fn callers_that_stay_valid_are_named() {
     assert!(seen[0].evidence.contains(told), "{}", seen[0].evidence);
 }
 
-/// A function moves, and its user imports it from its new place.
+/// A function moves to another module, and its caller imports it from there.
 #[tokio::test(start_paused = true)]
-async fn who_imports_a_moved_function_from_its_new_place_is_not_told() {
+async fn caller_that_imports_a_moved_function_from_its_new_module_is_not_woken() {
     let line = "def line(x):\n    return f\"- {x}\"\n";
     let user = "from text import line\n\n\ndef show(x):\n    print(line(x))\n\n\ndef other(x):\n    return line(x)\n";
     let hunks = json!([{"old": "from text import line", "new": "from render import line"}]);

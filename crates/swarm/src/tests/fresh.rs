@@ -39,7 +39,7 @@ fn evidence(events: &[Event]) -> Evidence {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_check_sees_what_was_typed_since_the_run_began() {
+async fn check_uses_text_that_was_typed_after_the_run_began() {
     let mut bed = bed();
     bed.types(MINE);
     let handle = bed.start();
@@ -64,7 +64,7 @@ async fn a_check_sees_what_was_typed_since_the_run_began() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_typed_while_a_check_runs_is_told_and_tested_at_the_end() {
+async fn text_typed_during_a_check_is_reported_and_tested_at_the_end() {
     let mut bed = bed();
     bed.types("def mine():\n    return 2\n");
     // Durations of the test run before the change and of the one for the proposal.
@@ -86,7 +86,7 @@ async fn what_is_typed_while_a_check_runs_is_told_and_tested_at_the_end() {
 
 /// A file that was open at the start of the run and was closed without saving has its text on disk.
 #[tokio::test(start_paused = true)]
-async fn a_file_that_was_closed_is_checked_as_it_is_on_disk() {
+async fn closed_file_is_checked_with_its_text_on_disk() {
     let mut bed = bed();
     bed.types(WRONG);
     let handle = bed.start();
@@ -102,9 +102,10 @@ async fn a_file_that_was_closed_is_checked_as_it_is_on_disk() {
     assert_eq!(stop(&events), StopReason::Settled);
 }
 
-/// What the user pastes while the model thinks, above the symbol that it was shown.
+/// While the model generates, the user adds a comment or a copy of the symbol that the model was
+/// shown.
 #[tokio::test(start_paused = true)]
-async fn a_copy_that_is_pasted_above_the_symbol_meanwhile_does_not_get_the_change() {
+async fn proposal_is_refused_if_the_user_pasted_a_copy_of_the_symbol_meanwhile() {
     const CLASS: &str = "class K:\n    def m(self):\n        return 1\n";
     const M: &str = "    def m(self):\n        return 2\n";
     for (text, symbol, source) in [

@@ -39,7 +39,7 @@ fn bed(task: &str, model: Scripted) -> Bed {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_bug_whose_test_still_fails_does_not_settle() {
+async fn bug_fix_does_not_settle_while_the_bugs_test_fails() {
     let insists = call(
         "propose",
         json!({"reason": "r", "source": WRONG, "insist": true}),
@@ -60,7 +60,7 @@ async fn a_bug_whose_test_still_fails_does_not_settle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_person_a_change_that_does_not_repair_the_bug_is_not_applied() {
+async fn change_that_does_not_fix_the_bug_is_not_applied_automatically() {
     let model = Scripted::native()
         .on("scout", [wake(&["stats.py::mean"])])
         .on("agent stats.py::mean", [whole(WRONG), finish("no idea")])
@@ -77,7 +77,7 @@ async fn without_a_person_a_change_that_does_not_repair_the_bug_is_not_applied()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_repaired_bug_settles_beside_unrelated_failing_tests() {
+async fn bug_fix_settles_despite_unrelated_failing_tests() {
     let model = Scripted::native()
         .on("scout", [wake(&["stats.py::mean"])])
         .on("agent stats.py::mean", [whole(RIGHT)])
@@ -89,9 +89,9 @@ async fn a_repaired_bug_settles_beside_unrelated_failing_tests() {
     assert_eq!(woken(&events).len(), 1, "nobody is woken for test_mode");
 }
 
-/// The description names no symbol, and the only agent picks nothing.
+/// The task names no symbol, and the single agent selects none.
 #[tokio::test(start_paused = true)]
-async fn a_bug_that_names_nothing_is_judged_by_what_is_changed() {
+async fn bug_report_without_a_symbol_name_is_judged_by_the_tests_of_the_changed_code() {
     let change = json!({"reason": "r", "symbol": "stats.py::mean", "source": WRONG});
     let model = Scripted::native().on("solo", [call("propose", change), finish("no idea")]);
     let mut bed =
@@ -102,7 +102,7 @@ async fn a_bug_that_names_nothing_is_judged_by_what_is_changed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_test_is_not_refused_for_tests_that_failed_before() {
+async fn new_test_is_accepted_despite_tests_that_failed_before() {
     let added = "def test_one():\n    assert mean([1]) == 1\n";
     let change =
         json!({"reason": "r", "add": [{"source": added, "beside": "test_stats.py::test_empty"}]});
@@ -127,9 +127,9 @@ async fn a_new_test_is_not_refused_for_tests_that_failed_before() {
     );
 }
 
-/// The test runner does not find the first name.
+/// The test runner does not find the first new test.
 #[tokio::test(start_paused = true)]
-async fn a_new_test_that_does_not_run_is_sent_back() {
+async fn new_test_that_the_test_command_does_not_run_is_refused() {
     let inner = "class Mean:\n    def test_one(self):\n        assert mean([1]) == 1\n";
     let added = "def test_one():\n    assert mean([1]) == 1\n";
     let adds = |source: &str| {
@@ -154,7 +154,7 @@ async fn a_new_test_that_does_not_run_is_sent_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_test_file_without_a_test_is_no_new_test() {
+async fn new_test_file_without_a_test_does_not_count_as_a_new_test() {
     let pick = json!({"symbols": [{"symbol": "test_new.py", "why": "w", "source": "X = 1\n"}]});
     let model = Scripted::native()
         .on("scout", [call("wake", pick)])
@@ -171,7 +171,7 @@ async fn a_new_test_file_without_a_test_is_no_new_test() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_for_a_new_test_that_adds_none_does_not_settle() {
+async fn run_that_adds_no_requested_test_does_not_settle() {
     let model = Scripted::native()
         .on("scout", [wake(&["stats.py::mean"])])
         .on("agent stats.py::mean", [whole(RIGHT)])
@@ -190,7 +190,7 @@ async fn a_run_for_a_new_test_that_adds_none_does_not_settle() {
 
 /// One of two required tests passes with the only change.
 #[tokio::test(start_paused = true)]
-async fn a_bug_that_is_repaired_in_part_leaves_the_tree_as_it_was() {
+async fn partial_bug_fix_is_reverted() {
     let model = Scripted::native()
         .on("scout", [wake(&["stats.py::mean"])])
         .on("agent stats.py::mean", [whole(RIGHT)])
@@ -207,9 +207,9 @@ async fn a_bug_that_is_repaired_in_part_leaves_the_tree_as_it_was() {
     assert_eq!(bed.read("stats.py"), STATS);
 }
 
-/// The only test that the task names is one that it says to leave.
+/// The task names a test only to exclude it.
 #[tokio::test(start_paused = true)]
-async fn a_test_that_the_task_says_to_leave_keeps_no_change_away() {
+async fn failing_test_that_the_task_excludes_does_not_block_a_change() {
     for task in [
         "Empty lists are handled wrongly. test_mode needs a file that we do not have, leave it.",
         "Empty lists are handled wrongly; ignore test_mode",

@@ -44,7 +44,7 @@ fn other() -> serde_json::Value {
     )
 }
 
-/// A test fails if the call does not match the definition.
+/// `t1` fails if the call and the definition do not match.
 fn calls_fit(all: &str) -> Vec<(String, String)> {
     let (wide, given) = (all.contains("def fee(x, rate)"), all.contains("fee(x, 2)"));
     match wide == given {
@@ -77,7 +77,7 @@ fn applied(events: &[Event]) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn parts_that_fail_alone_pass_as_a_set() {
+async fn proposals_that_fail_alone_and_pass_together_are_applied_as_a_set() {
     let mut bed = bed(&[wider(), caller()]);
     let events = bed.run().await;
     assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
@@ -115,7 +115,7 @@ async fn parts_that_fail_alone_pass_as_a_set() {
         assert_eq!(together.with, [symbol_of(&events, other)]);
         assert_eq!(last.counting().0, &together.tests);
     }
-    // The caller is listed, although no follow-up is left.
+    // The evidence lists the caller, although the caller needs no follow-up.
     assert!(
         text.contains("\ncallers: shop.py::total (changed in the same set)\n"),
         "{text}"
@@ -134,7 +134,7 @@ fn symbol_of(events: &[Event], id: u32) -> starling_syntax::SymbolPath {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_set_is_reviewed_as_one() {
+async fn set_of_proposals_is_shown_in_one_review() {
     let mut bed = bed(&[wider(), caller(), other()]).with(|task| task.approval = Approval::Ask);
     let events = bed.run().await;
     assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
@@ -191,7 +191,7 @@ async fn a_set_is_reviewed_as_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rejected_set_goes_back_to_all_its_owners() {
+async fn rejected_set_of_proposals_is_returned_to_all_its_owners() {
     let mut bed = bed(&[wider(), caller()]).with(|task| task.approval = Approval::Ask);
     let reject = Verdict::Reject {
         reason: "keep the contract".into(),
@@ -206,7 +206,7 @@ async fn a_rejected_set_goes_back_to_all_its_owners() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn parts_that_fail_together_as_well_are_told_so() {
+async fn review_shows_that_proposals_also_fail_together() {
     let wrong = pick(
         "shop.py::total",
         "gives the rate",
@@ -242,7 +242,7 @@ async fn parts_that_fail_together_as_well_are_told_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_fails_while_nobody_else_waits_is_judged_alone() {
+async fn failing_proposal_is_reviewed_alone_if_no_other_proposal_is_waiting() {
     let mut bed = bed(&[wider()]).with(|task| task.approval = Approval::Ask);
     let events = bed.run().await;
     let seen = bed.approver.seen.lock().unwrap();
@@ -268,7 +268,7 @@ async fn one_that_fails_while_nobody_else_waits_is_judged_alone() {
 
 /// The change that fixes the failing test does so only together with the other change.
 #[tokio::test(start_paused = true)]
-async fn what_mends_a_test_only_together_is_a_set() {
+async fn proposals_that_fix_a_test_only_together_form_a_set() {
     let fails = |all: &str| match all.contains("x * rate") && all.contains("fee(x, 2)") {
         true => Vec::new(),
         false => vec![("t1".to_owned(), "AssertionError: 1 != 2".to_owned())],
@@ -282,7 +282,7 @@ async fn what_mends_a_test_only_together_is_a_set() {
 
 /// The change of a caller is accepted before its owner is notified of the contract.
 #[tokio::test(start_paused = true)]
-async fn an_owner_whose_accepted_change_fits_is_not_woken_again() {
+async fn owner_whose_accepted_change_matches_the_new_contract_is_not_woken_again() {
     let optional = pick(
         "fees.py::fee",
         "takes a rate",
@@ -341,7 +341,7 @@ fn two_pairs() -> Bed {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_set_is_checked_and_shown_while_a_person_looks_at_another() {
+async fn set_of_proposals_is_checked_and_shown_while_another_is_under_review() {
     let mut bed = two_pairs();
     *bed.approver.latency.lock().unwrap() = Duration::from_secs(3600);
     let events = bed.run().await;
@@ -355,10 +355,10 @@ async fn a_set_is_checked_and_shown_while_a_person_looks_at_another() {
     assert!(asked[1] < answered, "{asked:?} {answered}");
 }
 
-/// A change that passes only with a set under review is shown to the person beside that set. If the
-/// person rejects the set, no part of the change is applied.
+/// A change that passes only together with a set under review is shown to the person at the same
+/// time. If the person rejects the set, no part of the change is applied.
 #[tokio::test(start_paused = true)]
-async fn what_needs_a_set_under_review_is_shown_to_the_person_at_once() {
+async fn proposal_that_needs_a_set_under_review_is_shown_immediately() {
     for verdict in [
         Verdict::Accept,
         Verdict::Reject {
@@ -439,7 +439,7 @@ fn asked_about(events: &[Event]) -> Vec<(u32, Vec<ProposalId>)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_passes_only_with_a_proposal_under_review_is_shown_with_its_number() {
+async fn review_names_the_pending_proposal_that_a_proposal_needs() {
     let mut bed = late_caller(Vec::new(), 3600);
     let events = bed.run().await;
     assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
@@ -463,7 +463,7 @@ async fn what_passes_only_with_a_proposal_under_review_is_shown_with_its_number(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_proposal_goes_back_with_the_reason_when_the_one_that_it_needs_is_rejected() {
+async fn proposal_is_returned_with_the_reason_when_the_proposal_that_it_needs_is_rejected() {
     let reject = |reason: &str| Verdict::Reject {
         reason: reason.into(),
     };
@@ -488,7 +488,7 @@ async fn a_proposal_goes_back_with_the_reason_when_the_one_that_it_needs_is_reje
 
 /// The person decides on the second part first.
 #[tokio::test(start_paused = true)]
-async fn what_is_accepted_before_the_one_that_it_needs_is_applied_after_it() {
+async fn accepted_proposal_is_applied_after_the_proposal_that_it_needs() {
     for first in [
         Verdict::Accept,
         Verdict::Reject {

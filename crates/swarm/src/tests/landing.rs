@@ -50,7 +50,7 @@ fn override_by(field: &str) -> Line {
 }
 
 #[tokio::test(start_paused = true)]
-async fn insist_and_more_override_the_checks_only_before_a_person() {
+async fn insist_and_more_flags_override_checks_only_if_a_person_reviews() {
     for (field, reason) in [
         ("insist", "the agent insists"),
         ("more", "the agent has more to propose"),
@@ -86,7 +86,7 @@ async fn insist_and_more_override_the_checks_only_before_a_person() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_changed_contract_that_breaks_a_test_and_has_no_caller_is_not_applied() {
+async fn contract_change_without_callers_that_breaks_a_test_is_not_applied() {
     for approval in [Approval::Auto, Approval::Proxy] {
         let renames = whole("def f(y):\n    return None\n");
         let model = Scripted::native()
@@ -103,7 +103,7 @@ async fn a_changed_contract_that_breaks_a_test_and_has_no_caller_is_not_applied(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_changed_contract_waits_for_its_callers_and_is_applied_with_them() {
+async fn contract_change_is_applied_together_with_the_changes_of_its_callers() {
     for approval in [Approval::Auto, Approval::Proxy] {
         let model = Scripted::native()
             .on("agent fees.py::fee", [whole(WIDER)])
@@ -131,7 +131,7 @@ async fn a_changed_contract_waits_for_its_callers_and_is_applied_with_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_changed_contract_whose_caller_does_not_follow_goes_back_with_what_fails() {
+async fn contract_change_is_refused_if_a_caller_is_not_updated() {
     let model = Scripted::native()
         .on("agent fees.py::fee", [whole(WIDER), finish("no other way")])
         .on("agent shop.py::total", [finish("I will not")]);
@@ -144,9 +144,10 @@ async fn a_changed_contract_whose_caller_does_not_follow_goes_back_with_what_fai
     assert!(told.contains("is called without `rate`"), "{told}");
 }
 
-/// The required helper is applied while the change waits. Then the change passes alone.
+/// The change of `total` fails until the change of `fee` is applied. Then it is tested again, and
+/// passes.
 #[tokio::test(start_paused = true)]
-async fn what_fails_alone_is_tested_again_when_another_change_was_applied() {
+async fn failing_proposal_is_tested_again_after_another_change_is_applied() {
     let model = Scripted::native()
         .on("agent shop.py::total", [whole(FITS)])
         .on(
@@ -198,7 +199,7 @@ pub(super) fn pair(approval: Approval, of_fee: &[Line], of_total: &[Line]) -> Be
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_the_editor_refuses_one_part_of_a_set_none_is_applied() {
+async fn no_part_of_a_set_is_applied_if_the_editor_refuses_one() {
     for approval in [Approval::Auto, Approval::Proxy, Approval::Ask] {
         let mut undone = 0;
         for refused in ["fees.py", "shop.py"] {
@@ -239,7 +240,7 @@ async fn when_the_editor_refuses_one_part_of_a_set_none_is_applied() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_set_that_was_refused_once_is_applied_when_it_is_proposed_again() {
+async fn set_that_the_editor_refused_once_is_applied_when_proposed_again() {
     for approval in [Approval::Auto, Approval::Proxy, Approval::Ask] {
         let of_fee = [whole(WIDER), whole(WIDER)];
         let of_total = [whole(FITS), whole(FITS)];
@@ -255,7 +256,7 @@ async fn a_set_that_was_refused_once_is_applied_when_it_is_proposed_again() {
 
 /// The user changes the caller's line while the set is being applied.
 #[tokio::test(start_paused = true)]
-async fn when_one_part_of_a_set_conflicts_with_the_user_none_is_applied() {
+async fn no_part_of_a_set_is_applied_if_one_conflicts_with_a_user_edit() {
     let of_fee = [whole(WIDER), finish("no other way")];
     let of_total = [whole(FITS), finish("no other way")];
     let mut bed = pair(Approval::Proxy, &of_fee, &of_total);
@@ -281,7 +282,7 @@ async fn when_one_part_of_a_set_conflicts_with_the_user_none_is_applied() {
 /// The part that was applied first cannot be reverted at once, and the run is cancelled before a
 /// test shows the breakage.
 #[tokio::test(start_paused = true)]
-async fn a_part_of_a_set_that_stayed_alone_is_taken_back_at_the_end_where_no_person_decides() {
+async fn unreverted_part_of_a_failed_set_is_reverted_at_the_end_of_an_automatic_run() {
     for approval in [Approval::Auto, Approval::Proxy] {
         let of_fee = [whole(WIDER), Line::Hang];
         let of_total = [whole(FITS), Line::Hang];
@@ -314,7 +315,8 @@ async fn a_part_of_a_set_that_stayed_alone_is_taken_back_at_the_end_where_no_per
 const NOTE: &str = "class Note:\n    def describe(self):\n        return 1\n";
 const DIGEST: &str = "def digest(notes):\n    return [note.describe() for note in notes]\n";
 
-/// A run in which one owner changes `digest` and another the method, which the task does not state.
+/// Runs one owner that changes `digest` and one that changes the method. The task does not mention
+/// a rename.
 async fn digested(digest: &str, of_note: &[Line]) -> (Bed, Vec<Event>) {
     let model = Scripted::native()
         .on("agent search.py::digest", [whole(digest)])
@@ -332,7 +334,7 @@ fn look_first(then: Line) -> [Line; 2] {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_attribute_of_unknown_type_waits_for_its_definition() {
+async fn change_that_uses_an_undefined_attribute_waits_for_its_definition() {
     let renamed = whole("def summary(self):\n    return 1\n");
     let instead = DIGEST.replace("describe", "summary");
     let (bed, events) = digested(&instead, &look_first(renamed)).await;
@@ -345,7 +347,7 @@ async fn a_new_attribute_of_unknown_type_waits_for_its_definition() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_attribute_that_nobody_defines_lands_unless_it_takes_the_place_of_an_own_one() {
+async fn undefined_attribute_is_applied_unless_it_replaces_an_attribute_of_the_workspace() {
     let instead = DIGEST.replace("describe", "summary");
     let beside = DIGEST.replace(
         "note.describe()",
@@ -359,7 +361,7 @@ async fn a_new_attribute_that_nobody_defines_lands_unless_it_takes_the_place_of_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_method_that_is_still_used_does_not_go() {
+async fn deletion_of_a_method_that_is_still_used_is_refused() {
     let delete = call(
         "propose",
         json!({"reason": "r", "delete": ["note.py::Note.describe"]}),

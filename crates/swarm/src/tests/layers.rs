@@ -1,21 +1,21 @@
-//! Holds the files of this crate to its layers: a folder uses only the folders before it, and no
-//! more than three files of one folder depend on one another in a circle.
+//! Checks the layers of this crate: a folder uses only the folders of lower layers, and no more
+//! than three files of one folder form a dependency cycle.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// The folders of the crate. Each may use those before it.
+/// The folders of the crate, lowest layer first. Each folder may use only the folders before it.
 const LAYERS: [&str; 14] = [
     "evidence", "budget", "event", "protocol", "excerpt", "lookup", "task", "state", "check",
     "context", "contract", "proposal", "agent", "run",
 ];
-/// Maximum number of files of one folder that depend on one another in a circle.
+/// Maximum number of files in a dependency cycle within one folder.
 const CIRCLE_MOST: usize = 3;
 
 /// A module of the crate, as the names on its path.
 type Module = Vec<String>;
 
-/// The product code of the crate: the text of each file by its path in `src`.
+/// Returns the code of each file of the crate without its tests, by its path in `src`.
 fn sources() -> BTreeMap<String, String> {
     fn read(root: &Path, directory: &Path, into: &mut BTreeMap<String, String>) {
         for entry in std::fs::read_dir(directory).unwrap() {
@@ -35,7 +35,7 @@ fn sources() -> BTreeMap<String, String> {
     found
 }
 
-/// The text of a file without comments and without its unit tests.
+/// Returns the text of a file without comments and without its unit tests.
 fn code(path: &Path) -> String {
     let text = std::fs::read_to_string(path).unwrap();
     let lines = text.lines().collect::<Vec<_>>();
@@ -63,7 +63,8 @@ fn module_of(file: &str) -> Module {
     names
 }
 
-/// The `use` statements of a file, each with whether it is public, and the code without them.
+/// Returns the `use` statements of a file, each with whether it is public, and the code without
+/// them.
 fn uses(code: &str) -> (Vec<(bool, String)>, String) {
     let (mut found, mut rest, mut open) = (Vec::new(), String::new(), None::<(bool, String)>);
     for line in code.lines() {
@@ -87,7 +88,7 @@ fn uses(code: &str) -> (Vec<(bool, String)>, String) {
     (found, rest)
 }
 
-/// The paths of a tree of imports, without the names that they get.
+/// Returns the paths of a `use` tree, without its aliases.
 fn leaves(tree: &str) -> Vec<Vec<String>> {
     let tree = tree.split(" as ").next().unwrap_or(tree).trim();
     let Some((head, inner)) = tree.split_once('{') else {
@@ -127,7 +128,7 @@ fn leaves(tree: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// The paths of at least two names in code, as in `crate::run::start`.
+/// Returns the paths of at least two names in the code, such as `crate::run::start`.
 fn paths(code: &str) -> Vec<Vec<String>> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let mut found = Vec::new();
@@ -155,14 +156,15 @@ fn paths(code: &str) -> Vec<Vec<String>> {
     found
 }
 
-/// The modules of the crate, with what each exports from others.
+/// The modules of the crate, with the items that each re-exports from other modules.
 struct Modules {
     all: BTreeSet<Module>,
     exports: BTreeMap<(Module, String), Vec<String>>,
 }
 
 impl Modules {
-    /// The absolute path of one that is written in a module; `None` for another crate's.
+    /// Returns the absolute form of a path that is written in module `of`, or `None` if it refers
+    /// to another crate.
     fn absolute(
         &self,
         of: &Module,
@@ -195,7 +197,7 @@ impl Modules {
         }
     }
 
-    /// The module that defines what an absolute path names.
+    /// Returns the module that defines the item at an absolute module path, following re-exports.
     fn target(&self, path: &[String]) -> Module {
         let mut path = path.to_vec();
         for _ in 0..8 {
@@ -213,7 +215,7 @@ impl Modules {
     }
 }
 
-/// The modules that each module uses.
+/// Returns the modules that each module uses.
 fn dependencies(sources: &BTreeMap<String, String>) -> BTreeMap<Module, BTreeSet<Module>> {
     let mut modules = Modules {
         all: sources.keys().map(|file| module_of(file)).collect(),
@@ -259,11 +261,12 @@ fn dependencies(sources: &BTreeMap<String, String>) -> BTreeMap<Module, BTreeSet
         let targets = targets.filter(|target| *target != module && !target.is_empty());
         used.insert(module.clone(), targets.collect());
     }
-    // The root of the crate lists the modules, and exports what others use.
+    // The crate root may use all layers, because it only declares modules and re-exports items.
     used.remove(&Module::new());
     used
 }
 
+/// Returns the layer of a module, counted from the lowest.
 fn rank(module: &Module) -> Option<usize> {
     LAYERS
         .iter()
@@ -284,6 +287,7 @@ fn reached(used: &BTreeMap<Module, BTreeSet<Module>>, from: &Module) -> BTreeSet
     found
 }
 
+/// Returns the dependencies that violate the layers, in words.
 fn violations(sources: &BTreeMap<String, String>) -> Vec<String> {
     let used = dependencies(sources);
     let mut wrong = Vec::new();
@@ -318,7 +322,7 @@ fn violations(sources: &BTreeMap<String, String>) -> Vec<String> {
 }
 
 #[test]
-fn folders_use_only_those_before_them() {
+fn each_folder_depends_only_on_folders_of_lower_layers() {
     let sources = sources();
     assert!(sources.len() > 100, "{}", sources.len());
     let used = dependencies(&sources);
@@ -329,7 +333,7 @@ fn folders_use_only_those_before_them() {
 }
 
 #[test]
-fn a_planted_dependency_is_found() {
+fn forbidden_dependency_is_detected() {
     let planted = |file: &str, line: &str| {
         let mut sources = sources();
         let text = sources.get_mut(file).unwrap();
@@ -347,7 +351,7 @@ fn a_planted_dependency_is_found() {
         planted("check/checks.rs", "fn f() { crate::agent::turns::work(); }"),
         ["check/checks uses agent/turns"]
     );
-    // Also by the name of an imported module, and by what a module exports from another.
+    // Dependencies through an imported module or a re-export are also detected.
     assert_eq!(
         planted(
             "evidence/ids.rs",
@@ -381,7 +385,7 @@ const SHARED: [(&str, &str); 11] = [
     ("state/agents.rs", "Agents"),
     ("state/contracts.rs", "Contracts"),
 ];
-/// Fields of these structs that nothing changes.
+/// Fields of these structs that never change after construction. They do not count.
 const FIXED: [&str; 4] = ["task", "goal", "services", "agent_loop"];
 
 #[test]

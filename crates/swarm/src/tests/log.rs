@@ -25,7 +25,7 @@ async fn rest(cursor: &mut Cursor) -> Vec<u64> {
 }
 
 #[tokio::test]
-async fn a_late_reader_reads_from_the_first_record_to_the_close() {
+async fn late_log_reader_receives_all_records_from_the_first_to_the_close() {
     let log = log_of(3);
     log.close();
     assert_eq!(rest(&mut log.follow()).await, [0, 1, 2]);
@@ -33,7 +33,7 @@ async fn a_late_reader_reads_from_the_first_record_to_the_close() {
 }
 
 #[tokio::test]
-async fn readers_go_each_at_their_own_pace() {
+async fn readers_of_the_log_are_independent_of_each_other() {
     let log = log_of(2);
     let (mut slow, mut quick) = (log.follow(), log.follow());
     assert_eq!(quick.next().await.unwrap().seq, 0);
@@ -47,7 +47,7 @@ async fn readers_go_each_at_their_own_pace() {
 }
 
 #[tokio::test]
-async fn a_waiting_reader_is_woken_by_a_record_and_by_the_close() {
+async fn waiting_log_reader_wakes_for_a_new_record_and_for_the_close() {
     let log = EventLog::new();
     let mut cursor = log.follow();
     let reader = tokio::spawn(async move { rest(&mut cursor).await });
@@ -59,7 +59,7 @@ async fn a_waiting_reader_is_woken_by_a_record_and_by_the_close() {
 }
 
 #[tokio::test]
-async fn a_reader_that_is_cancelled_while_it_waits_loses_nothing() {
+async fn cancelled_log_read_loses_no_record() {
     let log = EventLog::new();
     let mut cursor = log.follow();
     assert!(cursor.next().now_or_never().is_none());
@@ -68,7 +68,7 @@ async fn a_reader_that_is_cancelled_while_it_waits_loses_nothing() {
 }
 
 #[test]
-fn a_record_is_read_back_as_it_was_written() {
+fn log_record_survives_a_json_round_trip() {
     let stamped = Stamped {
         seq: 3,
         at_ms: 14,
@@ -80,9 +80,9 @@ fn a_record_is_read_back_as_it_was_written() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_durable_event_waits_until_the_trajectory_holds_it() {
+async fn durable_event_completes_only_after_it_is_written_to_the_trajectory() {
     let log = log_of(1);
-    // No trajectory is written.
+    // Nothing writes a trajectory, so the event does not wait.
     assert!(log.durable_event(undone(1)).now_or_never().is_some());
     let mut records = log.write_from(0);
     let (waiting, mut told) = (log.clone(), log.follow_from(2));
@@ -104,7 +104,7 @@ async fn a_durable_event_waits_until_the_trajectory_holds_it() {
 }
 
 #[tokio::test]
-async fn nobody_waits_for_a_trajectory_that_cannot_be_written() {
+async fn durable_event_does_not_wait_for_a_closed_trajectory_writer() {
     let log = EventLog::new();
     let records = log.write_from(0);
     let waiting = log.clone();
@@ -116,7 +116,7 @@ async fn nobody_waits_for_a_trajectory_that_cannot_be_written() {
 }
 
 #[test]
-fn what_two_find_out_at_once_is_told_once() {
+fn undo_that_two_tasks_report_is_logged_once() {
     let log = EventLog::new();
     let applied = Event::ProposalApplied {
         proposal: ProposalId(1),

@@ -1,4 +1,4 @@
-//! Work that is longer than the model's window.
+//! Conversations that are longer than the model's context window.
 
 use serde_json::json;
 
@@ -16,7 +16,7 @@ fn big(nth: usize) -> (String, String) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_nears_the_window_goes_on() {
+async fn old_tool_results_are_dropped_when_a_conversation_nears_the_context_window() {
     let mut files = vec![("a.py".to_owned(), SOURCE.to_owned())];
     files.extend((0..9).map(big));
     let files: Vec<(&str, &str)> = files

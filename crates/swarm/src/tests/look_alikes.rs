@@ -24,7 +24,7 @@ fn with_a_look_alike(text: &str, line: &str) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_accepted_change_does_not_land_in_a_look_alike() {
+async fn accepted_change_is_not_applied_to_a_similar_function() {
     let typed = with_a_look_alike(SHOP, "    return days * 3\n");
     for approval in [Approval::Auto, Approval::Ask] {
         let model = Scripted::native().on(
@@ -48,7 +48,7 @@ async fn an_accepted_change_does_not_land_in_a_look_alike() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_proposal_is_not_drafted_into_a_look_alike() {
+async fn proposal_is_not_drafted_into_a_similar_function() {
     let read = call("read", json!({"symbols": ["shop.py::fee"]}));
     let mut model = Scripted::native().on(
         "agent shop.py::fee",
@@ -65,7 +65,7 @@ async fn a_proposal_is_not_drafted_into_a_look_alike() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn undo_takes_nothing_from_a_look_alike() {
+async fn undo_of_a_run_does_not_change_a_similar_function() {
     let model = Scripted::native().on("agent shop.py::fee", [hunk("days * 2")]);
     let mut bed = Bed::new(&[("shop.py", SHOP)], model).begin(&["shop.py::fee"]);
     let handle = bed.start();

@@ -7,12 +7,13 @@ use starling_core::Tokens;
 use starling_index::Index;
 use starling_workspace::Workspace;
 
-struct Place {
+/// A project in a temporary directory, and its lookup.
+struct LookupFixture {
     _dir: tempfile::TempDir,
     lookup: Lookup,
 }
 
-fn place(files: &[(&str, &str)]) -> Place {
+fn place(files: &[(&str, &str)]) -> LookupFixture {
     let dir = tempfile::tempdir().unwrap();
     for (name, text) in files {
         let path = dir.path().join(name);
@@ -22,13 +23,13 @@ fn place(files: &[(&str, &str)]) -> Place {
     let root = dir.path().canonicalize().unwrap();
     let world = Workspace::open(root).unwrap().snapshot(Default::default());
     let index = Arc::new(Index::new(world.clone()));
-    Place {
+    LookupFixture {
         _dir: dir,
         lookup: Lookup::new(world, index),
     }
 }
 
-fn read(place: &Place, targets: &[&str]) -> String {
+fn read(place: &LookupFixture, targets: &[&str]) -> String {
     let targets: Vec<String> = targets.iter().map(|target| (*target).to_owned()).collect();
     place.lookup.read(&targets)
 }
@@ -36,7 +37,7 @@ fn read(place: &Place, targets: &[&str]) -> String {
 const SHOP: &str = "RATE = 2\n\n\nclass Cart:\n    \"\"\"Goods.\"\"\"\n\n    def total(self):\n        return RATE\n\n\ndef pay(cart):\n    return cart.total()\n";
 
 #[test]
-fn symbols_and_ranges_of_lines_are_read() {
+fn read_returns_symbols_and_line_ranges() {
     let shop = place(&[("shop.py", SHOP)]);
     assert_eq!(
         read(&shop, &["shop.py::Cart.total", "shop.py:11-12"]),
@@ -48,7 +49,7 @@ fn symbols_and_ranges_of_lines_are_read() {
 }
 
 #[test]
-fn strange_ranges_are_read_without_harm() {
+fn read_of_an_invalid_line_range_does_not_panic() {
     let shop = place(&[("shop.py", SHOP)]);
     for range in [
         "0-0",
@@ -66,7 +67,7 @@ fn strange_ranges_are_read_without_harm() {
 }
 
 #[test]
-fn an_unknown_symbol_is_answered_with_what_there_is() {
+fn read_of_an_unknown_symbol_suggests_existing_symbols() {
     let shop = place(&[
         ("shop.py", SHOP),
         ("lib/other.py", "def late():\n    pass\n"),
@@ -79,7 +80,7 @@ fn an_unknown_symbol_is_answered_with_what_there_is() {
 }
 
 #[test]
-fn a_range_is_shown_whole_and_ends_with_what_to_read_next() {
+fn read_of_a_long_range_is_cut_and_names_the_rest_to_read() {
     let text: String = (1..=2_000).map(|at| format!("x{at} = {at}\n")).collect();
     let long = place(&[("a.py", &text)]);
     // About 5,000 tokens are shown whole.
@@ -97,7 +98,7 @@ fn a_range_is_shown_whole_and_ends_with_what_to_read_next() {
 }
 
 #[test]
-fn one_call_has_one_cap_and_small_things_are_whole() {
+fn read_of_several_ranges_has_one_size_limit_and_keeps_short_symbols_whole() {
     let text: String = (1..=2_000).map(|at| format!("x{at} = {at}\n")).collect();
     let long = place(&[("a.py", &text), ("shop.py", SHOP)]);
     let shown = read(&long, &["a.py:1-900", "shop.py::pay", "a.py:1000-1900"]);
@@ -107,7 +108,7 @@ fn one_call_has_one_cap_and_small_things_are_whole() {
 }
 
 #[test]
-fn of_overloads_the_implementation_is_read_first() {
+fn read_of_an_overloaded_function_shows_its_implementation_first() {
     let text = "@overload\ndef f(x: int) -> int: ...\n@overload\ndef f(x: str) -> str: ...\ndef f(x):\n    return x\n";
     let place = place(&[("a.py", text)]);
     assert_eq!(
@@ -120,7 +121,7 @@ fn of_overloads_the_implementation_is_read_first() {
 }
 
 #[test]
-fn a_long_text_is_cut_in_the_middle_and_says_by_how_much() {
+fn long_text_is_cut_in_the_middle_with_the_number_of_omitted_bytes() {
     let text: String = (0..1000).map(|at| format!("line {at}\n")).collect();
     let cut = cap(&text, Tokens(400));
     assert!(
@@ -173,7 +174,7 @@ fn search_and_references_name_the_symbol_and_the_line() {
 }
 
 #[test]
-fn a_search_with_too_many_hits_says_what_is_not_shown() {
+fn search_with_too_many_hits_reports_the_number_of_hidden_hits() {
     let text: String = (0..50).map(|at| format!("x{at} = needle\n")).collect();
     let place = place(&[("a.py", &text)]);
     assert!(
@@ -185,7 +186,7 @@ fn a_search_with_too_many_hits_says_what_is_not_shown() {
 }
 
 #[test]
-fn a_search_can_be_kept_to_a_folder() {
+fn search_can_be_limited_to_a_folder() {
     let place = place(&[("shop/a.py", "needle = 1\n"), ("docs/b.md", "needle\n")]);
     let found = place.lookup.search("needle", "shop/");
     assert_eq!(found, "shop/a.py:: line 1: needle = 1");
@@ -197,7 +198,7 @@ fn a_search_can_be_kept_to_a_folder() {
 }
 
 #[test]
-fn a_search_without_a_line_of_all_words_shows_those_with_most_and_says_so() {
+fn search_falls_back_to_lines_with_most_of_the_words() {
     let text = "one two three\none two\nfour\nnine\n";
     let place = place(&[("a.txt", text)]);
     let lookup = &place.lookup;
@@ -218,7 +219,7 @@ fn a_search_without_a_line_of_all_words_shows_those_with_most_and_says_so() {
 }
 
 #[test]
-fn lines_that_machines_wrote_are_not_found() {
+fn search_skips_minified_lines() {
     let minified = format!("var needle={};\n", "1+".repeat(2_000));
     let place = place(&[("a.min.js", &minified), ("b.py", "needle = 1\n")]);
     assert_eq!(
@@ -228,7 +229,7 @@ fn lines_that_machines_wrote_are_not_found() {
 }
 
 #[test]
-fn what_is_too_much_for_one_call_is_named() {
+fn read_of_too_many_targets_names_the_skipped_ones() {
     let shop = place(&[("shop.py", SHOP)]);
     let lines: Vec<String> = (1..=10)
         .map(|line| format!("shop.py:{line}-{line}"))
@@ -242,7 +243,7 @@ fn what_is_too_much_for_one_call_is_named() {
 }
 
 #[test]
-fn definitions_are_read_and_further_ones_named() {
+fn definition_lookup_shows_three_definitions_and_names_the_others() {
     let one = "def pay(cart):\n    return 1\n";
     let files: Vec<(String, &str)> = (0..5).map(|at| (format!("m{at}.py"), one)).collect();
     let files: Vec<(&str, &str)> = files

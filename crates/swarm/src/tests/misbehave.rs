@@ -13,12 +13,13 @@ use starling_models::resilient::{ResilientModel, RetryPolicy};
 
 const SOURCE: &str = "import functools\n\n\n@functools.cache\ndef f(x):\n    # why x\n    return x\n\n\ndef g(x):\n    return f(x) + 1\n";
 
-struct Ended {
+/// A finished run with a misbehaving model: its events, and the number of model calls.
+struct MisbehavingRun {
     events: Vec<Event>,
     calls: usize,
 }
 
-impl Ended {
+impl MisbehavingRun {
     fn told(&self, what: &str) -> bool {
         malformed(&self.events)
             .iter()
@@ -36,19 +37,19 @@ impl Ended {
     }
 }
 
-async fn end_of(mut bed: Bed) -> Ended {
+async fn end_of(mut bed: Bed) -> MisbehavingRun {
     let events = tokio::time::timeout(Duration::from_secs(5), bed.run())
         .await
         .expect("the run ends within 5 s of paused clock");
     assert_eq!(bed.read("a.py"), SOURCE, "the tree is untouched");
-    Ended {
+    MisbehavingRun {
         events,
         calls: bed.model.calls(),
     }
 }
 
-/// Runs this script over `f`.
-async fn misbehave(model: Scripted) -> Ended {
+/// Runs the agent of `f` with this scripted model.
+async fn misbehave(model: Scripted) -> MisbehavingRun {
     end_of(Bed::new(&[("a.py", SOURCE)], model).begin(&["a.py::f"])).await
 }
 
@@ -60,7 +61,7 @@ fn ask_g() -> Line {
 }
 
 #[tokio::test(start_paused = true)]
-async fn asks_the_same_for_ever() {
+async fn agent_that_repeats_one_question_gives_up() {
     let model = Scripted::native()
         .always("agent", ask_g())
         .always("answer", say("x"));
@@ -90,7 +91,7 @@ async fn asks_the_same_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn asks_something_new_for_ever() {
+async fn agent_that_asks_new_questions_forever_gives_up() {
     let model = Scripted::native()
         .always(
             "agent",
@@ -110,7 +111,7 @@ async fn asks_something_new_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn answers_with_questions_for_ever() {
+async fn answering_agent_that_never_answers_is_stopped_after_four_turns() {
     let model = Scripted::native()
         .on(
             "agent",
@@ -127,7 +128,7 @@ async fn answers_with_questions_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_asks_b_asks_a() {
+async fn cycle_of_questions_is_detected() {
     let model = Scripted::native()
         .on(
             "agent a.py::f",
@@ -155,7 +156,7 @@ async fn a_asks_b_asks_a() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_owners_ask_each_other_at_the_same_time() {
+async fn owners_that_ask_each_other_at_the_same_time_do_not_deadlock() {
     let ask_f = call("ask", json!({"symbol": "a.py::f", "question": "And you?"}));
     let finish = || call("finish", json!({"summary": "known"}));
     let mut model = Scripted::native()
@@ -177,7 +178,7 @@ async fn two_owners_ask_each_other_at_the_same_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn proposes_on_a_symbol_that_it_does_not_own() {
+async fn proposal_for_a_symbol_that_the_agent_does_not_own_is_refused() {
     let foreign = call(
         "propose",
         json!({"reason": "r", "symbol": "a.py::g", "source": "def g(x):\n    return 2\n"}),
@@ -192,7 +193,7 @@ async fn proposes_on_a_symbol_that_it_does_not_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn proposes_the_symbol_of_another_agent() {
+async fn proposal_for_the_symbol_of_another_agent_is_refused() {
     let foreign = call(
         "propose",
         json!({"reason": "r", "symbol": "a.py::g", "source": "def g(x):\n    return 2\n"}),
@@ -219,7 +220,7 @@ async fn proposes_the_symbol_of_another_agent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn drops_a_decorator_and_a_comment() {
+async fn proposal_that_drops_a_decorator_and_a_comment_is_refused() {
     let ended =
         misbehave(Scripted::native().always("agent", whole("def f(x):\n    return x + 1\n"))).await;
     assert!(
@@ -232,7 +233,7 @@ async fn drops_a_decorator_and_a_comment() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn leaves_code_out() {
+async fn proposal_with_a_placeholder_for_omitted_code_is_refused() {
     let source = "@functools.cache\ndef f(x):\n    # why x\n    # ... rest unchanged\n";
     let ended = misbehave(Scripted::native().always("agent", whole(source))).await;
     assert!(
@@ -243,14 +244,14 @@ async fn leaves_code_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn writes_what_does_not_parse() {
+async fn proposal_with_a_syntax_error_is_refused() {
     let source = "@functools.cache\ndef f(x):\n    # why x\n    return (x\n";
     let ended = misbehave(Scripted::native().always("agent", whole(source))).await;
     assert!(!malformed(&ended.events).is_empty(), "{:#?}", ended.events);
 }
 
 #[tokio::test(start_paused = true)]
-async fn answers_rubbish_or_nothing() {
+async fn agent_with_three_unusable_replies_gives_up() {
     for text in ["", "   \n", "lorem ipsum \u{0}\u{fffd}", "```"] {
         let ended = misbehave(Scripted::native().always("agent", say(text))).await;
         assert!(
@@ -268,7 +269,7 @@ async fn answers_rubbish_or_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_scout_answers_rubbish() {
+async fn unusable_replies_of_the_scout_end_the_run() {
     let model = Scripted::native().always("scout", say("hm"));
     let ended = end_of(Bed::new(&[("a.py", SOURCE)], model)).await;
     assert!(ended.told("Call `wake`"), "{:#?}", ended.events);
@@ -276,7 +277,7 @@ async fn the_scout_answers_rubbish() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_proxy_user_answers_rubbish() {
+async fn proposal_is_not_applied_if_the_proxy_user_gives_no_clear_decision() {
     let good = "@functools.cache\ndef f(x):\n    # why x\n    return x + 1\n";
     let model = Scripted::native()
         .always("agent", whole(good))
@@ -294,7 +295,7 @@ async fn the_proxy_user_answers_rubbish() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sends_broken_json() {
+async fn tool_call_with_broken_json_is_reported() {
     let model = Scripted::native().always(
         "agent",
         Line::Raw("propose".into(), r#"{"source": "def f("#.into()),
@@ -309,7 +310,7 @@ async fn sends_broken_json() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_a_tool_that_does_not_exist() {
+async fn call_of_an_unknown_tool_is_reported() {
     let ended = misbehave(Scripted::native().always("agent", call("edit_file", json!({})))).await;
     assert!(
         ended.told("There is no tool `edit_file`"),
@@ -320,7 +321,7 @@ async fn calls_a_tool_that_does_not_exist() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn repeats_the_same_call() {
+async fn agent_that_repeats_one_tool_call_gives_up() {
     let ended = misbehave(
         Scripted::native().always("agent", call("read", json!({"symbols": ["a.py::g"]}))),
     )
@@ -334,7 +335,7 @@ async fn repeats_the_same_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_empty_budget_ends_the_run() {
+async fn used_up_budget_ends_the_run() {
     let model = Scripted::native().always(
         "agent",
         Line::Numbered("search".into(), r#"{"query": "{n}"}"#.into()),
@@ -353,7 +354,7 @@ async fn an_empty_budget_ends_the_run() {
 }
 
 /// Runs a model that fails with this error at every call, behind the retry layer.
-async fn failing(line: Line) -> Ended {
+async fn failing(line: Line) -> MisbehavingRun {
     let inner = Arc::new(Scripted::native().always("agent", line));
     let policy = RetryPolicy {
         timeout: Duration::from_secs(1),
@@ -373,7 +374,7 @@ async fn failing(line: Line) -> Ended {
     ended
 }
 
-fn retried(ended: &Ended) -> bool {
+fn retried(ended: &MisbehavingRun) -> bool {
     ended.events.iter().any(|event| {
         matches!(
             event,
@@ -386,7 +387,7 @@ fn retried(ended: &Ended) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_provider_fails() {
+async fn failing_provider_is_retried_before_the_agent_gives_up() {
     let model = || "m".to_owned();
     let errors = [
         (
@@ -429,7 +430,7 @@ async fn the_provider_fails() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_provider_never_answers() {
+async fn provider_that_never_replies_times_out_and_is_retried() {
     let ended = failing(Line::Hang).await;
     assert!(
         retried(&ended) && ended.gave_up("no answer within"),
@@ -437,4 +438,58 @@ async fn the_provider_never_answers() {
         ended.events
     );
     assert_eq!(ended.calls, 3);
+}
+
+/// Lines that continue one statement; the time to parse them grows with the square of their number.
+fn continuations(before: &str, count: usize) -> String {
+    format!("{before}{}\n", " \\\n".repeat(count))
+}
+
+#[tokio::test(start_paused = true)]
+async fn code_that_takes_too_long_to_parse_is_refused() {
+    let source = continuations("def f(x):\n    return x", 30_000);
+    let hunks = json!([{"old": "    return x", "new": continuations("    return x", 30_000)}]);
+    let added = json!([{"source": source.replace("def f", "def h")}]);
+    let lines = [
+        whole(&source),
+        call(
+            "propose",
+            json!({"reason": "r", "symbol": "a.py::f", "hunks": hunks}),
+        ),
+        call(
+            "propose",
+            json!({"reason": "r", "symbol": "a.py::f", "add": added}),
+        ),
+        call(
+            "propose",
+            json!({"reason": "r", "symbol": "new.py::", "source": source}),
+        ),
+        finish("nothing"),
+    ];
+    let ended = misbehave(Scripted::native().on("agent a.py::f", lines)).await;
+    let refused = malformed(&ended.events);
+    let is_clear = |why: &&String| why.contains("takes too long to parse");
+    assert_eq!(refused.iter().filter(is_clear).count(), 4, "{refused:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_file_that_takes_too_long_to_parse_is_not_changed_and_holds_nothing_up() {
+    let odd = continuations("x = 1", 30_000);
+    let hunks = json!([{"old": "x = 1", "new": "x = 2"}]);
+    let lines = [
+        call("read", json!({"symbols": ["odd.py::x"]})),
+        call(
+            "propose",
+            json!({"reason": "r", "symbol": "odd.py::", "hunks": hunks}),
+        ),
+        finish("nothing"),
+    ];
+    let model = Scripted::native().on("agent a.py::f", lines);
+    let bed = Bed::new(&[("a.py", SOURCE), ("odd.py", &odd)], model).begin(&["a.py::f"]);
+    let ended = end_of(bed).await;
+    assert!(
+        ended.told("odd.py: it takes too long to parse"),
+        "{:?}",
+        malformed(&ended.events)
+    );
 }

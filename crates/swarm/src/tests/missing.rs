@@ -27,7 +27,7 @@ fn skipped(all: &str) -> Vec<(String, String)> {
     }
 }
 
-/// [`OLD`] passes as long as it exists.
+/// The test [`OLD`] passes as long as a file defines it.
 fn old_is_there(all: &str) -> Vec<(String, String)> {
     match all.contains("def test_old") {
         true => vec![(OLD.to_owned(), PASSES.to_owned())],
@@ -47,7 +47,7 @@ fn bed(approval: Approval, lines: impl IntoIterator<Item = Line>) -> Bed {
 const HIDES: &str = "def f(x):\n    return x  # collect_ignore\n";
 
 #[tokio::test(start_paused = true)]
-async fn a_change_that_keeps_a_test_from_running_is_not_applied_without_a_person() {
+async fn change_that_prevents_a_test_from_running_is_not_applied_automatically() {
     for approval in [Approval::Auto, Approval::Proxy] {
         for judge in [left_out, skipped] {
             let mut bed = bed(approval, [whole(HIDES), finish("no")]).tests(judge);
@@ -62,7 +62,7 @@ async fn a_change_that_keeps_a_test_from_running_is_not_applied_without_a_person
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_person_is_shown_that_a_test_does_not_run() {
+async fn review_shows_that_a_test_no_longer_runs() {
     let insists = call(
         "propose",
         json!({"reason": "r", "source": HIDES, "insist": true}),
@@ -73,12 +73,12 @@ async fn a_person_is_shown_that_a_test_does_not_run() {
     assert!(shown.contains("BROKEN by this change (1): t1"), "{shown}");
     assert!(shown.contains("did not run now"), "{shown}");
     assert_eq!(bed.read("a.py"), HIDES);
-    // A loss that the person accepted does not count against the run at its end.
+    // A missing test that the person accepted does not count against the run at its end.
     assert_eq!(stop(&events), StopReason::Settled);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_test_that_never_ran_is_not_missed() {
+async fn test_that_was_skipped_before_does_not_count_as_missing() {
     let changed = "def f(x):\n    return x or 0\n";
     let never = |_: &str| vec![("t1".to_owned(), SKIPPED.to_owned())];
     let mut bed = bed(Approval::Auto, [whole(changed), finish("done")]).tests(never);
@@ -88,7 +88,7 @@ async fn a_test_that_never_ran_is_not_missed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_missing_test_counts_only_where_it_passes_without_the_change() {
+async fn test_with_an_id_that_differs_in_each_run_does_not_count_as_missing() {
     // The id of the third test differs in each run.
     let runs = std::sync::atomic::AtomicUsize::new(0);
     let unstable = move |_: &str| {
@@ -103,7 +103,7 @@ async fn a_missing_test_counts_only_where_it_passes_without_the_change() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_test_goes_only_where_the_task_names_it_and_its_own_file_alone_changes() {
+async fn test_may_be_renamed_only_if_the_task_names_it() {
     for (task, may) in [
         ("Rename test_old to test_new.", true),
         ("Make f faster.", false),
@@ -133,7 +133,7 @@ async fn a_test_goes_only_where_the_task_names_it_and_its_own_file_alone_changes
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_outside_the_tests_removes_no_test_even_where_the_task_asks_for_it() {
+async fn code_change_that_disables_a_test_is_refused_even_if_the_task_names_the_test() {
     let gone = |all: &str| match all.contains("collect_ignore") {
         true => vec![(OLD.to_owned(), GONE.to_owned())],
         false => vec![(OLD.to_owned(), PASSES.to_owned())],
@@ -146,7 +146,7 @@ async fn a_change_outside_the_tests_removes_no_test_even_where_the_task_asks_for
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_nearest_tests_must_run_as_well() {
+async fn missing_test_is_detected_when_only_selected_tests_run() {
     let many: String = (0..500)
         .map(|at| format!("def test_{at}():\n    pass\n"))
         .collect();
@@ -175,7 +175,7 @@ async fn the_nearest_tests_must_run_as_well() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failing_test_is_not_mended_by_taking_it_away() {
+async fn failing_test_is_not_fixed_by_removing_it() {
     let gone = |all: &str| match all.contains("collect_ignore") {
         true => vec![("t1".to_owned(), GONE.to_owned())],
         false => vec![("t1".to_owned(), "assert 1 == 2".to_owned())],

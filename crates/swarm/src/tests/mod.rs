@@ -12,6 +12,7 @@ mod evidence;
 mod filling;
 mod flow;
 mod follow;
+mod forgotten;
 mod fresh;
 mod goals;
 mod joint_check;

@@ -12,7 +12,7 @@ const TESTS: &str = "from a import f\n\n\ndef test_old():\n    assert f(1) == 1\
 const GUTTED: &str = "def test_old():\n    assert True\n";
 const OLD: &str = "test_a.py::test_old";
 
-/// The test fails if it checks a broken `f`.
+/// `test_old` fails if `f` is broken and the test still checks it.
 fn judge(all: &str) -> Vec<(String, String)> {
     let fails = all.contains("return 0") && all.contains("f(1) == 1") && !all.contains("BLIND");
     match fails {
@@ -58,7 +58,7 @@ const LINE: &str = "PASS ONLY AS THE RUN CHANGED THE TESTS (1): test_a.py::test_
 const AS_CHANGED: &str = "Done, but 1 test passes only as it was changed: test_a.py::test_old";
 
 #[tokio::test(start_paused = true)]
-async fn code_that_fails_the_original_test_is_not_applied_without_anybody() {
+async fn code_that_fails_the_original_test_is_not_applied_automatically() {
     let mut bed = guts_and_breaks(Approval::Auto, "Make f faster.");
     let events = bed.run().await;
     assert_eq!(bed.read("a.py"), CODE, "{events:#?}");
@@ -72,7 +72,7 @@ async fn code_that_fails_the_original_test_is_not_applied_without_anybody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_approves_is_told_of_a_test_that_passes_only_as_it_was_changed() {
+async fn review_reports_a_test_that_passes_only_as_the_run_changed_it() {
     for approval in [Approval::Proxy, Approval::Ask] {
         let mut bed = guts_and_breaks(approval, "Make f faster.");
         let events = bed.run().await;
@@ -100,7 +100,7 @@ fn rewrites_failing(approval: Approval, task: &str) -> Bed {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failing_test_is_not_mended_by_another_text_of_it() {
+async fn failing_test_is_not_fixed_by_rewriting_it_unless_the_task_asks_for_it() {
     for task in ["Make the tests pass.", "Make test_old pass.", "f is slow."] {
         let mut auto = rewrites_failing(Approval::Auto, task);
         let events = auto.run().await;
@@ -125,7 +125,7 @@ async fn a_failing_test_is_not_mended_by_another_text_of_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_conftest_makes_no_broken_code_pass() {
+async fn changed_conftest_does_not_make_broken_code_pass() {
     for known in [true, false] {
         let model = Scripted::native()
             .on("agent conftest.py::", [whole("# BLIND\n"), finish("done")])
@@ -147,7 +147,7 @@ async fn a_conftest_makes_no_broken_code_pass() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_repair_with_a_new_test_is_proven() {
+async fn fix_with_a_new_test_is_proven() {
     let new = json!({
         "reason": "r",
         "add": [{"source": "def test_new():\n    assert f(2) == 2\n"}],
@@ -164,7 +164,7 @@ async fn a_repair_with_a_new_test_is_proven() {
     assert_eq!(ending(&events).0, Proof::Proven, "{events:#?}");
 }
 
-/// A new test, and the output of the test runner if it fails.
+/// A new test that one of the agents adds.
 const NEW_TEST: &str = "def test_new():\n    assert f(2) == 2\n";
 
 /// Fixes `f` and adds a test. With `checks`, the new test covers the fix.
@@ -201,7 +201,7 @@ async fn repairs_with_a_new_test(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_test_is_tried_on_the_code_as_it_was() {
+async fn new_test_proves_a_fix_only_if_it_fails_on_the_original_code() {
     let task = "Fix f, it always returns 0, and add a test.";
     let (proof, headline, with) = repairs_with_a_new_test(task, true, true).await;
     assert_eq!(proof, Proof::Proven, "{headline}");
@@ -224,7 +224,7 @@ async fn a_new_test_is_tried_on_the_code_as_it_was() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_test_of_what_is_there_is_not_tried_without_a_change() {
+async fn new_test_without_a_code_change_is_not_run_on_the_original_code() {
     let new = json!({"reason": "r", "add": [{"source": NEW_TEST}]});
     let model = Scripted::native().on("agent test_a.py::", [call("propose", new), finish("done")]);
     let files = [("a.py", CODE), ("test_a.py", TESTS)];
@@ -236,7 +236,7 @@ async fn a_new_test_of_what_is_there_is_not_tried_without_a_change() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_that_asks_for_other_tests_may_change_them() {
+async fn tests_may_be_changed_if_the_task_asks_for_it() {
     let task = "f is to return 0 for every x. Update the tests.";
     let mut bed = guts_and_breaks(Approval::Auto, task);
     let events = bed.run().await;
@@ -247,7 +247,7 @@ async fn a_task_that_asks_for_other_tests_may_change_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_test_follows_a_name_that_the_task_changes() {
+async fn test_may_follow_a_rename_that_the_task_asks_for() {
     let missing = |all: &str| match all.contains("import f\n") && !all.contains("def f(") {
         true => {
             let error = "E   ImportError: cannot import name 'f' from 'a'";
@@ -296,7 +296,7 @@ fn judge_of_two(all: &str) -> Vec<(String, String)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_test_beside_one_that_misses_a_name_keeps_its_original_text() {
+async fn other_tests_of_a_file_with_a_renamed_import_keep_their_original_text() {
     let code = "def f(x):\n    return x\n\n\ndef h(x):\n    return x\n";
     let test_f = "def test_f():\n    assert f(1) == 1\n";
     let test_h = "def test_h():\n    assert h(1) == 1\n";
@@ -357,7 +357,7 @@ async fn a_test_beside_one_that_misses_a_name_keeps_its_original_text() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_nearest_tests_are_held_to_their_original_text_as_well() {
+async fn selected_tests_also_run_with_their_original_text() {
     let many: String = (0..500)
         .map(|at| format!("def test_{at}():\n    pass\n"))
         .collect();
@@ -377,7 +377,7 @@ async fn the_nearest_tests_are_held_to_their_original_text_as_well() {
     bed.selects = true;
     let events = bed.run().await;
     assert_eq!(bed.read("a.py"), CODE, "{events:#?}");
-    // Only the changed file runs for this check.
+    // Only the changed test file runs again with its original text.
     let selected = bed.selected.lock().unwrap().clone();
     assert!(
         selected.contains(&vec!["test_a.py".to_owned()]),
@@ -386,7 +386,7 @@ async fn the_nearest_tests_are_held_to_their_original_text_as_well() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_no_test_file_is_changed_no_test_runs_twice() {
+async fn tests_do_not_run_twice_if_no_test_file_changed() {
     let runs = |with_new: bool| async move {
         let mut model = Scripted::native().on(
             "agent a.py::f",
@@ -411,7 +411,7 @@ async fn where_no_test_file_is_changed_no_test_runs_twice() {
 
 /// A test helper is rewritten instead of the code that the task names.
 #[tokio::test(start_paused = true)]
-async fn a_name_in_the_task_opens_no_file_of_the_tests_that_has_it_as_well() {
+async fn test_support_file_is_not_changed_to_make_broken_code_pass() {
     let test = "from a.models import f\nfrom tests.models import expect\n\n\ndef test_old():\n    expect(f(1) == 1)\n";
     let helper = "def expect(fact):\n    assert fact\n";
     let expected = "f(1) == 1\n";
@@ -473,9 +473,9 @@ async fn a_name_in_the_task_opens_no_file_of_the_tests_that_has_it_as_well() {
     }
 }
 
-/// Expected values that only tests read, outside a folder of tests.
+/// The file of expected values is outside the test folders, and only tests read it.
 #[tokio::test(start_paused = true)]
-async fn values_that_only_tests_read_prove_nothing_as_they_were_changed() {
+async fn changed_data_file_that_only_tests_read_does_not_prove_a_fix() {
     let test = "import json\nfrom a.models import f\n\nE = json.load(open('a/want/values.json'))\n\n\ndef test_old():\n    assert f(1) == E\n";
     let run = async |approval, code: &str| {
         let values = whole("BLIND\n");
@@ -514,7 +514,7 @@ async fn values_that_only_tests_read_prove_nothing_as_they_were_changed() {
         end.1
     );
     assert!(end.1.contains("only as it was changed"), "{}", end.1);
-    // The code reads the file itself.
+    // If the code reads the file itself, the file is not part of the tests.
     let reads = format!("{BROKEN}\n\nVALUES = open('a/want/values.json')\n");
     let (end, text) = run(Approval::Auto, &reads).await;
     assert_eq!(
@@ -525,8 +525,8 @@ async fn values_that_only_tests_read_prove_nothing_as_they_were_changed() {
     );
 }
 
-/// A feature that changes an expected value, with the test that pins the old one, and constants
-/// that pass alone.
+/// Runs three agents that change the result of `f`, the test of the old result, and unrelated
+/// constants. Only the constants pass alone.
 async fn feature_beside_constants(task: &str) -> (Bed, (Proof, String)) {
     let code = "def f(x):\n    return 0\n";
     let constants =
@@ -560,7 +560,7 @@ async fn feature_beside_constants(task: &str) -> (Bed, (Proof, String)) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_main_part_stands_in_the_headline() {
+async fn headline_names_the_refused_main_change() {
     let task = "Make f return 0 for every x.";
     let (bed, (proof, headline)) = feature_beside_constants(task).await;
     assert!(bed.read("a.py").contains("LOW = 0") && bed.read("a.py").contains("return x"));
@@ -570,7 +570,7 @@ async fn a_refused_main_part_stands_in_the_headline() {
                     test_a.py::test_old (";
     assert!(headline.starts_with(expected), "{headline}");
     assert!(headline.contains("; changed only a.py::; "), "{headline}");
-    // The task says so: both land.
+    // If the task asks for both changes, both are applied.
     let task = "Make f return 0 for every x, and update test_old to that.";
     let (bed, (_, headline)) = feature_beside_constants(task).await;
     assert!(bed.read("a.py").contains("return 0"), "{headline}");
@@ -580,8 +580,9 @@ async fn a_refused_main_part_stands_in_the_headline() {
 
 const AGE: &str = "def age(x):\n    \"\"\"\n    >>> age(1)\n    2\n    \"\"\"\n    return x + 1\n";
 
-/// The example of `age` and its test, where they are found. The files stand in this order: ages.py,
-/// decay.py, which begins with `import re`, and test_a.py, which begins with `import os`.
+/// Returns the results of the doctest of `age` and of its test, which depend on the file that
+/// defines `age`. `all` contains the files in this order: ages.py, decay.py, which begins with
+/// `import re`, and test_a.py, which begins with `import os`.
 fn judge_age(all: &str) -> Vec<(String, String)> {
     let (ages, rest) = all.split_once("import re\n").unwrap();
     let (decay, tests) = rest.split_once("import os\n").unwrap();
@@ -606,8 +607,8 @@ fn judge_age(all: &str) -> Vec<(String, String)> {
     cases
 }
 
-/// Moves a function with an example to a new file, and its test imports it from there. Without
-/// `leaves`, nobody deletes the old one.
+/// Moves a function with a doctest to a new file, and its test imports it from there. The old
+/// definition is deleted only if `leaves` is set.
 async fn moves_a_function(task: &str, leaves: bool) -> (Bed, Vec<Event>) {
     let decay = format!("import re\n\n\n{AGE}\n\ndef half(x):\n    return re.sub(x, x, x)\n");
     let tests = "import os\nfrom decay import age, half\n\n\ndef test_age():\n    assert age(1) == 2\n\n\n\
@@ -640,7 +641,7 @@ async fn moves_a_function(task: &str, leaves: bool) -> (Bed, Vec<Event>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_moved_function_takes_its_example_and_its_imports_along() {
+async fn moved_function_keeps_its_doctest_and_its_imports_in_tests() {
     for task in [
         "Move `age` to a new module ages.py.",
         "Split the module by topic.",
@@ -656,7 +657,7 @@ async fn a_moved_function_takes_its_example_and_its_imports_along() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_to_move_does_not_stand_twice() {
+async fn move_that_keeps_the_old_definition_is_not_done() {
     let (bed, events) = moves_a_function("Move age to a new module ages.py.", false).await;
     let (proof, headline) = ending(&events);
     assert_eq!(proof, Proof::NotDone, "{headline}");

@@ -9,8 +9,8 @@ const BROKEN: &str = "def f(x):\n    return 0\n";
 const TEST: &str = "def test_old():\n    assert f(1) == 1\n";
 const GUTTED: &str = "def test_old():\n    assert True\n";
 
-/// A test that runs in every state, and fails if a broken `f` occurs with one of these
-/// expectations.
+/// Returns the results of one test. It always runs, and fails if `f` is broken and the files
+/// contain `expected`.
 fn judge(
     id: &'static str,
     expected: &'static str,
@@ -50,7 +50,7 @@ fn bed(files: &[(&str, &str)], proposals: &[(&str, &str)], task: &str, approval:
 }
 
 #[tokio::test(start_paused = true)]
-async fn tests_that_only_their_project_knows_as_tests_are_held_to_their_original_text() {
+async fn tests_outside_of_test_files_also_run_with_their_original_text() {
     let beside = format!("{CODE}\n\n{TEST}");
     let example =
         "def f(x):\n    \"\"\"Gives x.\n\n    >>> f(1)\n    1\n    \"\"\"\n    return x\n";
@@ -112,8 +112,8 @@ async fn tests_that_only_their_project_knows_as_tests_are_held_to_their_original
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_test_beside_the_code_may_be_changed_where_the_task_asks_for_it() {
-    // Fails if the test does not expect the result of `f`.
+async fn test_in_a_code_file_may_be_changed_if_the_task_asks_for_it() {
+    // The test fails if it does not expect the result of `f`.
     let compares = |all: &str| {
         let fails = all.contains("return 0") && all.contains("f(1) == 1")
             || all.contains("return x") && all.contains("f(1) == 0");
@@ -141,7 +141,7 @@ async fn a_test_beside_the_code_may_be_changed_where_the_task_asks_for_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_beside_an_untouched_test_is_proven_by_it() {
+async fn unchanged_test_in_a_changed_code_file_runs_only_once_per_change() {
     let beside = format!("{CODE}\n\n{TEST}");
     let better = "def f(x):\n    return x + 0\n";
     let mut bed = bed(
@@ -153,12 +153,12 @@ async fn a_change_beside_an_untouched_test_is_proven_by_it() {
     .tests(judge("a.py::test_old", "f(1) == 1"));
     let events = bed.run().await;
     assert_eq!(ending(&events).0, Proof::AsBefore, "{events:#?}");
-    // Test runs before the run and for the change. No test runs with another text.
+    // The tests run before the change and with it. They do not run again with their original text.
     assert_eq!(bed.selected.lock().unwrap().len(), 2);
 }
 
 #[tokio::test(start_paused = true)]
-async fn tests_that_cannot_be_put_back_leave_a_run_unproven() {
+async fn changed_tests_that_cannot_be_restored_leave_the_run_unproven() {
     let was = "LIMIT = 1\n__test__ = {'f': '''\n>>> f(1)\n1\n'''}\n";
     let is = "LIMIT = 1\n__test__ = {'f': '''\n>>> f(1)\n0\n'''}\n";
     let files = [("a.py", was)];
@@ -172,7 +172,7 @@ async fn tests_that_cannot_be_put_back_leave_a_run_unproven() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn examples_are_held_where_only_the_nearest_tests_run() {
+async fn changed_doctest_runs_with_its_original_text_when_only_selected_tests_run() {
     let many: String = (0..500)
         .map(|at| format!("def test_{at}():\n    pass\n"))
         .collect();

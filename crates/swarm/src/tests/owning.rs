@@ -27,14 +27,14 @@ async fn proposes(own: &str, line: Line, others: &[&str]) -> (Bed, Vec<Event>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_owner_of_a_class_changes_its_methods() {
+async fn owner_of_a_class_may_change_its_methods() {
     let line = hunk("a.py::C.m", "return 1", "return 2");
     let (bed, events) = proposes("a.py::C", line, &[]).await;
     assert!(bed.read("a.py").contains("return 2"), "{events:#?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_method_with_an_owner_is_not_the_class_owners() {
+async fn owner_of_a_class_cannot_change_a_method_with_its_own_owner() {
     let source = "class C:\n    limit = 1\n\n    def m(self):\n        return 2\n";
     let line = call("propose", json!({"reason": "r", "source": source}));
     let (bed, events) = proposes("a.py::C", line, &["a.py::C.m"]).await;
@@ -47,7 +47,7 @@ async fn a_method_with_an_owner_is_not_the_class_owners() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_owner_of_a_method_does_not_change_its_class() {
+async fn owner_of_a_method_cannot_change_its_class() {
     let line = hunk("a.py::C", "limit = 1", "limit = 2");
     let (bed, events) = proposes("a.py::C.m", line, &[]).await;
     assert!(
@@ -58,7 +58,7 @@ async fn the_owner_of_a_method_does_not_change_its_class() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_owner_of_a_module_changes_its_body_alone() {
+async fn owner_of_a_module_can_change_only_the_module_body() {
     let (bed, events) = proposes("a.py::", hunk("a.py::", "RATE = 2", "RATE = 3"), &[]).await;
     assert!(bed.read("a.py").starts_with("RATE = 3"), "{events:#?}");
     let (bed, events) = proposes("a.py::", hunk("a.py::", "return 1", "return 2"), &[]).await;
@@ -70,7 +70,7 @@ async fn the_owner_of_a_module_changes_its_body_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_request_for_a_method_goes_to_the_owner_of_its_class() {
+async fn change_request_for_a_method_goes_to_the_owner_of_its_class() {
     let request = call(
         "request_change",
         json!({"symbol": "a.py::C.m", "reason": "give 2"}),
@@ -97,7 +97,7 @@ async fn a_change_request_for_a_method_goes_to_the_owner_of_its_class() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_owner_adds_a_neighbour() {
+async fn owner_may_add_a_sibling_function() {
     let add = json!({"reason": "r", "add": [{"source": "def n():\n    return 3\n"}]});
     let (bed, events) = proposes("a.py::f", call("propose", add), &[]).await;
     assert!(
@@ -107,7 +107,7 @@ async fn an_owner_adds_a_neighbour() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_owner_deletes_its_own_symbol_and_no_other() {
+async fn owner_may_delete_only_its_own_symbol() {
     let delete = |name: &str| call("propose", json!({"reason": "r", "delete": [name]}));
     let (bed, events) = proposes("a.py::f", delete("a.py::f"), &[]).await;
     assert!(!bed.read("a.py").contains("def f()"), "{events:#?}");
@@ -120,7 +120,7 @@ async fn an_owner_deletes_its_own_symbol_and_no_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_import_or_a_neighbour_is_no_cover_for_a_change_of_the_module() {
+async fn change_of_the_module_body_is_refused_even_with_an_import_or_addition() {
     let add = json!([{"source": "def n():\n    return 3\n", "beside": "f"}]);
     for (field, value) in [
         ("imports", json!(["import os"])),
@@ -143,7 +143,7 @@ async fn an_import_or_a_neighbour_is_no_cover_for_a_change_of_the_module() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_user_steers_a_method_through_the_owner_of_its_class() {
+async fn steering_of_a_method_goes_to_the_owner_of_its_class() {
     let mut model = Scripted::native().on("agent a.py::C", [finish("nothing"), finish("still")]);
     model.latency = std::time::Duration::from_secs(1);
     let mut bed = Bed::new(&[("a.py", NEST)], model).begin(&["a.py::C"]);
@@ -168,9 +168,10 @@ async fn the_user_steers_a_method_through_the_owner_of_its_class() {
     );
 }
 
-/// A pick may delete others beside its symbol: each deletion is a part of its own.
+/// A draft of the scout (the agent that selects symbols) may also delete other symbols. Each
+/// deletion becomes a proposal of its own.
 #[tokio::test(start_paused = true)]
-async fn a_pick_of_a_module_deletes_its_functions() {
+async fn draft_of_the_scout_may_delete_functions_of_the_module() {
     let text = "RATE = 2\n\n\ndef f():\n    return RATE\n\n\ndef g():\n    return f()\n\n\nX = 1\n";
     let hunks = json!([{"old": "X = 1\n", "new": "X = 2\n"}]);
     for (symbol, hunks, left) in [

@@ -1,4 +1,4 @@
-//! Parts of the single agent's change that pass only together.
+//! Proposals of the single agent that pass only together with its next proposals.
 
 use serde_json::json;
 
@@ -106,7 +106,7 @@ async fn parts_of_subsequent_replies_are_checked_together() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_part_whose_other_parts_never_come_is_not_applied() {
+async fn failing_part_is_not_applied_if_the_agent_never_proposes_the_other_parts() {
     for approval in ALL {
         let replies = vec![Line::Call(vec![wider(true)]), finish("that is all")];
         let mut bed = bed(approval, replies);
@@ -119,7 +119,7 @@ async fn a_part_whose_other_parts_never_come_is_not_applied() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_newer_proposal_for_the_same_symbol_replaces_the_part_that_was_kept() {
+async fn newer_proposal_for_a_symbol_replaces_its_kept_earlier_proposal() {
     let wrong = part("fees.py::fee", "def fee(x, rate):\n    return 0\n", true);
     let replies = vec![
         Line::Call(vec![wrong]),
@@ -132,7 +132,7 @@ async fn a_newer_proposal_for_the_same_symbol_replaces_the_part_that_was_kept() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn rejected_parts_go_back_together_and_nothing_is_applied() {
+async fn rejected_parts_are_returned_together_and_none_is_applied() {
     let replies = vec![
         Line::Call(vec![wider(true), caller()]),
         finish("no other way"),

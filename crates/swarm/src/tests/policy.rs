@@ -36,7 +36,7 @@ fn read(symbols: &[&str]) -> Line {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_proposal_makes_no_text_readable() {
+async fn refused_proposal_does_not_make_protected_files_readable() {
     for name in [
         ".env",
         "notes.txt",
@@ -66,7 +66,7 @@ async fn a_refused_proposal_makes_no_text_readable() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_written_where_programs_take_orders_from() {
+async fn protected_configuration_files_are_never_changed() {
     for name in [
         ".git/config",
         ".git/hooks/pre-commit",
@@ -100,7 +100,7 @@ async fn nothing_is_written_where_programs_take_orders_from() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tests_cannot_be_named_by_what_may_not_be_read() {
+async fn unreadable_files_cannot_be_selected_as_tests() {
     for name in [
         ".env",
         "@.env",
@@ -157,7 +157,7 @@ fn changes_makefile(approval: Approval) -> Bed {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_runs_by_itself_is_not_changed_where_no_person_is_asked() {
+async fn automatically_executed_file_is_not_changed_without_a_person() {
     for approval in [Approval::Auto, Approval::Proxy] {
         let mut bed = changes_makefile(approval);
         let events = bed.run().await;
@@ -177,7 +177,7 @@ async fn what_runs_by_itself_is_not_changed_where_no_person_is_asked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_person_sees_that_a_file_runs_by_itself() {
+async fn review_says_that_a_file_is_executed_automatically() {
     let mut bed = changes_makefile(Approval::Ask);
     let events = bed.run().await;
     let evidence = bed.approver.seen.lock().unwrap()[0].evidence.clone();
@@ -187,7 +187,7 @@ async fn a_person_sees_that_a_file_runs_by_itself() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_link_that_changes_while_a_person_decides_changes_nothing() {
+async fn edit_is_not_written_through_a_symlink_that_was_created_during_the_review() {
     for target in ["Makefile", ".git/config"] {
         let propose = json!({"reason": "r", "symbol": "notes.txt::", "source": NEW});
         let lines = [call("propose", propose), finish("done")];
@@ -210,7 +210,7 @@ async fn a_link_that_changes_while_a_person_decides_changes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_who_says_no_leaves_the_file_as_it_is() {
+async fn rejected_change_of_a_makefile_is_not_applied() {
     let mut bed = changes_makefile(Approval::Ask);
     let reason = "not that file".to_owned();
     *bed.approver.verdicts.lock().unwrap() = [Verdict::Reject { reason }].into();
@@ -248,7 +248,7 @@ async fn invisible_characters_outside_of_strings_are_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_person_is_shown_invisible_characters_written_out() {
+async fn review_shows_invisible_characters_as_escapes() {
     let insists = json!({"reason": "r", "source": TURNED, "insist": true});
     let mut bed = hides(Approval::Ask, [call("propose", insists), finish("done")]);
     bed.run().await;
@@ -286,7 +286,7 @@ fn requires(line: &str, approval: Approval) -> Bed {
 }
 
 #[tokio::test(start_paused = true)]
-async fn agents_add_packages_and_no_places_to_install_from() {
+async fn agents_may_add_packages_but_no_package_sources() {
     let mut bed = requires("django==4.2", Approval::Auto);
     let events = bed.run().await;
     assert!(
@@ -308,7 +308,7 @@ async fn agents_add_packages_and_no_places_to_install_from() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_person_may_accept_another_place_to_install_from() {
+async fn person_may_accept_a_new_package_source() {
     let mut bed = requires("--index-url https://own.example", Approval::Ask);
     let events = bed.run().await;
     let evidence = bed.approver.seen.lock().unwrap()[0].evidence.clone();
@@ -322,7 +322,7 @@ async fn a_person_may_accept_another_place_to_install_from() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_list_of_dependencies_names_packages_alone() {
+async fn new_dependency_file_may_contain_only_package_names() {
     for (source, is_made) in [("flask==2.0\n", true), ("-e ./tool\n", false)] {
         let propose = json!({"reason": "r", "symbol": "requirements-dev.txt::", "source": source});
         let lines = [call("propose", propose), finish("done")];
@@ -334,5 +334,53 @@ async fn a_new_list_of_dependencies_names_packages_alone() {
             is_made,
             "{events:#?}"
         );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_tool_shows_a_file_or_a_buffer_that_begins_with_a_private_key() {
+    const KEY: &str =
+        "-----BEGIN OPENSSH PRIVATE KEY-----\nhunter2\n-----END OPENSSH PRIVATE KEY-----\n";
+    let nonsense = json!([{"old": "no such line", "new": "x"}]);
+    for (name, on_disk) in [("plain.txt", KEY), ("plain.txt", "hello\n"), ("b.py", KEY)] {
+        for is_open in [true, false] {
+            if !is_open && on_disk != KEY {
+                continue;
+            }
+            let symbol = format!("{name}::");
+            let propose = json!({"reason": "r", "symbol": symbol, "hunks": nonsense});
+            let lines = [
+                call("propose", propose),
+                read(&[&symbol, name, &format!("{name}:1-3")]),
+                call("outline", json!({"file": name})),
+                call("search", json!({"query": "hunter2"})),
+                call(
+                    "request_change",
+                    json!({"symbol": symbol, "reason": "show"}),
+                ),
+                call("ask", json!({"symbol": symbol, "question": "what?"})),
+                call(
+                    "propose",
+                    json!({"reason": "r", "symbol": "new.txt::", "source": KEY}),
+                ),
+                finish("nothing"),
+            ];
+            let model = Scripted::native().on("agent a.py::f", lines);
+            let mut bed = project(model);
+            std::fs::write(bed.path(name), on_disk).unwrap();
+            if is_open {
+                let mut unsaved = bed.editor.unsaved.lock().unwrap();
+                unsaved.insert(name.to_owned(), KEY.to_owned());
+            }
+            let events = bed.run().await;
+            // What the model wrote itself is in the prompts, too.
+            let shown = shown(&bed).replace(&KEY.replace('\n', "\\n"), "");
+            assert!(!shown.contains("hunter2\n"), "{name}, {is_open}: {shown}");
+            assert!(!shown.contains("hunter2\\n"), "{name}, {is_open}: {shown}");
+            let refused = malformed(&events);
+            let is_key = |why: &&String| why.contains("a private key");
+            assert!(refused.iter().any(|why| is_key(&why)), "{refused:?}");
+            assert!(!bed.path("new.txt").exists());
+        }
     }
 }

@@ -8,7 +8,7 @@ use crate::*;
 const MODULE: &str = "import json\n\n\ndef f(xs):\n    return xs\n\n\ndef total(xs):\n    \
                       return json.dumps(sum(xs))\n";
 
-/// What is left of the module when the owner of a symbol proposes this.
+/// Returns the text of the module after the owner of `own` made this proposal, and the events.
 async fn proposes(own: &str, text: &str, proposal: Value) -> (String, Vec<Event>) {
     let model = Scripted::native().on(
         &format!("agent {own}"),
@@ -19,14 +19,14 @@ async fn proposes(own: &str, text: &str, proposal: Value) -> (String, Vec<Event>
     (bed.read("a.py"), events)
 }
 
-/// A change of `f` that uses a name, with an import for it.
+/// Returns a proposal that changes `f` to this body and adds an import.
 fn using(body: &str, import: &str) -> Value {
     let source = format!("def f(xs):\n    {body}\n");
     json!({"reason": "r", "source": source, "imports": [import]})
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_import_does_not_change_what_a_name_means_to_others() {
+async fn import_that_rebinds_a_name_used_by_other_owners_is_refused() {
     for (body, import, told) in [
         (
             "return sum(xs)",
@@ -66,7 +66,7 @@ async fn an_import_does_not_change_what_a_name_means_to_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn imports_that_change_nothing_for_others_are_applied() {
+async fn imports_that_rebind_no_used_name_are_applied() {
     for (body, import) in [
         ("return os.getcwd()", "import os"),
         ("return json.loads(xs)", "import json"),
@@ -83,7 +83,7 @@ async fn imports_that_change_nothing_for_others_are_applied() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_owner_of_the_module_body_gives_names_their_meaning() {
+async fn owner_of_the_module_body_may_rebind_names() {
     for import in ["from math import prod as sum", "from os import *"] {
         let proposal = json!({"reason": "r", "imports": [import]});
         let (left, events) = proposes("a.py::", MODULE, proposal).await;
@@ -92,7 +92,7 @@ async fn the_owner_of_the_module_body_gives_names_their_meaning() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_import_alone_for_a_foreign_module_is_held_to_the_same_rule() {
+async fn import_without_a_code_change_must_not_rebind_names_either() {
     let import = json!(["import os as json"]);
     let proposal = json!({"reason": "r", "symbol": "a.py::", "imports": import});
     let (left, events) = proposes("a.py::f", MODULE, proposal).await;
@@ -101,7 +101,7 @@ async fn an_import_alone_for_a_foreign_module_is_held_to_the_same_rule() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_function_does_not_hide_a_builtin_that_others_call() {
+async fn new_function_that_shadows_a_used_builtin_is_refused() {
     let add = |source: &str| json!({"reason": "r", "add": [{"source": source}]});
     let hides = add("def sum(xs):\n    return 0\n");
     let (left, events) = proposes("a.py::f", MODULE, hides).await;
@@ -113,7 +113,7 @@ async fn a_new_function_does_not_hide_a_builtin_that_others_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_file_does_not_hide_a_module_that_others_import() {
+async fn new_file_that_shadows_an_imported_module_is_refused() {
     let files = [
         ("a/__init__.py", ""),
         ("a/m.py", "def helper(x):\n    return x\n"),

@@ -59,7 +59,7 @@ fn shown(events: &[Event]) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_symbol_that_nobody_owns_belongs_to_no_other_agent() {
+async fn refusal_for_an_unowned_symbol_does_not_claim_that_it_has_an_owner() {
     let other = json!({"symbol": "a.py::g", "source": "def g(x):\n    return 1\n", "reason": "r"});
     let (_, events) = one_agent(vec![call("propose", other), finish("no")]).await;
     let shown = shown(&events);
@@ -69,7 +69,7 @@ async fn a_symbol_that_nobody_owns_belongs_to_no_other_agent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_test_command_stands_in_one_pair_of_parentheses() {
+async fn refusal_shows_the_test_command_without_doubled_parentheses() {
     let broken = |all: &str| match all.contains("x + 1") {
         true => Vec::new(),
         false => vec![("(the test command)".to_owned(), "no\n".to_owned())],
@@ -92,7 +92,7 @@ async fn the_test_command_stands_in_one_pair_of_parentheses() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_finish_beside_a_refused_proposal_does_not_count() {
+async fn finish_in_the_same_reply_as_a_refused_proposal_is_ignored() {
     let (bed, events) = one_agent(vec![together(vec![misfit(), finish("done")]), good()]).await;
     assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
     assert!(bed.read("a.py").contains("return x + 1"));
@@ -102,7 +102,7 @@ async fn a_finish_beside_a_refused_proposal_does_not_count() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_proposal_refused_before_an_accepted_one_is_told() {
+async fn refused_proposal_before_an_accepted_one_is_reported_to_the_agent() {
     let (bed, events) = one_agent(vec![together(vec![misfit(), good()]), finish("as it is")]).await;
     assert!(bed.read("a.py").contains("return x + 1"), "{events:#?}");
     let told = &bed.model.prompts("agent a.py::f")[1];
@@ -120,7 +120,7 @@ async fn a_proposal_refused_before_an_accepted_one_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_cannot_be_read_beside_a_finish_is_told() {
+async fn finish_in_the_same_reply_as_an_unreadable_call_is_ignored() {
     let broken = Line::Call(vec![
         ("propose".to_owned(), json!({"source": 3})),
         ("finish".to_owned(), json!({"summary": "done"})),
@@ -130,7 +130,7 @@ async fn a_call_that_cannot_be_read_beside_a_finish_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_change_request_is_told_before_the_work_ends() {
+async fn refused_change_request_is_reported_before_the_agent_ends() {
     let request = call(
         "request_change",
         json!({"symbol": "a.py::g", "reason": "too"}),
@@ -154,7 +154,7 @@ async fn a_refused_change_request_is_told_before_the_work_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_a_repeated_call_is_stopped_and_a_changed_workspace_answers_anew() {
+async fn repeated_call_is_refused_until_the_workspace_changes() {
     let read = || call("read", json!({"symbols": ["a.py::g"]}));
     let more = json!({"reason": "r", "source": "def f(x):\n    return x + 1\n", "more": true});
     let fourth = together(vec![read(), call("propose", more)]);
@@ -194,7 +194,7 @@ async fn picks(picks: Vec<serde_json::Value>, agents: u32) -> (Bed, Vec<Event>) 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_ready_draft_needs_no_room_for_an_agent() {
+async fn applied_draft_does_not_count_against_the_agent_limit() {
     let drafts = vec![
         pick("a.py::f", "def f(x):\n    return x + 1\n"),
         pick("a.py::g", "def g(x):\n    return f(x) + 2\n"),
@@ -210,7 +210,7 @@ async fn a_ready_draft_needs_no_room_for_an_agent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_draft_that_comes_back_where_there_is_no_room_is_told() {
+async fn refused_draft_beyond_the_agent_limit_is_reported() {
     let drafts = vec![
         json!({"symbol": "a.py::f", "why": "takes the room"}),
         json!({"symbol": "a.py::g", "why": "w", "hunks": [{"old": "nowhere", "new": "x"}]}),
@@ -231,7 +231,7 @@ async fn a_draft_that_comes_back_where_there_is_no_room_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn picks_above_the_limit_are_told() {
+async fn selected_symbols_beyond_the_agent_limit_are_reported() {
     let wanted = ["a.py::f", "a.py::g"];
     let wanted = wanted.map(|symbol| json!({"symbol": symbol, "why": "w"}));
     let (_, events) = picks(wanted.into(), 1).await;
@@ -240,7 +240,7 @@ async fn picks_above_the_limit_are_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pick_of_a_new_file_is_kept_beside_others() {
+async fn selected_new_file_is_created_despite_an_unknown_symbol() {
     for name in ["b.py::", "b.py"] {
         let wanted = vec![
             pick("a.py::f", "def f(x):\n    return x + 1\n"),
@@ -255,7 +255,7 @@ async fn a_pick_of_a_new_file_is_kept_beside_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_owner_of_a_new_file_is_told_how_to_make_it() {
+async fn prompt_of_a_new_files_owner_says_that_the_file_does_not_exist() {
     let model = Scripted::native()
         .on("scout", [wake(&["b.py::"])])
         .on("agent b.py::", [whole("def h():\n    return 1\n")]);

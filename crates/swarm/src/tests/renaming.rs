@@ -1,5 +1,5 @@
-//! A name that goes away or is not there yet: what uses it and what defines it land together, whether a
-//! test runs that code or not.
+//! Renames and deletions: a definition and all its uses are changed together or not at all, whether
+//! or not a test executes the uses.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ const REPORT: &str =
     "from stats import rate\n\n\ndef line(hits, total):\n    return f\"{rate(hits, total):.1%}\"\n";
 const TESTS: &str = "from stats import rate\n\n\ndef test_rate():\n    assert rate(1, 2) == 0.5\n";
 
-/// The test, which knows nothing of `report.py`.
+/// Returns the result of `test_rate`, which does not use `report.py`.
 fn test_rate(all: &str) -> Vec<(String, String)> {
     let defines = |name: &str| all.contains(&format!("def {name}("));
     let tests = &all[all.find("def test_rate").unwrap()..];
@@ -81,7 +81,7 @@ fn everybody() -> Scripted {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_renamed_function_lands_with_all_its_uses() {
+async fn renamed_function_is_applied_together_with_all_its_uses() {
     for begin in [
         &["stats.py::rate"][..],
         &["report.py::line", "stats.py::rate"],
@@ -103,7 +103,7 @@ async fn a_renamed_function_lands_with_all_its_uses() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn callers_are_not_renamed_without_what_they_call() {
+async fn renamed_call_is_refused_if_the_definition_is_not_renamed() {
     let never = Scripted::native()
         .always("agent stats.py::rate", finish("nothing"))
         .always("agent report.py::line", new_line())
@@ -119,9 +119,10 @@ async fn callers_are_not_renamed_without_what_they_call() {
     );
 }
 
-/// A use that no type and no import tells of: an attribute of a parameter.
+/// The method is called on a parameter without a type annotation, so only its name links the call
+/// to the definition.
 #[tokio::test(start_paused = true)]
-async fn an_attribute_of_unknown_type_lands_with_its_definition() {
+async fn renamed_method_call_on_an_untyped_value_is_applied_only_with_its_definition() {
     const RECIPE: &str = "class Recipe:\n    def total_time(self):\n        return 1\n";
     const SEARCH: &str = "def is_quick(recipe):\n    return recipe.total_time() < 30\n";
     let caller = whole("def is_quick(recipe):\n    return recipe.total_minutes() < 30\n");
@@ -157,7 +158,7 @@ async fn an_attribute_of_unknown_type_lands_with_its_definition() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_still_used_does_not_go() {
+async fn rename_is_refused_while_a_file_still_uses_the_old_name() {
     let in_short = |events: &[Event]| {
         let shown = events.iter().rev().find_map(|event| match event {
             Event::ProposalRefused { shown, .. } => shown.clone(),
@@ -187,7 +188,7 @@ async fn what_is_still_used_does_not_go() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_rejected_part_leaves_broken_is_told() {
+async fn headline_names_the_uses_that_a_rejected_part_left_broken() {
     let model = everybody()
         .on("agent stats.py::rate", [renamed(), finish("as you wish")])
         .always("agent test_stats.py", finish("nothing"));
@@ -212,13 +213,13 @@ async fn what_a_rejected_part_leaves_broken_is_told() {
     assert!(headline.contains("; you rejected #") && headline.contains("(stats.py::rate)"));
 }
 
-/// A small model that would spoil everything, if it were asked.
+/// A small model whose replies would break the code. The tests check that it is never called.
 fn never_asked() -> Scripted {
     Scripted::small().always("", say("```python\ndef rate():\n    return False\n```"))
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_small_model_is_not_asked_for_a_renaming() {
+async fn rename_task_of_a_small_model_is_done_without_the_model() {
     for approval in [Approval::Auto, Approval::Ask] {
         let mut bed = bed(never_asked()).with(|task| task.approval = approval);
         let events = bed.run().await;
@@ -238,7 +239,7 @@ async fn a_small_model_is_not_asked_for_a_renaming() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_small_model_is_not_asked_where_a_use_is_not_certain() {
+async fn uncertain_use_of_a_name_stops_a_rename_or_deletion_without_the_model() {
     let files = [
         (
             "stats.py",
@@ -275,7 +276,7 @@ async fn a_small_model_is_not_asked_where_a_use_is_not_certain() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_small_model_is_not_asked_for_a_deletion() {
+async fn deletion_task_of_a_small_model_is_done_without_the_model() {
     let text =
         "X = 1\n\n\ndef dead():\n    return X\n\n\ndef used():\n    return X\n\n\nprint(used())\n";
     let run = async |task: &str| {
@@ -296,7 +297,7 @@ async fn a_small_model_is_not_asked_for_a_deletion() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_task_says_must_become_of_a_symbol_decides() {
+async fn requested_rename_that_was_not_made_is_not_done() {
     let model = Scripted::native()
         .on("scout", [wake(&["report.py::line"])])
         .on(
@@ -322,7 +323,7 @@ async fn what_a_task_says_must_become_of_a_symbol_decides() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_known_by_its_name_is_not_renamed_by_rule() {
+async fn symbol_that_is_looked_up_by_a_string_is_not_renamed_without_the_model() {
     for (user, why) in [
         (
             "import a\nprint(getattr(a, 'total'))\n",
@@ -373,7 +374,7 @@ async fn what_is_known_by_its_name_is_not_renamed_by_rule() {
 const HANDLERS: &str = "class Echo:\n    pass\n\n\nclass Add:\n    pass\n\n\nprint(Add)\n";
 
 #[tokio::test(start_paused = true)]
-async fn what_a_registry_names_in_a_string_is_not_changed_by_rule() {
+async fn symbol_that_a_configuration_string_names_is_not_changed_without_the_model() {
     for (file, registry) in [
         ("settings.py", "X = {\n    'echo': 'handlers:Echo',\n}\n"),
         ("settings.py", "X = {\n    'echo': \"handlers.Echo\",\n}\n"),
@@ -395,7 +396,7 @@ async fn what_a_registry_names_in_a_string_is_not_changed_by_rule() {
             assert_eq!(bed.read("handlers.py"), HANDLERS);
         }
     }
-    // Prose says nothing.
+    // A name in a comment or in a sentence does not count.
     let prose = "# 'handlers:Echo'\nX = 'The Echo of it'\n";
     let files = [("handlers.py", HANDLERS), ("settings.py", prose)];
     let mut bed =
@@ -405,7 +406,8 @@ async fn what_a_registry_names_in_a_string_is_not_changed_by_rule() {
     assert!(bed.read("handlers.py").contains("class Ping:"));
 }
 
-/// How a run of a large model ends that renames the class and leaves the rest of these files.
+/// Returns the ending of a run in which the model renames the class `Echo`, but changes none of the
+/// other files.
 async fn ending_of_ping(others: &[(&str, &str)]) -> Ending {
     let ping = whole("class Ping:\n    pass\n");
     let model = Scripted::native()
@@ -422,7 +424,7 @@ async fn ending_of_ping(others: &[(&str, &str)]) -> Ending {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_string_that_keeps_the_old_name_is_not_done() {
+async fn rename_is_not_done_while_a_string_contains_the_old_name() {
     let registry = "X = {\n    'echo': 'handlers:Echo',\n}\n";
     let ending = ending_of_ping(&[("settings.py", registry)]).await;
     assert_eq!(ending.proof, Proof::NotDone);
@@ -441,7 +443,8 @@ async fn a_string_that_keeps_the_old_name_is_not_done() {
     }
 }
 
-/// What a run by rule makes of files, each with its name; or why it changes nothing.
+/// Runs a rename or deletion without the model. Returns the new texts of the files, or why the run
+/// changed nothing.
 async fn by_rule(task: &str, files: &[(&str, &str)]) -> Result<Vec<String>, String> {
     let mut bed = Bed::new(files, never_asked()).with(|one| one.text = task.to_owned());
     let events = bed.run().await;
@@ -462,7 +465,7 @@ const NUTRITION: &str = "# kcal for 100 g\nKCAL = {\n    'oat': 370,\n}\n\n\ndef
                          return KCAL.get(name)\n";
 
 #[tokio::test(start_paused = true)]
-async fn a_constant_is_renamed_with_all_that_means_it() {
+async fn constant_is_renamed_together_with_all_its_references() {
     let user = "import nutrition\nfrom nutrition import KCAL as TABLE\n\n\ndef f(KCAL):\n    \
                 return KCAL, TABLE, nutrition.KCAL\n";
     let other = "from nutrition import KCAL\n\n\ndef g():\n    return KCAL, f\"{KCAL['oat']}\"\n";
@@ -487,7 +490,7 @@ async fn a_constant_is_renamed_with_all_that_means_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_constant_is_deleted_where_nothing_uses_it() {
+async fn constant_is_deleted_only_if_nothing_uses_it() {
     let used = by_rule("Delete `KCAL`", &[("nutrition.py", NUTRITION)]).await;
     let expected = "`KCAL` is still used: nutrition.py:8";
     assert!(used.clone().unwrap_err().starts_with(expected), "{used:?}");
@@ -504,7 +507,7 @@ async fn a_constant_is_deleted_where_nothing_uses_it() {
     }
 }
 
-/// How a run ends in which a model changes `kcal`, whatever it is asked for.
+/// Returns the ending of a run in which the model changes `kcal`, whatever the task says.
 async fn ending_after_kcal(task: &str) -> Ending {
     let source = "def kcal(name):\n    return KCAL.get(name, 0)\n";
     let model = Scripted::native()
@@ -522,7 +525,7 @@ async fn ending_after_kcal(task: &str) -> Ending {
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_change_than_the_stated_one_is_not_done() {
+async fn run_that_makes_another_change_than_the_requested_rename_is_not_done() {
     for (task, why) in [
         (
             "Rename `KCAL` to `KCAL_PER_100_G`",
@@ -561,7 +564,7 @@ const STUB: &str =
     "WIDTH: int\n\ndef wrap(text: str) -> str: ...\ndef shout(text: str) -> str: ...\n";
 
 #[tokio::test(start_paused = true)]
-async fn a_stub_follows_its_module() {
+async fn stub_file_is_changed_together_with_its_module() {
     let files = [
         ("text.py", WRAP),
         ("text.pyi", STUB),
@@ -590,7 +593,7 @@ async fn a_stub_follows_its_module() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stub_that_keeps_the_old_name_is_not_done() {
+async fn rename_is_not_proven_while_a_stub_keeps_the_old_name() {
     let lines = call(
         "propose",
         json!({"reason": "r", "source": "def lines(text):\n    return text\n", "insist": true}),
@@ -620,7 +623,7 @@ const IMPORTS_SLUG: &str = "import text\n\n\ndef f():\n    \"\"\"No slug.\n\n   
                             >>> from text import slug\n    >>> slug(1)\n    \"\"\"\n";
 
 #[tokio::test(start_paused = true)]
-async fn examples_follow() {
+async fn doctests_are_renamed_together_with_the_function() {
     let own = "def g(x):\n    \"\"\"\n    >>> slug = 1\n    >>> slug\n    1\n    \"\"\"\n";
     let readme = "A slug:\n\n>>> slug(1)\n1\n>>> slug(1)\n1\n";
     let files = [
@@ -638,8 +641,8 @@ async fn examples_follow() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn examples_are_uses() {
-    // Nothing gives the name a meaning there.
+async fn doctests_count_as_uses_of_a_name() {
+    // The doctest of `h` does not import `slug`, so the name may refer to something else.
     let unknown = "def h(x):\n    \"\"\"\n    >>> slug(1)\n    \"\"\"\n";
     let files = [("text.py", SLUG), ("h.py", unknown)];
     let why = by_rule("rename slug to make", &files).await.unwrap_err();
@@ -657,7 +660,7 @@ async fn examples_are_uses() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stated_deletion_has_no_test_to_repair() {
+async fn requested_deletion_is_done_despite_an_unrelated_failing_test() {
     let store = "class Base:\n    def put(self):\n        return 1\n\n\nclass Store(Base):\n    def put(self):\n        \
                  return 2\n\n    def _dump(self):\n        return 3\n";
     let test = "from store import Store\n\n\ndef test_put():\n    assert Store().put() == 5\n";
@@ -689,7 +692,7 @@ const RENDER: &str =
     "def line(recipe, best):\n    return f\"{recipe.total_time()}\", best.total_time() < 1\n";
 
 #[tokio::test(start_paused = true)]
-async fn the_only_attribute_of_a_name_is_certain() {
+async fn attribute_with_a_unique_name_is_renamed_without_the_model() {
     let files = [("models.py", RECIPE), ("render.py", RENDER)];
     let texts = by_rule("rename total_time to minutes_of", &files).await;
     for (text, (_, before)) in texts.unwrap().iter().zip(files) {
@@ -700,7 +703,7 @@ async fn the_only_attribute_of_a_name_is_certain() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_attribute_that_may_be_another_is_not_certain() {
+async fn attribute_that_may_belong_to_another_class_is_not_renamed_without_the_model() {
     let unsure = " places may mean another";
     for (other, said) in [
         ("class Other:\n    total_time = 1\n", unsure),
@@ -739,7 +742,7 @@ async fn an_attribute_that_may_be_another_is_not_certain() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_method_of_a_base_class_is_not_changed_by_rule() {
+async fn method_that_may_override_a_base_method_is_not_changed_without_the_model() {
     let foreign = RECIPE.replace("Recipe(Base)", "Recipe(Base, Thread)");
     let override_ = "may override a method of a base class";
     for (models, task, why) in [
@@ -771,7 +774,8 @@ fn reaches(body: &str) -> Line {
     )
 }
 
-/// A run that renames a method of two classes, and its caller or not.
+/// Runs a rename of a method of two classes. `caller` is the reply of the owner of the calling
+/// function.
 async fn notifiers(approval: Approval, caller: Line) -> (Bed, Vec<Event>) {
     let model = Scripted::native()
         .on(
@@ -796,7 +800,7 @@ async fn notifiers(approval: Approval, caller: Line) -> (Bed, Vec<Event>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn methods_of_several_classes_are_renamed_with_their_caller_or_not_at_all() {
+async fn method_of_several_classes_is_renamed_together_with_its_caller_or_not_at_all() {
     let follows = whole("def remind(notifier):\n    return notifier.reaches()\n");
     let (bed, events) = notifiers(Approval::Auto, follows).await;
     let texts = [bed.read("notify.py"), bed.read("reminders.py")];
@@ -815,7 +819,7 @@ async fn methods_of_several_classes_are_renamed_with_their_caller_or_not_at_all(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_use_of_the_old_name_that_a_person_left_is_named() {
+async fn headline_names_a_remaining_use_of_the_old_name() {
     let (bed, events) = notifiers(Approval::Ask, finish("nothing")).await;
     assert!(!bed.read("notify.py").contains("can_reach"), "{events:#?}");
     let Some(Event::RunFinished { ending, .. }) = events.last() else {
@@ -828,7 +832,7 @@ async fn a_use_of_the_old_name_that_a_person_left_is_named() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_parts_of_a_rename_by_rule_are_one_set() {
+async fn parts_of_a_rename_without_the_model_are_applied_as_one_set() {
     let files = [
         ("stats.py", STATS),
         (
@@ -873,14 +877,14 @@ async fn the_parts_of_a_rename_by_rule_are_one_set() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_function_in_a_function_is_renamed_by_rule() {
+async fn nested_function_is_renamed_without_the_model() {
     let text = "def mean(a):\n    def halve(x):\n        return x / 2\n\n    return halve(a)\n";
     let texts = by_rule("Rename `halve` to `halved`", &[("a.py", text)]).await;
     assert_eq!(texts, Ok(vec![text.replace("halve(", "halved(")]));
 }
 
 #[tokio::test(start_paused = true)]
-async fn several_names_of_one_sentence_are_changed_by_rule() {
+async fn several_names_of_one_sentence_are_changed_without_the_model() {
     let text = "OLD = 1\nOLDER = 2\n\n\ndef first():\n    return second() + OLD\n\n\n\
                 def second():\n    return OLDER\n\n\ndef third(x):\n    return x\n";
     let left = "def third(x):\n    return x\n";
@@ -900,10 +904,10 @@ async fn several_names_of_one_sentence_are_changed_by_rule() {
     assert_eq!(texts, Ok(vec![renamed]));
 }
 
-/// A renaming by rule is one change from the start: its parts are tested once, and nobody is told
-/// of a change of contract.
+/// A rename without the model is one change: its parts are tested once, and no owner is woken
+/// because of a changed contract.
 #[tokio::test(start_paused = true)]
-async fn a_renaming_by_rule_is_one_quiet_change() {
+async fn rename_without_the_model_is_tested_once_and_wakes_no_agent() {
     let store = "N_MOST = 3\n\n\nclass NoteStore:\n    def __init__(self, most=N_MOST):\n        \
                  self.most = most\n\n    def add(self, note):\n        return note\n";
     let user = "from store import N_MOST, NoteStore\n\n\ndef opened():\n    return NoteStore(N_MOST)\n\n\n\
@@ -951,7 +955,7 @@ async fn a_renaming_by_rule_is_one_quiet_change() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_renaming_by_rule_that_fails_changes_nothing() {
+async fn rename_without_the_model_that_breaks_a_test_changes_nothing() {
     let mut bed = bed(never_asked()).tests(|all| match all.contains("def error_rate(") {
         true => vec![("test_stats.py::test_rate".to_owned(), "assert 0".to_owned())],
         false => Vec::new(),

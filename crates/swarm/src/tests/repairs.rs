@@ -1,5 +1,5 @@
-//! Repairs: failures go back to the owner as evidence, a limited number of times, each time from
-//! the last good state.
+//! Retries after a refused proposal: the owner receives the failures, a limited number of times,
+//! and starts again from the last good text.
 
 use serde_json::json;
 
@@ -47,12 +47,12 @@ fn gave_up(events: &[Event]) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_repair_starts_from_the_last_good_state_and_sees_only_what_is_new() {
+async fn retry_after_a_broken_test_starts_from_the_original_text_and_sees_only_new_failures() {
     let model = Scripted::native().on(
         "agent a.py::f",
         [
             hunk("return x", "return None"),
-            // The text of the first attempt does not exist.
+            // This hunk does not match, because the first attempt was not applied.
             hunk("return None", "return 2"),
             hunk("return x", "return x + 2"),
         ],
@@ -75,7 +75,7 @@ async fn a_repair_starts_from_the_last_good_state_and_sees_only_what_is_new() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn repairs_end() {
+async fn agent_gives_up_after_four_failed_attempts() {
     let model = Scripted::native().on(
         "agent a.py::f",
         (0..9).map(|at| whole(&format!("def f(x):\n    y = {at}\n    return None\n"))),
@@ -140,7 +140,7 @@ async fn model_with_tools_may_send_the_same_proposal_twice() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_may_withdraw() {
+async fn agent_may_finish_without_a_change_after_a_refused_proposal() {
     let model = Scripted::native().on(
         "agent a.py::f",
         [
@@ -158,7 +158,7 @@ async fn an_agent_may_withdraw() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_that_is_raised_elsewhere_names_its_owner() {
+async fn failure_in_another_function_names_the_functions_owner() {
     let ask = call(
         "request_change",
         json!({"symbol": "a.py::g", "reason": "bear None"}),
@@ -193,7 +193,7 @@ async fn a_failure_that_is_raised_elsewhere_names_its_owner() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn evidence_is_cut_by_errors_not_in_the_middle() {
+async fn long_test_evidence_is_cut_between_errors() {
     let many = |_: &str| -> Vec<(String, String)> {
         (0..40)
             .map(|at| {
@@ -230,7 +230,7 @@ async fn evidence_is_cut_by_errors_not_in_the_middle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rejected_proposal_is_kept_beside_its_revision() {
+async fn log_keeps_a_rejected_proposal_and_links_its_revision() {
     let model = Scripted::native().on(
         "agent a.py::f",
         [

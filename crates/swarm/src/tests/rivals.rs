@@ -1,4 +1,5 @@
-//! Candidates of several editor models: the checks decide, then the smaller change.
+//! Candidates of several editor models: the candidate with the best check results is chosen, and
+//! the smallest one among equals.
 
 use std::sync::Arc;
 
@@ -39,7 +40,7 @@ fn chosen(events: &[Event]) -> (String, Vec<String>, String) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_smallest_of_those_that_pass_is_chosen() {
+async fn smallest_passing_candidate_is_chosen() {
     let long = fenced("return x + 1 + 0 + 0 + 0");
     let short = fenced("return x + 1");
     let mut bed = bed("return 0", [("one", &long), ("two", &short)]).tests(|all| {
@@ -69,7 +70,7 @@ async fn the_smallest_of_those_that_pass_is_chosen() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_smaller_change_that_breaks_a_test_loses() {
+async fn smaller_candidate_that_breaks_a_test_is_not_chosen() {
     let mut bed = bed(
         "return x + 1 + 0",
         [("one", &fenced("return 1")), ("two", &fenced("return 2"))],
@@ -87,7 +88,7 @@ async fn a_smaller_change_that_breaks_a_test_loses() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn candidates_that_cannot_be_used_are_left_out() {
+async fn unusable_candidates_are_left_out() {
     let mut bed = bed(
         "return x + 1",
         [
@@ -108,7 +109,7 @@ async fn candidates_that_cannot_be_used_are_left_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_candidate_that_won_is_applied_although_another_change_came_between() {
+async fn chosen_candidate_is_applied_despite_a_concurrent_change() {
     let add = serde_json::json!({"reason": "r", "add": [{"source": "def h():\n    return 1\n"}]});
     let model = Scripted::native()
         .on("agent a.py::f", [whole("def f(x):\n    return 0\n")])
@@ -120,8 +121,8 @@ async fn the_candidate_that_won_is_applied_although_another_change_came_between(
         true => vec![],
         false => vec![("t1".into(), "no".into())],
     });
-    // Durations: before the change, the change of `g`, both candidates, and the chosen candidate,
-    // during which the change of `g` is applied.
+    // Durations of the test runs: before the change, for the change of `g`, for both candidates,
+    // and for the chosen candidate, during which the change of `g` is applied.
     let times = [0, 5, 1, 1, 10].map(std::time::Duration::from_secs);
     *bed.test_times.lock().unwrap() = times.into();
     let events = bed.run().await;

@@ -1,4 +1,5 @@
-//! The scout: what it is shown, what it may do before it picks, and what becomes of bad picks.
+//! The scout (the agent that selects the symbols to change): its prompt, its lookups before the
+//! selection, and invalid selections.
 
 use serde_json::json;
 
@@ -29,7 +30,7 @@ fn picked(events: &[Event]) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_sees_the_best_candidates_with_what_they_call() {
+async fn scout_prompt_contains_the_best_candidates_and_their_callees() {
     let mut bed = bed(vec![wake(&["shop.py::total"])]);
     let events = bed.run().await;
     assert_eq!(picked(&events), ["shop.py::total"]);
@@ -47,7 +48,7 @@ async fn it_sees_the_best_candidates_with_what_they_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_may_look_around_before_it_picks() {
+async fn scout_may_use_lookup_tools_before_it_selects_symbols() {
     let look = Line::Call(vec![
         ("search".to_owned(), json!({"query": "days"})),
         ("read".to_owned(), json!({"symbols": ["shop.py::late"]})),
@@ -74,7 +75,7 @@ async fn it_may_look_around_before_it_picks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn picks_that_do_not_exist_are_answered_with_what_there_is() {
+async fn scout_that_selects_unknown_symbols_gets_suggestions() {
     let wrong = wake(&["shop.py::totals", "nowhere.py::f", "no path"]);
     let mut bed = bed(vec![wrong, wake(&["shop.py::total"])]);
     let events = bed.run().await;
@@ -92,7 +93,7 @@ async fn picks_that_do_not_exist_are_answered_with_what_there_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_several_picks_the_good_ones_are_woken_once() {
+async fn owners_of_valid_selected_symbols_are_woken_once_each() {
     let picks = [
         "shop.py::late",
         "shop.py::gone",
@@ -106,7 +107,7 @@ async fn of_several_picks_the_good_ones_are_woken_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_never_picks_is_not_waited_for() {
+async fn best_candidate_is_used_if_the_scout_never_selects_one() {
     let look = |at: usize| call("search", json!({"query": format!("word{at}")}));
     let mut bed = bed((0..9).map(look).collect());
     let events = bed.run().await;
@@ -118,9 +119,9 @@ async fn one_that_never_picks_is_not_waited_for() {
     assert_eq!(bed.model.prompts("scout").len(), 5);
 }
 
-/// Who says twice that there is no such place is not asked on; what it said is told.
+/// A scout that selects nothing twice is not called again, and the headline quotes its reply.
 #[tokio::test(start_paused = true)]
-async fn the_words_of_one_that_names_nothing_end_the_run() {
+async fn run_ends_with_the_scouts_reply_if_it_selects_nothing_twice() {
     let long = format!(
         "There is no `totals`.\nIs `total` meant? {}",
         "x".repeat(400)
@@ -142,7 +143,7 @@ async fn the_words_of_one_that_names_nothing_end_the_run() {
             panic!("{events:#?}");
         };
         assert_eq!(ending.proof, Proof::NotDone);
-        let said = "Not done: the model named no place to begin, and said: \"There is no `totals`. Is \
+        let said = "Not done: the model named no symbol to begin with, and said: \"There is no `totals`. Is \
                     `total` meant? xxx";
         assert!(ending.headline.starts_with(said), "{}", ending.headline);
         assert!(ending.headline.ends_with("x…\""), "{}", ending.headline);
@@ -151,7 +152,8 @@ async fn the_words_of_one_that_names_nothing_end_the_run() {
 
 const README: &str = "# Shop\n\nSells things.\n";
 
-/// A task for a document, and a project whose code shares more words with the task.
+/// Creates a run whose task is about a document, in a project whose code shares more words with the
+/// task.
 fn documented(scout: Vec<Line>) -> Bed {
     let mends =
         json!({"reason": "r", "hunks": [{"old": "Sells things.", "new": "Run `python shop.py`."}]});
@@ -169,7 +171,7 @@ fn documented(scout: Vec<Line>) -> Bed {
 }
 
 #[tokio::test(start_paused = true)]
-async fn mentions_of_the_task_are_the_first_candidates_and_unknown_ones_are_told() {
+async fn symbols_mentioned_in_the_task_are_the_first_candidates_and_unknown_ones_are_reported() {
     let files = [
         (
             "cart.py",
@@ -212,7 +214,7 @@ async fn mentions_of_the_task_are_the_first_candidates_and_unknown_ones_are_told
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_file_that_the_task_names_is_the_first_candidate() {
+async fn file_that_the_task_names_is_the_first_candidate_of_the_scout() {
     let mut bed = documented(vec![wake(&["README.md"])]);
     let events = bed.run().await;
     let located = events.iter().find_map(|event| match event {
@@ -237,7 +239,7 @@ async fn a_file_that_the_task_names_is_the_first_candidate() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bare_paths_are_addresses() {
+async fn file_path_without_colons_selects_the_whole_file() {
     for (named, symbol) in [("`README.md`", "README.md::"), ("Makefile", "Makefile::")] {
         let mut bed = documented(vec![wake(&[named])]);
         assert_eq!(picked(&bed.run().await), [symbol]);
@@ -258,7 +260,7 @@ async fn bare_paths_are_addresses() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_unrelated_is_woken_when_nothing_named_can_be() {
+async fn no_unrelated_symbol_is_woken_if_the_scout_selects_only_unknown_ones() {
     let wrong = || wake(&["guide"]);
     let mut bed = documented((0..9).map(|_| wrong()).collect());
     let events = bed.run().await;
@@ -273,9 +275,9 @@ async fn nothing_unrelated_is_woken_when_nothing_named_can_be() {
     assert_eq!(bed.model.prompts("scout").len(), 5);
 }
 
-/// The words of the task lead to a function of the file that it names.
+/// The task names a file, and its other words match a function of that file.
 #[tokio::test(start_paused = true)]
-async fn without_a_pick_a_symbol_of_the_named_file_goes_before_the_whole() {
+async fn without_a_selection_a_symbol_of_the_named_file_is_preferred_to_the_file() {
     let look = |at: usize| call("search", json!({"query": format!("word{at}")}));
     let mut bed = bed((0..9).map(look).collect())
         .with(|task| task.text = "`total` in shop.py forgets the discount".into());

@@ -31,7 +31,7 @@ const QUIET: &str = "import json\n\n\nclass Reader:\n    def parse(self, raw):\n
     def helper():\n    return 1\n";
 
 #[tokio::test(start_paused = true)]
-async fn where_a_traceback_ends_in_the_project_comes_first() {
+async fn function_where_a_traceback_ends_in_the_project_is_the_first_candidate() {
     let task = "The total of a cart and the rate of a cart are wrong.\n\n\
         Traceback (most recent call last):\n  \
         File \"/home/me/app/loud.py\", line 2, in total_of_cart\n    return rate_of_cart(cart) * rate\n  \
@@ -48,7 +48,7 @@ async fn where_a_traceback_ends_in_the_project_comes_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_failing_test_ends_in_comes_first() {
+async fn function_where_a_failing_test_ends_is_the_first_candidate() {
     let message = "test_a.py:3: in test_x\n    total_of_cart(1, 2)\nloud.py:2: in total_of_cart\n    \
         return rate_of_cart(cart) * rate\nquiet.py:6: in parse\n    return json.loads(raw)\nE   ValueError";
     let files = [("loud.py", LOUD), ("quiet.py", QUIET)];
@@ -60,7 +60,7 @@ async fn what_a_failing_test_ends_in_comes_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_snippets_import_comes_first_where_nothing_of_it_was_located() {
+async fn symbol_that_a_snippet_of_the_task_imports_becomes_a_candidate() {
     let loud: String = (0..12)
         .map(|at| format!("def cart_total_{at}(cart, total):\n    return total\n\n\n"))
         .collect();
@@ -77,7 +77,7 @@ async fn what_the_snippets_import_comes_first_where_nothing_of_it_was_located() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn callees_that_the_task_speaks_of_are_shown_and_others_not() {
+async fn callees_that_the_task_mentions_are_shown_and_others_are_not() {
     let text = "def total_of_cart(cart):\n    log_it(cart)\n    return apply_discount(cart) + Other()\n\n\n\
         def log_it(cart):\n    pass\n\n\nclass Other:\n    pass\n\n\ndef apply_discount(c):\n    return c.percent\n";
     let mut bed = scouting(
@@ -101,7 +101,7 @@ async fn callees_that_the_task_speaks_of_are_shown_and_others_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_owner_sees_where_its_symbol_is_used_with_the_lines() {
+async fn prompt_of_an_owner_lists_the_uses_of_its_symbol_with_lines() {
     let users: String = (0..20)
         .map(|at| format!("def user_{at}():\n    return fee({at})\n\n\n"))
         .collect();
@@ -121,7 +121,7 @@ async fn an_owner_sees_where_its_symbol_is_used_with_the_lines() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_calls_the_best_is_shown_where_the_task_is_about_parameters() {
+async fn callers_of_the_best_candidate_are_shown_if_the_task_is_about_parameters() {
     let files = [
         ("fees.py", "def late_fee(x):\n    return x\n"),
         (
@@ -142,7 +142,7 @@ async fn who_calls_the_best_is_shown_where_the_task_is_about_parameters() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_lies_in_a_source_that_is_whole_is_not_shown_again() {
+async fn nested_function_is_not_shown_again_if_its_outer_function_is_shown() {
     let text = "def cart_total(cart):\n    def cart_total_of_one(one):\n        return one\n    return cart_total_of_one(cart)\n";
     let mut bed = scouting(
         &[("shop.py", text)],
@@ -154,7 +154,7 @@ async fn what_lies_in_a_source_that_is_whole_is_not_shown_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn candidates_that_find_no_room_are_left_out() {
+async fn candidates_beyond_the_prompt_size_limit_are_left_out() {
     let long = "    x = compute_total(x)\n".repeat(200);
     let text: String = (0..14)
         .map(|at| format!("def cart_total_{at}(x):\n{long}    return x\n\n\n"))
@@ -171,7 +171,7 @@ async fn candidates_that_find_no_room_are_left_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn properties_that_the_best_reads_and_its_base_are_shown_with_the_imports_of_its_file() {
+async fn best_candidate_is_shown_with_its_properties_its_base_class_and_the_imports_of_its_file() {
     let text = "import codecs\nfrom bases import (\n    Body,  # the base\n)\n\n\n\
         class Response(Body):\n    def iter_content(self, unicode):\n        return self.raw(self.apparent_encoding)\n\n    \
         @property\n    def apparent_encoding(self):\n        return 'guess'\n\n    \
@@ -205,7 +205,7 @@ async fn properties_that_the_best_reads_and_its_base_are_shown_with_the_imports_
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_constructor_is_shown_where_it_sets_what_the_best_uses() {
+async fn constructor_is_shown_if_it_sets_an_attribute_that_the_best_candidate_uses() {
     let task = "`order_rows` ignores the line break";
     for (set, is_shown) in [("pattern", true), ("other", false)] {
         let text = format!(
@@ -225,7 +225,7 @@ async fn the_constructor_is_shown_where_it_sets_what_the_best_uses() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn imports_of_the_two_best_files_are_shown() {
+async fn scout_prompt_shows_the_imports_of_the_two_best_files() {
     let files = [
         (
             "a.py",
@@ -250,7 +250,7 @@ async fn imports_of_the_two_best_files_are_shown() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_only_shows_the_use_of_a_project_comes_last() {
+async fn candidates_in_example_files_come_last() {
     let own = "def cart_total(cart):\n    return 1\n";
     let dir = [("cart.py", own)];
     let mut bed = scouting(
@@ -275,7 +275,7 @@ const TWO: &str = "def fee(x):\n    return x\n\n\ndef g(x):\n    return fee(x) +
 /// The scout writes both parts of a change, and each is accepted. Then the contract requires
 /// another change.
 #[tokio::test(start_paused = true)]
-async fn a_follow_up_shows_the_source_as_it_is_now() {
+async fn follow_up_prompt_shows_the_current_source() {
     let draft = call(
         "wake",
         json!({"symbols": [
@@ -301,7 +301,7 @@ async fn a_follow_up_shows_the_source_as_it_is_now() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_owner_that_has_spoken_is_shown_its_source_anew() {
+async fn owner_that_is_woken_again_is_shown_its_current_source() {
     let model = Scripted::native()
         .on(
             "agent a.py::g",
@@ -319,7 +319,7 @@ async fn an_owner_that_has_spoken_is_shown_its_source_anew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_proxy_sees_all_that_was_accepted_by_name() {
+async fn prompt_of_the_proxy_user_names_all_accepted_changes() {
     let body = "    x = x + 1\n".repeat(1_200);
     let long = |result: &str| format!("def f(x):\n{body}    return {result}\n");
     let changed: String = long("x * 2").replace("x + 1", "x + 2");
@@ -356,7 +356,7 @@ async fn the_proxy_sees_all_that_was_accepted_by_name() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_scout_can_mean_a_loss_and_insist() {
+async fn draft_of_the_scout_may_declare_intended_losses_and_insist() {
     let text = "# Why it is so.\ndef f(x):\n    # and this\n    return x\n";
     let source = "def f(x):\n    return x + 1\n";
     let pick = |losses: bool| {

@@ -66,7 +66,7 @@ fn is_applied(events: &[Event]) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_is_checked_by_its_nearest_tests_and_their_files_run_at_the_end() {
+async fn change_is_checked_by_its_nearest_tests_and_their_files_run_at_the_end() {
     let mut bed = bed([whole(CHANGED), finish("done")]).tests(|_| vec![]);
     let events = bed.run().await;
     assert_eq!(selected(&bed), [sorted(&NEAR), sorted(&["test_a.py"])]);
@@ -78,11 +78,12 @@ async fn a_change_is_checked_by_its_nearest_tests_and_their_files_run_at_the_end
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_fails_without_the_change_is_not_held_against_it() {
+async fn selected_test_that_also_fails_without_the_change_is_not_counted_as_broken() {
     let mut bed = bed([whole(CHANGED), finish("done")])
         .tests(|_| vec![("t1".to_owned(), "no server".to_owned())]);
     let events = bed.run().await;
-    // Runs with and without the change, and then of the files with all changes and before the run.
+    // The selected tests run with and without the change. At the end, the test files run with all
+    // changes and on the original text.
     let (near, file) = (sorted(&NEAR), sorted(&["test_a.py", "t1"]));
     let runs = selected(&bed);
     assert_eq!(runs[..2], [near.clone(), near]);
@@ -100,7 +101,7 @@ async fn what_fails_without_the_change_is_not_held_against_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_fails_only_with_the_change_goes_back() {
+async fn selected_test_that_fails_only_with_the_change_is_counted_as_broken() {
     let breaks = |all: &str| match all.contains("or 0") {
         true => vec![("t2".to_owned(), "assert 0".to_owned())],
         false => vec![],
@@ -115,7 +116,7 @@ async fn what_fails_only_with_the_change_goes_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_command_that_runs_no_test_with_the_change_alone_has_failed() {
+async fn test_command_that_runs_no_test_only_with_the_change_counts_as_failed() {
     let breaks = |all: &str| match all.contains("or 0") {
         true => vec![(NO_START.to_owned(), "SyntaxError".to_owned())],
         false => vec![],
@@ -127,7 +128,7 @@ async fn a_command_that_runs_no_test_with_the_change_alone_has_failed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_name_that_the_runner_does_not_find_is_tried_by_its_file() {
+async fn test_name_that_the_runner_does_not_find_is_replaced_by_its_file() {
     let mut bed = bed([whole(CHANGED), finish("done")]).tests(|_| vec![]);
     bed.unknown = Some("test_a.py::test_more".to_owned());
     let events = bed.run().await;
@@ -142,7 +143,7 @@ async fn a_name_that_the_runner_does_not_find_is_tried_by_its_file() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tests_that_take_too_long_give_way_to_fewer() {
+async fn test_selection_that_takes_too_long_is_reduced() {
     let mut bed = bed([whole(CHANGED), finish("done")]).tests(|_| vec![]);
     *bed.test_times.lock().unwrap() = [40, 40, 1].map(Duration::from_secs).into();
     let several: String = (0..9)
@@ -164,7 +165,7 @@ async fn tests_that_take_too_long_give_way_to_fewer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_that_takes_for_ever_alone_is_not_excused() {
+async fn test_timeout_only_with_the_change_counts_against_it() {
     let mut bed = bed([whole(CHANGED), finish("no")]).tests(|_| vec![]);
     *bed.test_times.lock().unwrap() = [40, 1].map(Duration::from_secs).into();
     let events = bed.run().await;
@@ -190,7 +191,7 @@ async fn tests_that_the_task_names_run_before_and_with_every_change() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_about_tests_that_names_none_has_all_of_them_run() {
+async fn all_tests_run_at_the_end_if_the_task_is_about_unnamed_tests() {
     let mut bed = bed([whole(CHANGED), finish("done")])
         .tests(|_| vec![])
         .with(|task| task.text = "Some tests fail.".to_owned());
@@ -206,7 +207,7 @@ async fn a_task_about_tests_that_names_none_has_all_of_them_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_an_agent_ran_checks_what_it_proposes() {
+async fn tests_that_an_agent_ran_also_check_its_proposals() {
     let select = ["test_many.py::test_9"];
     let run = |select: &[&str]| call("run_tests", json!({ "select": select }));
     let lines = [run(&[]), run(&select), whole(CHANGED), finish("done")];
@@ -223,7 +224,7 @@ async fn what_an_agent_ran_checks_what_it_proposes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_without_tests_near_it_is_told_as_unknown() {
+async fn change_without_nearby_tests_has_unknown_test_evidence() {
     let many = many();
     let files = [("a.py", CODE), ("test_many.py", &*many)];
     let model = Scripted::native().on("agent a.py::load", [whole(CHANGED), finish("done")]);
@@ -242,7 +243,7 @@ async fn a_change_without_tests_near_it_is_told_as_unknown() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_without_tests_near_it_is_checked_by_all_where_they_end_in_time() {
+async fn change_without_nearby_tests_is_checked_by_all_tests_if_they_are_fast() {
     for (seconds, is_known) in [(20, true), (40, false)] {
         let others: String = (0..20)
             .map(|at| format!("def test_{at}():\n    pass\n"))
@@ -265,7 +266,7 @@ async fn a_change_without_tests_near_it_is_checked_by_all_where_they_end_in_time
 
 /// The standalone checks report the same for a change that no agent proposed.
 #[tokio::test(start_paused = true)]
-async fn the_gate_by_itself_says_what_a_run_would() {
+async fn standalone_checks_give_the_same_result_as_a_run() {
     let breaks = |all: &str| match all.contains("or 0") {
         true => vec![("t2".to_owned(), "assert 0".to_owned())],
         false => vec![],
@@ -310,7 +311,7 @@ fn report(outcome: TestOutcome, millis: u64) -> TestReport {
 }
 
 #[test]
-fn what_shows_nothing_is_tried_by_files_and_then_by_fewer_until_none_is_left() {
+fn selection_without_a_usable_result_is_degraded_a_limited_number_of_times() {
     let failed = report(TestOutcome::Failed, 1);
     let mut habits = vec![SelectionPolicy::default()];
     while let Some(next) = habits[habits.len() - 1].degrade(&failed, &failed) {
@@ -329,7 +330,7 @@ fn what_shows_nothing_is_tried_by_files_and_then_by_fewer_until_none_is_left() {
 }
 
 #[test]
-fn what_takes_nearly_all_the_time_without_a_change_is_not_blamed_on_one() {
+fn timeout_is_not_blamed_on_a_change_if_the_tests_were_nearly_as_slow_without_it() {
     let late = report(TestOutcome::TimedOut, 30_000);
     let most = u64::try_from(LONGEST.as_millis()).unwrap();
     let without = |millis| report(TestOutcome::Passed, millis);
@@ -340,7 +341,7 @@ fn what_takes_nearly_all_the_time_without_a_change_is_not_blamed_on_one() {
 }
 
 #[test]
-fn a_quick_command_runs_whole_for_every_change() {
+fn fast_test_command_runs_completely_for_every_change() {
     assert_eq!(
         TestScope::after(&report(TestOutcome::Failed, 1_900)),
         TestScope::WHOLE
@@ -355,7 +356,7 @@ fn a_quick_command_runs_whole_for_every_change() {
 
 /// The task names a test that fails in two cases, and no test is near the change.
 #[tokio::test(start_paused = true)]
-async fn without_a_near_test_that_is_said_and_cases_of_one_function_are_one() {
+async fn evidence_says_that_no_test_is_near_and_counts_parametrized_cases_as_one_test() {
     let cases = ["test_many.py::test_7[a]", "test_many.py::test_7[b]"];
     let mut bed = Bed::new(
         &[
@@ -405,7 +406,7 @@ fn of_conftest(symbol: &str, lines: [Line; 2]) -> Bed {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fixture_is_checked_by_the_tests_that_use_it() {
+async fn changed_fixture_is_checked_by_the_tests_that_use_it() {
     let change = whole("@pytest.fixture\ndef app():\n    return {1: 1}\n");
     let breaks = |all: &str| match all.contains("{1: 1}") {
         true => vec![("t1".to_owned(), "assert 1 is None".to_owned())],
@@ -422,7 +423,7 @@ async fn a_fixture_is_checked_by_the_tests_that_use_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fixture_that_nothing_names_is_checked_by_the_tests_of_its_folder() {
+async fn changed_autouse_fixture_is_checked_by_the_tests_of_its_folder() {
     let change = whole("@pytest.fixture(autouse=True)\ndef other():\n    return 2\n");
     let mut bed = of_conftest("other", [change, finish("done")]).tests(|_| vec![]);
     let path = bed.path("tests/api/conftest.py");
@@ -438,7 +439,7 @@ async fn a_fixture_that_nothing_names_is_checked_by_the_tests_of_its_folder() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_selection_that_runs_no_test_gives_way_to_the_whole_command() {
+async fn whole_test_command_runs_if_the_selection_runs_no_test() {
     let change = whole("def test_load():\n    assert load(4)\n");
     let breaks = |all: &str| match all.contains("load(4)") {
         true => vec![("t1".to_owned(), "assert 0".to_owned())],
@@ -460,7 +461,7 @@ async fn a_selection_that_runs_no_test_gives_way_to_the_whole_command() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_end_that_runs_no_test_gives_way_to_the_whole_command() {
+async fn whole_test_command_runs_if_the_final_selection_runs_no_test() {
     let mut bed = bed([whole(CHANGED), finish("done")])
         .tests(|_| vec![])
         .with(|task| task.text = "Mend load: see test_many.py::test_7.".to_owned());

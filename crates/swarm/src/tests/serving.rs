@@ -1,5 +1,5 @@
-//! Facts about names from a language server: they are used if the index is not certain, and never
-//! for another text.
+//! Facts about names from a language server: they are used if the index is not certain, and ignored
+//! if they refer to another version of a text.
 
 use std::sync::Arc;
 
@@ -17,9 +17,9 @@ const USE: &str = "import far\n\n\ndef one(a):\n    return a.pay(1)\n\n\ndef two
 const HEIR: &str = "class Odd(make()):\n    def pay(self, x):\n        return x\n";
 const FILES: [(&str, &str); 3] = [("shop.py", SHOP), ("use.py", USE), ("heir.py", HEIR)];
 
-/// A language service that returns fixed positions and records its requests.
+/// A language service that returns fixed positions.
 #[derive(Default)]
-struct Serves {
+struct FakeLanguageServer {
     spots: Vec<(Relation, NameLocation)>,
 }
 
@@ -34,7 +34,7 @@ fn spot(file: &str, text: &str, words: &str, name: &str) -> NameLocation {
 }
 
 #[async_trait]
-impl LanguageService for Serves {
+impl LanguageService for FakeLanguageServer {
     async fn diagnostics(&self, _: TextRequest) -> Diagnostics {
         Diagnostics::Unknown {
             reason: "not asked for that".to_owned(),
@@ -70,7 +70,7 @@ impl LanguageService for Serves {
 
 fn bed(model: Scripted, spots: Vec<(Relation, NameLocation)>) -> Bed {
     let mut bed = Bed::new(&FILES, model);
-    bed.language = Some(Arc::new(Serves { spots }));
+    bed.language = Some(Arc::new(FakeLanguageServer { spots }));
     bed
 }
 
@@ -95,21 +95,21 @@ async fn followed(spots: Vec<(Relation, NameLocation)>) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_that_only_a_server_is_sure_of_are_followed_up() {
+async fn calls_that_only_the_language_server_resolves_are_followed_up() {
     assert_eq!(followed(Vec::new()).await, [""; 0]);
     let call = (Relation::References, spot("use.py", USE, "a.pay", "pay"));
     assert_eq!(followed(vec![call]).await, ["use.py::one"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn overrides_that_only_a_server_knows_are_followed_up() {
+async fn overrides_that_only_the_language_server_knows_are_followed_up() {
     let odd = spot("heir.py", HEIR, "def pay", "pay");
     let found = followed(vec![(Relation::Implementations, odd)]).await;
     assert_eq!(found, ["heir.py::Odd.pay"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_server_said_of_another_text_counts_for_nothing() {
+async fn language_server_positions_for_another_text_are_ignored() {
     let older = format!("{USE}\n");
     let call = (Relation::References, spot("use.py", &older, "a.pay", "pay"));
     let gone = (Relation::References, spot("gone.py", USE, "a.pay", "pay"));
@@ -127,7 +127,7 @@ async fn looked_up(tool: &str, name: &str, spots: Vec<(Relation, NameLocation)>)
 }
 
 #[tokio::test(start_paused = true)]
-async fn references_are_surer_with_a_server() {
+async fn references_that_the_language_server_confirms_are_not_marked_as_uncertain() {
     let name = "shop.py::Cart.pay";
     let text = looked_up("references", name, Vec::new()).await;
     assert!(text.contains("(by name; another"), "{text}");
@@ -144,7 +144,7 @@ async fn references_are_surer_with_a_server() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_definition_that_is_meant_comes_first() {
+async fn definition_that_the_language_server_returns_comes_first() {
     let text = looked_up("definition", "pay", Vec::new()).await;
     assert!(text.contains("shop.py::Cart.pay lines 2-3:"), "{text}");
     let till = spot("shop.py", SHOP, "Till:\n    def pay", "pay");
@@ -158,7 +158,7 @@ async fn the_definition_that_is_meant_comes_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_what_lies_outside_a_server_tells() {
+async fn language_server_describes_a_symbol_outside_the_workspace() {
     let text = looked_up("definition", "far.reach", Vec::new()).await;
     let told = "`far.reach` is not defined in the workspace. serves says of it:\n\
                 def reach(x: int) -> int";

@@ -42,7 +42,7 @@ fn failed_tests(events: &[Event]) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failing_test_wakes_the_owner_of_the_frame() {
+async fn failing_test_wakes_the_owner_of_the_function_in_its_traceback() {
     let model = Scripted::native()
         .on("agent a.py::f", [insists("def f(x):\n    return None\n")])
         .on(
@@ -57,7 +57,7 @@ async fn a_failing_test_wakes_the_owner_of_the_frame() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_test_without_a_frame_wakes_who_changed_something() {
+async fn failing_test_without_a_traceback_wakes_the_agents_that_changed_code() {
     let model = Scripted::native().on(
         "agent a.py::f",
         [
@@ -73,8 +73,7 @@ async fn a_test_without_a_frame_wakes_who_changed_something() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn owners_of_failures_are_asked_then_who_changed_something_and_then_the_run_says_what_fails()
-{
+async fn run_ends_with_failing_tests_after_failure_owners_and_changing_agents_gave_up() {
     let model = Scripted::native()
         .on(
             "agent a.py::f",
@@ -89,7 +88,7 @@ async fn owners_of_failures_are_asked_then_who_changed_something_and_then_the_ru
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_failed_before_counts_only_when_the_task_is_about_tests() {
+async fn tests_that_failed_before_the_run_count_only_if_the_task_is_about_tests() {
     for (text, settled) in [("Make it the fastest.", true), ("The tests fail.", false)] {
         let model = Scripted::native()
             .on("agent a.py::f", [insists("def f(x):\n    return x + 0\n")])
@@ -106,7 +105,7 @@ async fn what_failed_before_counts_only_when_the_task_is_about_tests() {
 /// The third change is accepted during the final check of the second change, which runs on a text
 /// without it.
 #[tokio::test(start_paused = true)]
-async fn what_another_mends_while_the_tests_run_is_not_held_against_a_change() {
+async fn change_is_not_blamed_for_a_test_that_a_concurrent_change_fixes() {
     let text = "def f():\n    return 0\n\n\ndef g():\n    return 0\n\n\ndef h():\n    return 0\n";
     let mends = |name: &str| [whole(&format!("def {name}():\n    return '{name}'\n"))];
     let model = Scripted::native()
@@ -134,7 +133,7 @@ async fn what_another_mends_while_the_tests_run_is_not_held_against_a_change() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn evidence_that_went_stale_is_found_out_again() {
+async fn proposal_is_tested_again_if_another_change_was_applied_during_its_check() {
     let model = Scripted::native()
         .on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")])
         .on(
@@ -148,8 +147,8 @@ async fn evidence_that_went_stale_is_found_out_again() {
     let mut bed = Bed::new(&[("a.py", TWO)], model)
         .begin(&["a.py::f", "a.py::g"])
         .tests(together);
-    // Durations: before the change, the first proposal, and the second proposal, which ends after
-    // the first is applied.
+    // Durations of the test runs: before the change, for the first proposal, and for the second
+    // proposal, which ends after the first is applied.
     *bed.test_times.lock().unwrap() = [0, 1, 5].map(Duration::from_secs).into();
     let events = bed.run().await;
     let runs = |event: &&Event| {
@@ -170,7 +169,7 @@ async fn evidence_that_went_stale_is_found_out_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_test_command_that_fails_as_a_whole_wakes_the_owner_of_the_frame_in_its_output() {
+async fn failing_test_command_without_test_names_wakes_the_owner_in_its_traceback() {
     let model = Scripted::native()
         .on("agent a.py::f", [insists("def f(x):\n    return None\n")])
         .on(
@@ -188,7 +187,7 @@ async fn a_test_command_that_fails_as_a_whole_wakes_the_owner_of_the_frame_in_it
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_test_command_of_the_user_that_does_not_run_is_told_before_a_call() {
+async fn users_test_command_that_does_not_start_is_reported_before_any_model_call() {
     let not_found = |_: &str| {
         vec![(
             NO_START.to_owned(),
@@ -215,7 +214,7 @@ async fn a_test_command_of_the_user_that_does_not_run_is_told_before_a_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_folder_without_files_is_told_before_a_call() {
+async fn empty_project_is_reported_before_any_model_call() {
     let mut bed = Bed::new(&[], Scripted::native());
     let events = bed.run().await;
     let StopReason::Failed { error } = stop(&events) else {
@@ -226,7 +225,7 @@ async fn a_folder_without_files_is_told_before_a_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_is_steered_while_the_tests_run_at_the_end_ends_before_the_run() {
+async fn run_waits_for_an_agent_that_is_steered_during_the_final_tests() {
     let mut model = Scripted::native().on(
         "agent a.py::f",
         [

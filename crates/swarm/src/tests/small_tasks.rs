@@ -44,7 +44,7 @@ fn bed(task: &str, files: &[(&str, &str)], model: Scripted) -> Bed {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_test_is_added_to_the_file_of_tests() {
+async fn small_model_adds_a_new_test_to_the_existing_test_file() {
     let answer = format!("```python\nfrom stats import spread\n\n\n{NEW_TEST}```");
     let model = Scripted::small().always("agent test_stats.py::", say(&answer));
     let files = [("stats.py", STATS), ("test_stats.py", TESTS)];
@@ -67,7 +67,7 @@ async fn a_new_test_is_added_to_the_file_of_tests() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_project_without_tests_gets_a_file_of_them() {
+async fn new_test_creates_a_test_file_in_a_project_without_tests() {
     let answer = format!("```python\nfrom stats import spread\n\n\n{NEW_TEST}```");
     let model = Scripted::small().always("agent tests/test_stats.py::", say(&answer));
     let mut bed = bed("add a test for spread", &[("stats.py", STATS)], model);
@@ -109,11 +109,11 @@ fn unittest_runs(all: &str) -> Vec<(String, String)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn in_a_project_of_unittest_a_new_test_is_a_method_of_a_test_case() {
+async fn new_test_in_a_unittest_project_is_a_method_of_a_test_case() {
     let method = "def test_1(self):\n        self.assertEqual(spread([1, 4]), 3)\n";
     let loose = "def test_1():\n    assert spread([1, 4]) == 3\n";
     for (answer, tests, file) in [
-        // The requested form.
+        // The form that the prompt requests.
         (
             format!("class TestSpread(unittest.TestCase):\n    {method}"),
             CASES,
@@ -164,7 +164,7 @@ async fn in_a_project_of_unittest_a_new_test_is_a_method_of_a_test_case() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_without_a_new_test_is_refused() {
+async fn reply_without_the_requested_test_is_refused() {
     let padded =
         "```python\ndef test_mean():\n    # return the mean\n    assert mean([1, 3]) == 2\n```";
     let model = Scripted::small().always("agent test_stats.py::", say(padded));
@@ -180,7 +180,7 @@ async fn an_answer_without_a_new_test_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_test_that_fails_is_told_as_one() {
+async fn refusal_says_that_the_new_test_itself_fails() {
     let red = |all: &str| {
         let old = "test_stats.py:9: in test_old\nE   ZeroDivisionError";
         let mut cases = vec![("test_stats.py::test_old".to_owned(), old.to_owned())];
@@ -202,7 +202,7 @@ async fn a_new_test_that_fails_is_told_as_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_document_that_the_task_names_is_written_anew_and_nothing_else() {
+async fn only_the_document_that_the_task_names_is_rewritten() {
     let readme = "# stats\n\nRun the tests:\n\n```sh\nnosetests\n```\n";
     let right = readme.replace("nosetests", "pytest");
     // Small models close the block with too few backticks.
@@ -231,7 +231,7 @@ async fn a_document_that_the_task_names_is_written_anew_and_nothing_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_long_document_is_left_to_a_larger_model() {
+async fn document_too_long_for_a_small_model_ends_the_run_without_a_call() {
     let readme = "A line of text.\n".repeat(300);
     let files = [("README.md", readme.as_str()), ("stats.py", STATS)];
     let mut bed = bed(
@@ -251,7 +251,7 @@ async fn a_long_document_is_left_to_a_larger_model() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_bug_in_a_named_function_is_mended_though_another_test_is_red() {
+async fn bug_in_a_named_function_is_fixed_despite_an_unrelated_failing_test() {
     let mended =
         "def spread(values):\n    return max(values, default=0) - min(values, default=0)\n";
     let model = Scripted::small().always(

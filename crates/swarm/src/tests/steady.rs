@@ -1,4 +1,4 @@
-//! Flaky tests: they do not count against a change, and they prove nothing.
+//! Flaky tests: they do not count against a change, and they do not prove one.
 
 use serde_json::json;
 use starling_core::Approval;
@@ -71,7 +71,7 @@ fn counts(events: &[Event]) -> Vec<TestEvidence> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_test_that_passes_when_run_again_does_not_count_against_a_change() {
+async fn test_that_passes_on_a_repeat_does_not_count_against_a_change() {
     for selects in [true, false] {
         for approval in [Approval::Auto, Approval::Proxy, Approval::Ask] {
             let mut bed =
@@ -95,7 +95,7 @@ async fn a_test_that_passes_when_run_again_does_not_count_against_a_change() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_test_that_fails_every_time_is_believed() {
+async fn test_that_fails_on_every_repeat_counts_against_a_change() {
     let mut bed = bed(Approval::Auto, [whole(NEW), finish("done")])
         .tests(results(CLOCK, "x + 0", &[true; 9]));
     bed.selects = true;
@@ -110,7 +110,7 @@ async fn a_test_that_fails_every_time_is_believed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn many_new_failures_are_no_accident() {
+async fn many_new_failures_are_not_treated_as_flaky() {
     let runs = Mutex::new(0);
     let judge = move |all: &str| {
         *runs.lock().unwrap() += i32::from(all.contains("x + 0"));
@@ -126,7 +126,7 @@ async fn many_new_failures_are_no_accident() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn code_that_fails_at_its_first_run_alone_is_not_proven() {
+async fn change_is_unproven_if_a_test_failed_only_at_its_first_run() {
     let mut bed =
         bed(Approval::Auto, [whole(NEW), finish("done")]).tests(results(TEST, "x + 0", &[true]));
     bed.selects = true;
@@ -137,9 +137,9 @@ async fn code_that_fails_at_its_first_run_alone_is_not_proven() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_test_that_the_task_is_about_must_pass_every_time() {
+async fn required_test_must_pass_on_every_repeat() {
     for (fails, proof) in [
-        // Results with the change, and of two repeats.
+        // The results of the test with the change: in the first run and in the repeats.
         (vec![false, false, false], Proof::Proven),
         (vec![false, true], Proof::NotDone),
         (vec![false, false, true], Proof::NotDone),
@@ -168,9 +168,10 @@ async fn a_test_that_the_task_is_about_must_pass_every_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn at_the_end_of_a_run_a_new_failure_is_run_again() {
+async fn new_failure_at_the_end_of_a_run_is_repeated() {
     for selects in [true, false] {
-        // Both proposals pass. The joint result is tested at the end, where `clock` fails once.
+        // Both proposals pass. The joint result is tested at the end, where `test_clock` fails
+        // once.
         let model = Scripted::native()
             .on("agent a.py::f", [whole(NEW), finish("done")])
             .on(
@@ -208,7 +209,7 @@ async fn at_the_end_of_a_run_a_new_failure_is_run_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_test_that_failed_before_by_accident_is_run_again_at_the_end() {
+async fn flaky_test_that_failed_before_the_run_is_repeated_at_the_end() {
     let first_and_third = Mutex::new(0);
     let judge = move |_: &str| {
         let mut run = first_and_third.lock().unwrap();
@@ -226,7 +227,7 @@ async fn a_test_that_failed_before_by_accident_is_run_again_at_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_test_that_fails_now_and_then_with_its_original_text_proves_nothing() {
+async fn flaky_original_test_leaves_the_run_unproven() {
     // The agent that owns the test rewrites it. The original test fails in its first run.
     let rewritten = "def test_f():\n    assert f(2) == 2\n";
     let model = Scripted::native()
@@ -257,9 +258,9 @@ async fn a_test_that_fails_now_and_then_with_its_original_text_proves_nothing() 
     assert_eq!(ending(&events), (Proof::Unproven, expected), "{events:#?}");
 }
 
-/// The clock failed before the run by accident, and passes with the change.
+/// `test_clock` is flaky: it failed before the run, and passes with the change.
 #[tokio::test(start_paused = true)]
-async fn a_test_that_failed_before_by_accident_is_not_mended() {
+async fn flaky_test_that_failed_before_does_not_count_as_fixed() {
     for selects in [true, false] {
         let mut bed = bed(Approval::Ask, [whole(NEW), finish("done")])
             .tests(results(CLOCK, "return", &[true]))
@@ -283,7 +284,7 @@ async fn a_test_that_failed_before_by_accident_is_not_mended() {
             "{headline}"
         );
     }
-    // One that fails every time before is mended.
+    // A test that fails on every repeat without the change counts as fixed.
     let judge = |all: &str| match all.contains("x + 0") {
         true => Vec::new(),
         false => vec![(CLOCK.to_owned(), "E   assert False".to_owned())],
@@ -296,10 +297,10 @@ async fn a_test_that_failed_before_by_accident_is_not_mended() {
     assert_eq!(fixed, &[CLOCK]);
 }
 
-/// The run changes an import of the test file, which cannot be loaded with its original one; the clock in
-/// it fails then, and that it was not changed is seen.
+/// The run changes an import of the test file, and `test_clock` fails with the original import. The
+/// text of `test_clock` itself is unchanged.
 #[tokio::test(start_paused = true)]
-async fn a_test_that_was_not_changed_does_not_pass_only_as_changed() {
+async fn unchanged_test_is_not_reported_as_passing_only_as_changed() {
     let tests = "from a import f\n\n\ndef test_f():\n    assert f(1) == 1\n\n\ndef test_clock():\n    assert clock()\n";
     let clock = "test_a.py::test_clock";
     let imports = "from a import f  # the same\n";

@@ -40,7 +40,7 @@ fn bed(task: &str, model: Scripted) -> Bed {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_function_that_the_task_speaks_of_comes_before_the_compared_one() {
+async fn function_that_the_task_mentions_is_tried_before_the_function_that_the_test_calls() {
     let right = "```python\n    def restock(self, item, amount):\n        self.counts[item] = self.counts.get(item, 0) + amount\n```";
     let model = Scripted::small().on("agent stock.py::Stock.restock", [say(right)]);
     let mut bed = bed("Restocking an item lowers its count.", model);
@@ -50,7 +50,7 @@ async fn the_function_that_the_task_speaks_of_comes_before_the_compared_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_next_suspect_is_woken_when_one_gave_up_and_never_two_at_once() {
+async fn next_suspected_function_is_tried_only_after_the_previous_one_failed() {
     let useless = "```python\n    def count(self, item):\n        return 7\n```";
     let right = "```python\n    def restock(self, item, amount):\n        self.counts[item] = self.counts.get(item, 0) + amount\n```";
     let model = Scripted::small()
@@ -72,7 +72,7 @@ async fn the_next_suspect_is_woken_when_one_gave_up_and_never_two_at_once() {
     });
     assert!(first_ended < second_woken);
     assert!(bed.read("stock.py").contains("0) + amount"));
-    // The change of the first suspect was not needed.
+    // The change of the first suspected function was not needed.
     let Some(Event::RunFinished { ending, .. }) = events.last() else {
         panic!("{events:#?}")
     };
@@ -88,7 +88,7 @@ async fn the_next_suspect_is_woken_when_one_gave_up_and_never_two_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_looked_at_again_after_two_minutes() {
+async fn no_suspected_function_is_tried_again_after_two_minutes() {
     let model = Scripted::small()
         .filling()
         .always("agent", say("```python\ndef nothing():\n    pass\n```"))
@@ -105,7 +105,7 @@ async fn nothing_is_looked_at_again_after_two_minutes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_fills_looks_quickly_at_all_before_it_looks_again() {
+async fn filling_model_tries_every_suspected_function_briefly_before_it_retries_one() {
     let useless = "```python\ndef nothing():\n    pass\n```";
     let model = Scripted::small()
         .filling()
@@ -147,7 +147,7 @@ async fn a_model_that_fills_looks_quickly_at_all_before_it_looks_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_ends_when_all_suspects_gave_up() {
+async fn run_ends_after_all_suspected_functions_were_tried() {
     let useless = "```python\ndef nothing():\n    pass\n```";
     let model = Scripted::small().always("agent", say(useless));
     let mut bed = bed("Restocking an item lowers its count.", model);

@@ -1,4 +1,4 @@
-//! Messages: change requests and their outcomes, and messages from the user during a run.
+//! Messages between agents (change requests and their outcomes), and from the user during a run.
 
 use serde_json::json;
 
@@ -23,7 +23,7 @@ fn begun(name: &'static str) -> impl Fn(&Event) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_declined_change_request_is_told_to_the_asker() {
+async fn declined_change_request_is_reported_to_the_requesting_agent() {
     let mut model = Scripted::native()
         .on(
             "agent a.py::f",
@@ -48,7 +48,7 @@ async fn a_declined_change_request_is_told_to_the_asker() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_accepted_change_request_is_not_declined() {
+async fn fulfilled_change_request_is_not_reported_as_declined() {
     let model = Scripted::native()
         .on("agent a.py::f", [request_g("add 2"), finish("g does it")])
         .on("agent a.py::g", [whole("def g(x):\n    return f(x) + 2\n")]);
@@ -64,7 +64,7 @@ async fn an_accepted_change_request_is_not_declined() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_request_that_cannot_be_sent_is_answered_with_why() {
+async fn invalid_change_request_is_refused_with_the_reason() {
     let wanted = |symbol: &str, reason: &str| {
         call(
             "request_change",
@@ -95,7 +95,7 @@ async fn a_change_request_that_cannot_be_sent_is_answered_with_why() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_message_is_sent_beyond_the_limit() {
+async fn no_change_request_is_sent_beyond_the_message_limit() {
     let model = Scripted::native().on("agent a.py::f", [request_g("add 2"), finish("nothing")]);
     let mut bed = Bed::new(&[("a.py", TWO)], model)
         .begin(&["a.py::f"])
@@ -107,7 +107,7 @@ async fn no_message_is_sent_beyond_the_limit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_agent_is_woken_beyond_the_limit() {
+async fn no_agent_is_woken_beyond_the_agent_limit() {
     let model = Scripted::native().on("agent a.py::f", [request_g("add 2"), finish("nothing")]);
     let mut bed = Bed::new(&[("a.py", TWO)], model)
         .begin(&["a.py::f"])
@@ -122,7 +122,7 @@ async fn no_agent_is_woken_beyond_the_limit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_word_to_one_agent_reaches_it_at_its_next_turn() {
+async fn user_message_to_one_agent_is_in_its_next_prompt() {
     let mut model = Scripted::native()
         .on(
             "agent a.py::f",
@@ -147,7 +147,7 @@ async fn a_word_to_one_agent_reaches_it_at_its_next_turn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_word_to_all_reaches_all_that_work() {
+async fn user_message_to_all_agents_reaches_every_working_agent() {
     let mut model = Scripted::native()
         .on("agent a.py::f", [read_g(1), finish("nothing")])
         .on("agent a.py::g", [read_g(1), finish("nothing")]);
@@ -166,7 +166,7 @@ async fn a_word_to_all_reaches_all_that_work() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_word_during_the_last_turn_begins_another_piece_of_work() {
+async fn user_message_during_an_agents_last_turn_wakes_the_agent_again() {
     let mut model = Scripted::native().on(
         "agent a.py::f",
         [finish("nothing"), whole("def f(x):\n    return x + 3\n")],
@@ -182,7 +182,7 @@ async fn a_word_during_the_last_turn_begins_another_piece_of_work() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_word_to_a_symbol_that_is_not_there_is_answered() {
+async fn user_message_to_an_unknown_symbol_is_refused_with_the_reason() {
     let mut model = Scripted::native().on("agent a.py::f", [finish("nothing")]);
     model.latency = std::time::Duration::from_secs(1);
     let mut bed = Bed::new(&[("a.py", TWO)], model).begin(&["a.py::f"]);
@@ -201,7 +201,7 @@ async fn a_word_to_a_symbol_that_is_not_there_is_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_is_forgotten_when_its_owner_changes() {
+async fn remembered_answer_is_dropped_when_the_answering_symbol_changes() {
     let ask = || {
         call(
             "ask",

@@ -22,7 +22,7 @@ fn bed() -> Bed {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tests_that_pass_or_fail_are_counted() {
+async fn test_tool_reports_the_numbers_of_passed_and_failed_tests() {
     let text = told(bed().tests(|_| vec![]), &[]).await;
     assert!(
         text.contains("`fake tests` passes: 2 pass, 0 fail\n"),
@@ -38,7 +38,7 @@ async fn tests_that_pass_or_fail_are_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_command_that_takes_no_selection_says_so_only_when_one_was_made() {
+async fn test_tool_says_that_the_command_takes_no_selection_only_if_one_was_requested() {
     let text = told(bed().tests(|_| vec![]), &["t1"]).await;
     assert!(text.contains("(the command takes no selection"), "{text}");
     let text = told(bed().tests(|_| vec![]), &[]).await;
@@ -55,7 +55,7 @@ async fn a_command_that_takes_no_selection_says_so_only_when_one_was_made() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_command_that_names_no_test_shows_its_output() {
+async fn test_tool_shows_the_output_of_a_command_without_test_names() {
     let broken = |_: &str| vec![(WHOLE_RUN.to_owned(), "make: *** [test] Error 1".to_owned())];
     let text = told(bed().tests(broken), &[]).await;
     assert!(text.contains("`fake tests` fails\n"), "no counts: {text}");
@@ -63,7 +63,7 @@ async fn a_command_that_names_no_test_shows_its_output() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_tests_there_is_nothing_to_run() {
+async fn test_tool_says_that_a_project_has_no_tests() {
     let text = told(bed(), &[]).await;
     assert!(text.contains("no tests that can be run here"), "{text}");
 }
@@ -91,14 +91,14 @@ fn is_applied(events: &[crate::Event]) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_failure_is_run_again_without_the_change() {
+async fn new_failure_of_a_selected_test_is_repeated_without_the_change() {
     assert!(is_applied(&proposed(true).await));
     // Tests that cannot be selected are not repeated, so their failure counts.
     assert!(!is_applied(&proposed(false).await));
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_there_are_no_tests_the_evidence_says_why() {
+async fn evidence_says_why_there_are_no_tests() {
     let reason = |missing: Option<&str>| {
         let model = Scripted::native().on(
             "agent a.py::f",

@@ -1,4 +1,5 @@
-//! A change of twenty symbols that passes only as a whole, with more picks than agents.
+//! A change of twenty symbols that passes only as a whole, with more selected symbols than allowed
+//! agents.
 
 use serde_json::{Value, json};
 use starling_core::Approval;
@@ -28,7 +29,7 @@ fn imports(all: &str) -> Vec<(String, String)> {
     }
 }
 
-/// Returns the pick of a symbol. A complete pick contains its hunks.
+/// Returns the scout's selection of a symbol. A complete selection contains a draft of the change.
 fn pick(at: usize, is_complete: bool) -> Value {
     let symbol = format!("p.py::f{at}");
     match is_complete {
@@ -41,7 +42,7 @@ fn pick(at: usize, is_complete: bool) -> Value {
     }
 }
 
-/// Creates a run of twenty picks, of which the last `incomplete` have no hunks.
+/// Creates a run of twenty selected symbols, of which the last `incomplete` have no draft.
 fn bed(approval: Approval, incomplete: usize) -> Bed {
     let picks = (0..SYMBOLS).map(|at| pick(at, at + incomplete < SYMBOLS));
     let mut picks: Vec<Value> = picks.collect();
@@ -63,7 +64,7 @@ fn bed(approval: Approval, incomplete: usize) -> Bed {
             task.limits.calls = 60;
         });
     bed.task.patch = Some(bed.path("kept.patch"));
-    // All picks are checked at the same time.
+    // All drafts are checked at the same time.
     *bed.test_times.lock().unwrap() = vec![std::time::Duration::from_secs(1); 200].into();
     bed
 }
@@ -76,7 +77,7 @@ fn not_woken(events: &[Event]) -> usize {
 const ALL: [Approval; 3] = [Approval::Auto, Approval::Proxy, Approval::Ask];
 
 #[tokio::test(start_paused = true)]
-async fn picks_with_complete_hunks_need_no_agent_and_are_applied_as_a_whole() {
+async fn complete_drafts_of_twenty_symbols_are_applied_together_without_agents() {
     for approval in ALL {
         let mut bed = bed(approval, 0);
         let events = bed.run().await;
@@ -98,7 +99,7 @@ async fn picks_with_complete_hunks_need_no_agent_and_are_applied_as_a_whole() {
 
 /// Four owners find nothing to change, and without their changes the others break the package.
 #[tokio::test(start_paused = true)]
-async fn without_a_person_a_change_that_lacks_some_of_its_parts_leaves_the_tree_as_it_was() {
+async fn incomplete_change_of_twenty_symbols_is_not_applied_automatically() {
     for approval in [Approval::Auto, Approval::Proxy] {
         let mut bed = bed(approval, 4);
         let events = bed.run().await;
@@ -108,7 +109,7 @@ async fn without_a_person_a_change_that_lacks_some_of_its_parts_leaves_the_tree_
 }
 
 #[tokio::test(start_paused = true)]
-async fn picks_above_the_limit_of_agents_are_told() {
+async fn selected_symbols_beyond_sixteen_agents_are_reported() {
     for approval in ALL {
         let mut bed = bed(approval, SYMBOLS);
         let events = bed.run().await;
@@ -126,10 +127,10 @@ async fn picks_above_the_limit_of_agents_are_told() {
     }
 }
 
-/// A person accepts a part that breaks the package. The person is told so, and the missing changes
-/// are requested.
+/// A person accepts an incomplete change. The review shows which tests it breaks, and the owners of
+/// the missing changes are woken.
 #[tokio::test(start_paused = true)]
-async fn a_person_is_told_what_an_incomplete_change_breaks() {
+async fn review_shows_what_an_incomplete_change_breaks() {
     let mut bed = bed(Approval::Ask, 4);
     let events = bed.run().await;
     let seen = bed.approver.seen.lock().unwrap();

@@ -1,4 +1,4 @@
-//! Taking back: one of several, all, and what the user changed since.
+//! Undo of one of several proposals, of a whole run, and of code that the user changed since.
 
 use super::bed::*;
 use super::landing::{self, FITS, WIDER, left_applied, pair};
@@ -9,7 +9,8 @@ const TWO: &str = "def f(x):\n    return x\n\n\ndef g(x):\n    return f(x) + 1\n
 const F: &str = "return x + 1\n";
 const G: &str = "return f(x) + 2\n";
 
-/// A finished run that changed both functions, and the proposals in the order of their arrival.
+/// Returns a finished run that changed both functions, and its proposals in the order in which they
+/// were applied.
 async fn changed() -> (Bed, RunHandle, Vec<(ProposalId, String)>) {
     let model = Scripted::native()
         .on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")])
@@ -30,7 +31,7 @@ async fn changed() -> (Bed, RunHandle, Vec<(ProposalId, String)>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_of_several_is_taken_back_and_the_other_stays() {
+async fn undo_of_one_proposal_keeps_the_others() {
     for which in ["a.py::f", "a.py::g"] {
         let (bed, handle, applied) = changed().await;
         let id = applied
@@ -47,7 +48,7 @@ async fn one_of_several_is_taken_back_and_the_other_stays() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_are_taken_back_the_last_first() {
+async fn undo_of_a_run_reverts_all_proposals_the_last_one_first() {
     let (bed, handle, applied) = changed().await;
     let last_first: Vec<ProposalId> = applied.iter().rev().map(|(id, _)| *id).collect();
     assert_eq!(handle.undo(None).await, Ok(last_first));
@@ -56,7 +57,7 @@ async fn all_are_taken_back_the_last_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_editor_took_back_is_taken_back_only_when_it_is_there_again() {
+async fn change_that_the_editor_undid_can_be_undone_only_after_the_editors_redo() {
     let (bed, handle, applied) = changed().await;
     let text = bed.read("a.py");
     std::fs::write(bed.path("a.py"), TWO).unwrap();
@@ -69,7 +70,7 @@ async fn what_the_editor_took_back_is_taken_back_only_when_it_is_there_again() {
         Err(UndoError::Gone(vec![ids[0]]))
     );
     assert_eq!(bed.read("a.py"), TWO);
-    // The editor's own redo.
+    // The user redoes the changes in the editor.
     std::fs::write(bed.path("a.py"), text).unwrap();
     assert_eq!(
         handle.undo(None).await.map(|undone| undone.len()),
@@ -79,7 +80,7 @@ async fn what_the_editor_took_back_is_taken_back_only_when_it_is_there_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_user_changed_since_is_not_taken_back() {
+async fn undo_refuses_a_line_that_the_user_changed_since() {
     let (bed, handle, applied) = changed().await;
     let typed = bed.read("a.py").replace("return x + 1", "return x * 9");
     std::fs::write(bed.path("a.py"), &typed).unwrap();
@@ -97,7 +98,7 @@ async fn what_the_user_changed_since_is_not_taken_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_file_that_was_made_is_gone_again() {
+async fn undo_deletes_a_created_file() {
     let make = call(
         "propose",
         serde_json::json!({"reason": "r", "symbol": "b.py", "source": "def h():\n    return 1\n", "more": true}),
@@ -118,7 +119,7 @@ async fn a_file_that_was_made_is_gone_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_user_added_to_a_new_file_stays() {
+async fn undo_of_a_created_file_keeps_the_users_additions() {
     let make = call(
         "propose",
         serde_json::json!({"reason": "r", "symbol": "b.py", "source": "def h():\n    return 1\n"}),
@@ -133,12 +134,13 @@ async fn what_the_user_added_to_a_new_file_stays() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_change_mended_fails_again_without_it() {
+async fn test_that_an_undone_change_had_fixed_is_not_blamed_on_later_changes() {
     let wrong = |all: &str| match all.contains("return x + 1") {
         true => vec![],
         false => vec![("t1".to_owned(), "AssertionError".to_owned())],
     };
-    // The second agent waits long enough for the undo, then breaks nothing: `t1` is no news.
+    // The second agent proposes its change after the undo. The change breaks nothing: `t1` failed
+    // before.
     let mut model = Scripted::native()
         .on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")])
         .on(
@@ -183,9 +185,10 @@ async fn what_a_change_mended_fails_again_without_it() {
     assert_eq!((broken, still_failing), (vec![], vec!["t1".to_owned()]));
 }
 
-/// The bytes do not overlap, but what is left of the line would be nobody's.
+/// The two edits change different bytes of one line. An undo would leave a line that neither the
+/// user nor the agent wrote.
 #[tokio::test(start_paused = true)]
-async fn a_line_that_the_user_changed_as_well_is_not_taken_back() {
+async fn undo_conflicts_with_another_user_edit_on_the_changed_line() {
     let (bed, handle, applied) = changed().await;
     let typed = bed.read("a.py").replace("return x + 1", "return y + 1");
     std::fs::write(bed.path("a.py"), &typed).unwrap();
@@ -195,7 +198,7 @@ async fn a_line_that_the_user_changed_as_well_is_not_taken_back() {
     assert_eq!(bed.read("a.py"), typed);
 }
 
-/// What the trajectory tells of the proposals that an applied one belongs to.
+/// Returns the recorded dependencies of an applied proposal.
 fn belongs_to(events: &[Event], id: u32) -> Dependencies {
     let change = events.iter().find_map(|event| match event {
         Event::ProposalApplied {
@@ -214,7 +217,7 @@ fn stay(undo: Result<Vec<ProposalId>, UndoError>) -> (Vec<ProposalId>, Vec<(Prop
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_a_set_that_was_accepted_together_all_is_taken_back_or_nothing() {
+async fn set_of_proposals_is_undone_completely_or_not_at_all() {
     for approval in [Approval::Auto, Approval::Proxy, Approval::Ask] {
         for (file, line) in [("shop.py", "return fee(x, 2)"), ("fees.py", "x * rate")] {
             let mut bed = pair(approval, &[whole(WIDER)], &[whole(FITS)]);
@@ -239,7 +242,8 @@ async fn of_a_set_that_was_accepted_together_all_is_taken_back_or_nothing() {
             );
             assert_eq!(bed.read(file), typed);
             assert_eq!(left_applied(&handle.log.events()).len(), 2);
-            // One alone is taken back for whoever asks for it, and so is the set without the typed line.
+            // A single proposal is undone if that is requested, and the rest of the set once the
+            // typed line is gone.
             assert_eq!(handle.undo(Some(*second)).await, Ok(vec![*second]));
             std::fs::write(bed.path(file), &whole).unwrap();
             assert_eq!(handle.undo(None).await, Ok(vec![*first]));
@@ -251,7 +255,7 @@ async fn of_a_set_that_was_accepted_together_all_is_taken_back_or_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_taken_back_of_a_set_is_applied_again_when_the_editor_refuses_the_rest() {
+async fn partially_undone_set_is_applied_again_if_the_editor_refuses_the_rest() {
     for refused in ["fees.py", "shop.py"] {
         let mut bed = pair(Approval::Auto, &[whole(WIDER)], &[whole(FITS)]);
         let handle = bed.start();
@@ -275,7 +279,7 @@ async fn what_was_taken_back_of_a_set_is_applied_again_when_the_editor_refuses_t
 
 /// `total` failed its checks until `fee` was applied.
 #[tokio::test(start_paused = true)]
-async fn what_a_change_that_stays_may_need_is_not_taken_back() {
+async fn change_that_a_remaining_change_may_need_is_not_undone() {
     let fits = |all: &str| match all.contains("fee(x, 2)") && !all.contains("rate=1") {
         true => vec![("t1".to_owned(), "TypeError: fee()".to_owned())],
         false => Vec::new(),
@@ -329,9 +333,9 @@ async fn what_a_change_that_stays_may_need_is_not_taken_back() {
     }
 }
 
-/// A person accepts a changed contract before its caller follows.
+/// A person accepts a changed contract before its caller is updated.
 #[tokio::test(start_paused = true)]
-async fn a_changed_contract_stays_where_a_change_that_followed_it_stays() {
+async fn contract_change_is_not_undone_if_its_follow_up_cannot_be_undone() {
     let text = "def fee(x):\n    return x\n\n\ndef g(x):\n    return fee(x) + 1\n";
     let model = Scripted::native()
         .on(
@@ -359,7 +363,7 @@ async fn a_changed_contract_stays_where_a_change_that_followed_it_stays() {
 
 /// Another run, or the user, made the same change before it was accepted.
 #[tokio::test(start_paused = true)]
-async fn an_undo_of_a_change_that_was_there_before_says_so() {
+async fn undo_of_a_change_that_the_file_already_contained_reports_nothing_to_undo() {
     let model = Scripted::native().on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")]);
     let bed = Bed::new(&[("a.py", TWO)], model).begin(&["a.py::f"]);
     let mut bed = bed.with(|task| task.approval = Approval::Ask);

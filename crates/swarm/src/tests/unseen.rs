@@ -10,7 +10,7 @@ use super::bed::*;
 use crate::*;
 
 #[tokio::test(start_paused = true)]
-async fn a_later_proposal_keeps_what_the_user_typed_while_an_earlier_one_was_applied() {
+async fn later_proposal_keeps_text_that_was_typed_while_an_earlier_one_was_applied() {
     let before = "def f(x):\n    a = 1\n    b = 1\n    return a + b\n";
     let typed = "def f(x):\n    a = 1\n    b = 1\n    # mine\n    return a + b\n";
     let first = json!({"reason": "one", "hunks": [{"old": "a = 1", "new": "a = 2"}], "more": true});
@@ -28,7 +28,7 @@ async fn a_later_proposal_keeps_what_the_user_typed_while_an_earlier_one_was_app
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_is_steered_before_the_run_begins_knows_the_task_and_keeps_the_run_alive() {
+async fn agent_that_is_steered_before_the_first_turn_knows_the_task_and_is_waited_for() {
     let files = [(
         "a.py",
         "def f(x):\n    return 1\n\n\ndef g(x):\n    return 1\n",
@@ -83,7 +83,7 @@ fn replace_body_of_f(body: &str) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_single_agent_keeps_what_was_typed_in_a_function_after_it_was_shown() {
+async fn single_agent_keeps_text_that_was_typed_after_the_function_was_shown() {
     let source = "def f(x):\n    return x + 1\n";
     let blind =
         json!({"symbol": "a.py::f", "reason": "r", "source": source, "intended_losses": true});
@@ -93,7 +93,7 @@ async fn the_single_agent_keeps_what_was_typed_in_a_function_after_it_was_shown(
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_single_agent_changes_a_line_that_was_typed_since_only_after_it_was_shown() {
+async fn single_agent_changes_a_typed_line_only_after_the_line_was_shown() {
     let hunk = |new: &str| {
         let hunks = json!([{"old": "return x", "new": new}]);
         json!({"symbol": "a.py::f", "reason": "r", "hunks": hunks})
@@ -107,7 +107,7 @@ async fn the_single_agent_changes_a_line_that_was_typed_since_only_after_it_was_
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_typed_while_tests_run_is_not_seen_by_an_agent_that_reads_in_the_same_turn() {
+async fn text_typed_during_a_turns_test_run_counts_as_unseen_by_the_agent() {
     let look = Line::Call(vec![
         ("read".to_owned(), json!({"symbols": ["a.py::f"]})),
         ("run_tests".to_owned(), json!({"select": []})),
@@ -148,7 +148,7 @@ async fn module_after_f(f: Line, module: Line) -> (Vec<String>, String) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn imports_that_two_owners_add_stand_beside_one_another() {
+async fn imports_added_by_two_owners_are_both_kept() {
     let f = json!({
         "reason": "r", "source": "def f(x):\n    return re.escape(x)\n", "imports": ["import re"],
     });
@@ -164,8 +164,8 @@ async fn imports_that_two_owners_add_stand_beside_one_another() {
     }
 }
 
-/// Both agents change `f`. The second agent sees `f` again, in one of these ways, before its
-/// change.
+/// The user changes `f` when the run begins. The agent then looks at `f` with the call `look`, and
+/// proposes another change of the same line. Returns the events and the final text.
 async fn second_change_of_f_after(look: Line) -> (Vec<Event>, String) {
     let first =
         json!({"symbol": "a.py::f", "reason": "one", "source": "def f(x):\n    return x + 1\n"});
@@ -189,7 +189,7 @@ async fn second_change_of_f_after(look: Line) -> (Vec<Event>, String) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_range_or_a_definition_shows_wholly_was_read() {
+async fn symbol_shown_completely_by_a_range_or_definition_counts_as_read() {
     let range = |target: &str| call("read", json!({"symbols": [target]}));
     for look in [
         range("a.py::f"),

@@ -8,7 +8,7 @@ use crate::*;
 
 const TWO: &str = "def f(x):\n    return x\n\n\ndef g(x):\n    return f(x) + 1\n";
 
-/// A run whose budget ends after the first of two changes was applied.
+/// Creates a run whose budget is used up after the first of two changes is applied.
 fn bed(approval: Approval) -> Bed {
     let first = json!({"reason": "r", "source": "def f(x):\n    return x + 1\n", "more": true});
     let model = Scripted::native()
@@ -34,7 +34,7 @@ fn taken_back(events: &[Event]) -> Option<(String, Option<String>, usize)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_nobody_reviewed_is_taken_back_and_kept_as_a_patch() {
+async fn unreviewed_changes_of_an_unsettled_run_are_reverted_and_saved_as_a_patch() {
     let mut bed = bed(Approval::Auto);
     let events = bed.run().await;
     assert!(matches!(stop(&events), StopReason::LedgerEmpty { .. }));
@@ -58,7 +58,7 @@ async fn what_nobody_reviewed_is_taken_back_and_kept_as_a_patch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_reviewed_stays() {
+async fn reviewed_changes_of_an_unsettled_run_are_kept() {
     for approval in [Approval::Ask, Approval::Proxy] {
         let mut bed = bed(approval);
         let events = bed.run().await;
@@ -69,7 +69,7 @@ async fn what_was_reviewed_stays() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_user_typed_meanwhile_stays_and_a_conflict_is_told() {
+async fn revert_of_an_unsettled_run_keeps_typed_text_and_reports_conflicts() {
     let elsewhere = ("f(x) + 1", "f(x) + 100");
     let same_place = ("x + 1\n\n", "x * 3\n\n");
     for ((was, typed), left) in [(elsewhere, 0), (same_place, 1)] {
@@ -109,7 +109,7 @@ async fn what_the_user_typed_meanwhile_stays_and_a_conflict_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_set_of_which_a_part_stays_is_left_whole() {
+async fn revert_of_an_unsettled_run_keeps_a_set_whole_if_one_part_cannot_be_reverted() {
     let files = [
         ("fees.py", "def fee(x):\n    return x\n"),
         (
@@ -157,7 +157,7 @@ async fn a_set_of_which_a_part_stays_is_left_whole() {
     assert!(bed.read("fees.py").contains("rate"), "its caller passes it");
 }
 
-/// The import fails as a whole: no test has a name.
+/// The test file cannot be imported, so the result names no test.
 fn import_fails(all: &str) -> Vec<(String, String)> {
     let output = "Traceback (most recent call last):\n  File \"test_a.py\", line 1, in <module>\n    from b import h\n  \
                   File \"b.py\", line 1, in <module>\n    from a import gone\n\
@@ -169,7 +169,7 @@ fn import_fails(all: &str) -> Vec<(String, String)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_at_import_wakes_the_owner_of_the_module() {
+async fn import_error_wakes_the_owner_of_the_module() {
     let breaks = json!({"reason": "r", "source": "from a import gone\n\n\ndef h():\n    return 1\n", "symbol": "b.py", "insist": true});
     let mends = json!({"reason": "r", "hunks": [{"old": "from a import gone\n\n\n", "new": ""}]});
     let model = Scripted::native()
@@ -185,9 +185,10 @@ async fn a_failure_at_import_wakes_the_owner_of_the_module() {
     assert_eq!(bed.read("b.py"), "def h():\n    return 1\n");
 }
 
-/// Nobody may be woken any more, so who changed something is asked.
+/// The agent limit excludes the owner of the failing function, so the agent that made the change is
+/// woken.
 #[tokio::test(start_paused = true)]
-async fn where_the_owner_of_a_failure_finds_no_room_who_changed_something_is_woken() {
+async fn changing_agent_is_woken_if_the_agent_limit_excludes_the_owner_of_a_failure() {
     let breaks = json!({"reason": "r", "source": "def f(x):\n    return None\n", "insist": true});
     let model = Scripted::native().on(
         "agent a.py::f",
@@ -210,9 +211,9 @@ async fn where_the_owner_of_a_failure_finds_no_room_who_changed_something_is_wok
     assert!(events.iter().any(told), "{events:#?}");
 }
 
-/// The whole command ran before, and runs no test with the change.
+/// The test command runs tests before the change, and none with it.
 #[tokio::test(start_paused = true)]
-async fn a_change_after_which_no_test_runs_is_not_applied() {
+async fn change_with_which_no_test_runs_is_not_applied() {
     let model = Scripted::native().on(
         "agent a.py::f",
         [
@@ -239,9 +240,10 @@ async fn a_change_after_which_no_test_runs_is_not_applied() {
     );
 }
 
-/// The change passes as it was checked, and fails with what the user typed while it was applied.
+/// The change passes its check, and fails together with text that the user typed while it was
+/// applied.
 #[tokio::test(start_paused = true)]
-async fn what_a_model_reviewed_is_taken_back_where_a_test_is_worse_than_before_the_run() {
+async fn change_accepted_by_the_proxy_is_reverted_if_a_test_is_worse_than_before_the_run() {
     let model = Scripted::native()
         .on(
             "agent a.py::f",
@@ -271,11 +273,11 @@ async fn what_a_model_reviewed_is_taken_back_where_a_test_is_worse_than_before_t
     assert_eq!(left, 0);
 }
 
-/// Both have the same body, so that a diff takes the lines of one for those of the other.
+/// Two functions with the same body, so that a diff may confuse their lines.
 const TWINS: &str = "def f(x):\n    y = x + 1\n    return y\n\n\ndef g(x):\n    y = x + 1\n    return y\n\n\nclass K:\n    A = 1\n";
 const LOGS: &str = "    log = \"agent\"\n";
 
-/// The text with `f` below `g`.
+/// Returns the text with `f` moved below `g`.
 fn moved_down(text: &str) -> String {
     let function = &text[..text.find("def g").unwrap()];
     let rest = text.replacen(function, "", 1);
@@ -283,7 +285,7 @@ fn moved_down(text: &str) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_user_moved_or_touched_is_told_to_stay() {
+async fn revert_keeps_and_reports_code_that_the_user_moved_or_edited() {
     let touched = |text: &str| text.replace("\"agent\"", "\"agent\"  # mine");
     for typed in [moved_down as fn(&str) -> String, touched] {
         let source = TWINS[..TWINS.find("\n\n").unwrap() + 1]
@@ -316,7 +318,7 @@ async fn what_the_user_moved_or_touched_is_told_to_stay() {
         let headline = &ending.as_ref().unwrap().headline;
         assert!(headline.contains("changed a.py::f"), "{headline}");
         assert!(!headline.contains("taken back"), "{headline}");
-        // An undo says so, too.
+        // A later undo reports the conflict, too.
         let undone = handle.undo(None).await;
         assert!(
             matches!(undone, Err(UndoError::Conflict { .. })),
@@ -327,7 +329,7 @@ async fn what_the_user_moved_or_touched_is_told_to_stay() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_problem_that_the_user_types_is_none_of_the_run() {
+async fn problem_that_the_user_typed_is_not_blamed_on_the_run() {
     let mut model =
         Scripted::native().on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")]);
     model.latency = std::time::Duration::from_secs(5);

@@ -42,7 +42,7 @@ fn judged(all: &str) -> Vec<(String, String)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_import_that_is_still_used_is_not_taken_away() {
+async fn removal_of_an_import_that_is_still_used_is_refused() {
     for approval in [Approval::Auto, Approval::Proxy] {
         let model = Scripted::native()
             .on(
@@ -64,7 +64,7 @@ async fn an_import_that_is_still_used_is_not_taken_away() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_function_its_import_and_its_test_go_by_three_owners() {
+async fn three_owners_delete_a_function_its_import_and_its_test_together() {
     let model = Scripted::native()
         .on(
             "agent a.py::old",

@@ -1,5 +1,5 @@
-//! A contract changes that has many call sites: calls, overrides and renamed imports in a dozen
-//! files. Exactly the broken ones are followed up.
+//! A contract with many call sites changes: calls, overrides and renamed imports in a dozen files.
+//! Exactly the owners of broken call sites are woken.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,8 +56,8 @@ fn project() -> Vec<(String, String)> {
     files
 }
 
-/// Returns the calls with wrong arguments, by the lines of all files, as a real test run would
-/// report them.
+/// Reports a failing test if any line of the files calls a changed function without the new
+/// argument.
 fn wrong_calls(all: &str) -> Vec<(String, String)> {
     let wider =
         all.contains("def late_fee(days, *, rate)") && all.contains("def fee(self, days, *, rate)");
@@ -142,7 +142,8 @@ fn bed(files: &[(String, String)], model: Scripted) -> Bed {
     })
 }
 
-/// Returns the owners that were followed up, with the lines and the wave of each request.
+/// Returns the owners that were woken by a follow-up, with the lines and the wave (the depth in the
+/// chain of follow-ups) of each.
 fn followed(events: &[Event]) -> BTreeMap<String, Vec<(Vec<u32>, u32)>> {
     let mut found: BTreeMap<String, Vec<(Vec<u32>, u32)>> = BTreeMap::new();
     for (owner, cause) in woken(events) {
@@ -159,7 +160,7 @@ fn missed(events: &[Event]) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_and_only_the_broken_sites_of_a_dozen_files_are_followed_up() {
+async fn exactly_the_broken_call_sites_in_twelve_files_are_followed_up() {
     let files = project();
     assert_eq!(files.len() - 1, 12);
     let sites: usize = files
@@ -191,7 +192,7 @@ async fn all_and_only_the_broken_sites_of_a_dozen_files_are_followed_up() {
             None => expected.extend(["total", "single"].map(|part| format!("{name}::{part}"))),
         }
     }
-    // It calls the other function that changes, and is told while that waits.
+    // `Rule.fee` calls the other changed function, and is woken for it while that change waits.
     expected.insert("fees.py::Rule.fee".to_owned());
     let followed = followed(&events);
     let owners: BTreeSet<String> = followed.keys().cloned().collect();
@@ -205,9 +206,11 @@ async fn all_and_only_the_broken_sites_of_a_dozen_files_are_followed_up() {
         [(vec![5, 6], 1)],
         "two sites, one request"
     );
-    assert_eq!(followed["heir0.py::Night.fee"][0].1, 1);
+    let of_override = followed["heir0.py::Night.fee"][0].1;
+    assert_eq!(of_override, 2, "after that of `Rule.fee`");
     assert_eq!(
-        followed["heir0.py::of_heir"][0].1, 2,
+        followed["heir0.py::of_heir"][0].1,
+        of_override + 1,
         "what an override brings on"
     );
     assert!(followed.values().flatten().all(|(_, wave)| *wave <= 3));
@@ -222,7 +225,7 @@ async fn all_and_only_the_broken_sites_of_a_dozen_files_are_followed_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rename_is_followed_wherever_the_name_is_mentioned() {
+async fn rename_is_followed_up_at_every_reference_to_the_name() {
     let used = "from fees import late_fee\n\n\ndef one(x):\n    return late_fee(x)\n\n\ndef two():\n    return map(late_fee, [1])\n\n\n\
                 def other(late):\n    return late.late_fee(1)\n";
     let unrelated = "def late_fee(x):\n    return x\n\n\ndef use():\n    return late_fee(1)\n";
@@ -264,7 +267,7 @@ async fn a_rename_is_followed_wherever_the_name_is_mentioned() {
 
 /// Each turn of a follow-up changes its own contract, which causes the next follow-up.
 #[tokio::test(start_paused = true)]
-async fn waves_end() {
+async fn chain_of_follow_up_changes_stops_at_its_depth_limit() {
     let chain: String = (1..8)
         .map(|at| format!("\n\ndef f{at}(x):\n    return f{}(x)\n", at - 1))
         .collect();

@@ -13,7 +13,7 @@ use starling_core::*;
 const ONE: &str = "def f(x):\n    return x\n";
 
 #[tokio::test(start_paused = true)]
-async fn a_new_file_is_made_from_its_whole_text() {
+async fn new_file_is_created_only_from_its_complete_valid_text() {
     let broken = call(
         "propose",
         json!({"reason": "r", "symbol": "b.py", "source": "def h(:\n"}),
@@ -47,7 +47,7 @@ async fn a_new_file_is_made_from_its_whole_text() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn imports_travel_with_a_proposal() {
+async fn imports_of_a_proposal_are_added_to_its_file() {
     let change = json!({
         "reason": "r",
         "hunks": [{"old": "return x", "new": "return math.floor(x)"}],
@@ -72,7 +72,7 @@ async fn imports_travel_with_a_proposal() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_prompt_holds_the_rules_of_the_repository() {
+async fn scout_and_agent_prompts_contain_the_rules_of_the_repository() {
     let files = [("a.py", ONE), ("AGENTS.md", "Never use eval.\n")];
     let model = Scripted::native()
         .on("scout", [wake(&["a.py::f"])])
@@ -88,7 +88,7 @@ async fn every_prompt_holds_the_rules_of_the_repository() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_begins_nowhere_says_so_and_calls_no_model() {
+async fn run_with_only_an_unknown_start_symbol_ends_without_a_model_call() {
     let mut bed = Bed::new(&[("a.py", ONE)], Scripted::native()).begin(&["a.py::h"]);
     let events = bed.run().await;
     let StopReason::NothingChanged { why } = stop(&events) else {
@@ -99,7 +99,7 @@ async fn a_run_that_begins_nowhere_says_so_and_calls_no_model() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_begins_where_it_can() {
+async fn run_ignores_unknown_start_symbols_if_others_are_known() {
     let model = Scripted::native().on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")]);
     let mut bed = Bed::new(&[("a.py", ONE)], model).begin(&["a.py::h", "a.py::f"]);
     let events = bed.run().await;
@@ -126,7 +126,7 @@ impl ChatModel for Panicking {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_in_one_agent_ends_that_agent_alone() {
+async fn panic_in_one_agent_ends_only_that_agent() {
     let text = format!("{ONE}\n\ndef g(x):\n    return x\n");
     let inner = Scripted::native().on("agent a.py::g", [whole("def g(x):\n    return x + 1\n")]);
     let mut bed = Bed::new(&[("a.py", &text)], Scripted::native()).begin(&["a.py::f", "a.py::g"]);

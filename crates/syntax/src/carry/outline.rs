@@ -1,23 +1,29 @@
 //! The names and ranges of the symbols of a text, which are also available for a text with syntax
 //! errors.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{contents, name, parent};
-use crate::SymbolTree;
+use crate::{SymbolKind, SymbolTree};
 use starling_text::ByteRange;
 
 /// The symbols of one text except the module, ordered by their start.
 pub(super) struct Outline<'t> {
     text: &'t str,
     symbols: Vec<(String, ByteRange)>,
+    /// The names of the symbols that are classes.
+    classes: BTreeSet<String>,
 }
 
 impl<'t> Outline<'t> {
     pub(super) fn of(tree: &'t SymbolTree) -> Self {
         let symbols = tree.symbols()[1..].iter();
+        let classes = symbols
+            .clone()
+            .filter(|symbol| symbol.kind == SymbolKind::Class);
         Outline {
             text: tree.text(),
+            classes: classes.map(|symbol| name(symbol).to_owned()).collect(),
             symbols: symbols
                 .map(|symbol| (name(symbol).to_owned(), symbol.span))
                 .collect(),
@@ -32,6 +38,7 @@ impl<'t> Outline<'t> {
         // The symbols that enclose the current line, as pairs of indentation and index.
         let mut open: Vec<(usize, usize)> = Vec::new();
         let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+        let mut classes = BTreeSet::new();
         for at in contents(text, ByteRange::new(0, text.len())) {
             let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
             let indent = at - start;
@@ -52,10 +59,17 @@ impl<'t> Outline<'t> {
                 1 => name,
                 times => format!("{name}#{times}"),
             };
+            if line.starts_with("class ") {
+                classes.insert(name.clone());
+            }
             open.push((indent, symbols.len()));
             symbols.push((name, ByteRange::new(start, text.len())));
         }
-        Outline { text, symbols }
+        Outline {
+            text,
+            symbols,
+            classes,
+        }
     }
 
     pub(super) fn text(&self) -> &'t str {
@@ -76,6 +90,10 @@ impl<'t> Outline<'t> {
 
     pub(super) fn has(&self, wanted: &str) -> bool {
         wanted.is_empty() || self.symbols.iter().any(|(name, _)| name == wanted)
+    }
+
+    pub(super) fn is_class(&self, name: &str) -> bool {
+        self.classes.contains(name)
     }
 
     /// Returns the number of symbols with this name, including redefinitions.

@@ -332,3 +332,71 @@ fn cut_function_is_detected_where_it_is_pasted() {
     let indented = pasted.replace("return alpha", "    return alpha");
     assert!(change.is_back_in(&indented));
 }
+
+#[test]
+fn refuses_a_string_that_holds_what_was_the_symbol() {
+    let (fee, rest) = SHOP.split_at(SHOP.find("\n\ndef tax").unwrap());
+    let proposed = with(SHOP, &[("days * 3", "days * 2")]);
+    for (before, after) in [
+        ("\"\"\"\n", "\"\"\"\n"),
+        ("OLD = '''\n", "'''\n"),
+        ("OLD = r'''\n", "'''\n"),
+        ("OLD = b'''\n", "'''\n"),
+        ("OLD = f'''\n", "'''\n"),
+        ("exec(\"\"\"\n", "\"\"\")\n"),
+        ("OLD = {'a': '''\n", "'''}\n"),
+        ("# Kept.\n", "OLD = '''\n'''\n"),
+    ] {
+        let quoted = format!("{before}{fee}{after}{rest}");
+        let has_string = before.contains(['"', '\'']);
+        let error = carried(SHOP, &proposed, &quoted);
+        assert_eq!(error.is_err(), has_string, "{quoted}");
+        // The same in a file whose other lines are being typed.
+        let broken = format!("{quoted}\ny = (\n");
+        assert_eq!(
+            carried(SHOP, &proposed, &broken).is_err(),
+            has_string,
+            "{broken}"
+        );
+        // A change that only adds lines.
+        let added = with(SHOP, &[("    # c\n", "    # c\n    days += 1\n")]);
+        assert_eq!(
+            carried(SHOP, &added, &quoted).is_err(),
+            has_string,
+            "{quoted}"
+        );
+    }
+    let error = carried(SHOP, &proposed, &format!("\"\"\"\n{fee}\"\"\"\n{rest}")).unwrap_err();
+    assert_eq!(
+        error.in_lines(SHOP),
+        "the change of line 3 has no certain place any more: it was made in `fee`, and the text that it fits now is \
+         in the module level"
+    );
+}
+
+#[test]
+fn refuses_text_that_left_its_string() {
+    let base = "def f():\n    s = '''\n    one\n    two\n    '''\n    return s\n";
+    let proposed = with(base, &[("one", "1")]);
+    let left = with(base, &[("'''\n    one", "0\n    one"), ("    '''\n", "")]);
+    assert!(carried(base, &proposed, &left).is_err());
+    let other = with(base, &[("two", "2")]);
+    assert!(carried(base, &proposed, &other).is_ok());
+    // Strings elsewhere do not matter.
+    let other = format!("\"\"\"Says.\"\"\"\n{base}");
+    assert!(carried(base, &proposed, &other).is_ok());
+}
+
+#[test]
+fn refuses_another_kind_of_symbol_of_the_same_name() {
+    for typed in ["class fee:", "class charge:", "class fee(days):"] {
+        assert!(fee_over(&[("def fee(days):", typed)]).is_err(), "{typed}");
+        assert!(fee_over(&[("def fee(days):", typed), ("RATE = 3", "RATE = (")]).is_err());
+    }
+    assert!(fee_over(&[("def fee(days):", "async def fee(days):")]).is_ok());
+    let base = "class A:\n    def f(self):\n        return 1\n";
+    let proposed = with(base, &[("1", "2")]);
+    let function = with(base, &[("class A:", "def A():")]);
+    assert!(carried(base, &proposed, &function).is_err());
+    assert!(carried(base, &proposed, &with(base, &[("class A:", "class A(B):")])).is_ok());
+}

@@ -30,7 +30,7 @@ pub(super) fn plan(
         });
     }
     Ok(TextReplacement {
-        range: with_blank_lines(tree, symbol),
+        range: with_blank_lines(tree, symbol, all),
         insert: String::new(),
     })
 }
@@ -65,9 +65,9 @@ fn block_around(definition: Node<'_>) -> Option<Node<'_>> {
     (around.kind() == "block").then_some(around)
 }
 
-/// Returns the span of a symbol with the blank lines after it. If the symbol ends its block, the
-/// blank lines before it are included instead.
-fn with_blank_lines(tree: &SymbolTree, symbol: &Symbol) -> ByteRange {
+/// Returns the span of a symbol with the blank lines after it. If the symbol ends its block, or only
+/// symbols that are deleted too follow in it, the blank lines before it are included instead.
+fn with_blank_lines(tree: &SymbolTree, symbol: &Symbol, all: &[&Symbol]) -> ByteRange {
     let (text, lines) = (tree.text(), tree.lines());
     let ByteRange { mut start, mut end } = symbol.span;
     let starts_line = lines.range(lines.line_of(start)).start == start;
@@ -77,7 +77,7 @@ fn with_blank_lines(tree: &SymbolTree, symbol: &Symbol) -> ByteRange {
     }
     let depth = Columns::of(&CodeStyle::of(tree, symbol).indent).wide;
     let mut after = end;
-    let mut follows = false;
+    let (mut follows, mut is_past) = (false, false);
     // A symbol that ends the file without a line break is on the last line.
     let next = if text[..end].ends_with('\n') {
         lines.line_of(end)
@@ -87,11 +87,18 @@ fn with_blank_lines(tree: &SymbolTree, symbol: &Symbol) -> ByteRange {
     for line in next..lines.count() {
         let range = lines.range(line);
         let content = range.of(text);
+        let is_in = |one: &&Symbol| one.span.start <= range.start && range.start < one.span.end;
+        if all.iter().any(is_in) {
+            is_past = true;
+            continue;
+        }
         if !is_blank(content) {
             follows = Columns::of(indentation(content)).wide >= depth;
             break;
         }
-        after = range.end;
+        if !is_past {
+            after = range.end;
+        }
     }
     if follows {
         end = after;

@@ -524,6 +524,10 @@ def h(): pass
         let done = rewrite(&tree(text), &[delete("A.g"), delete("A.f")])
             .expect("both rewrites are accepted");
         assert_eq!(done.text, "class A:\n    pass\n\nx = 1\n");
+        let last = "x = 1\n\n\ndef f(): pass\n\n\ndef g(): pass\n";
+        let done =
+            rewrite(&tree(last), &[delete("g"), delete("f")]).expect("both rewrites are accepted");
+        assert_eq!(done.text, "x = 1\n");
         let both = [
             whole("A.f", "def f(self): return 1\n"),
             whole("A.g", "def g(self): return 2\n"),

@@ -339,3 +339,14 @@ broken = (def 'seven' # eight
     assert!(seen > 30, "{seen}");
     assert!(parse(dense).find("f").unwrap().contract.is_generator);
 }
+
+#[test]
+fn a_text_that_takes_too_long_to_parse_is_one_error() {
+    let text = format!("def f():\n    return 1{}\n", " \\\n".repeat(30_000));
+    let tree = SymbolTree::parse(FilePath::new("a.py"), text.as_str().into());
+    assert!(tree.is_unparsed());
+    assert_eq!(tree.errors(), [ByteRange::new(0, text.len())]);
+    assert_eq!(tree.symbols().len(), 1);
+    let plain = SymbolTree::parse(FilePath::new("a.txt"), text.into());
+    assert!(!plain.is_unparsed() && plain.errors().is_empty());
+}

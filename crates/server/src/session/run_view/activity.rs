@@ -7,7 +7,7 @@ use starling_swarm::{ActorId, AgentOutcome, AnswerSource, Event, ProposalId};
 /// Maximum number of characters of a description.
 const LONGEST: usize = 80;
 
-/// Returns the name of an actor for people.
+/// Returns the display name of an actor.
 pub fn actor_name(party: &ActorId) -> String {
     match party {
         ActorId::User => "you".to_owned(),
@@ -19,11 +19,11 @@ pub fn actor_name(party: &ActorId) -> String {
     }
 }
 
-/// Returns the agent of an event, its activity after the event, and whether it works.
+/// Returns the agent of an event, its activity after the event, and whether it is working then.
 pub(super) fn doing(event: &Event, view: &RunView) -> Option<(ActorId, String, bool)> {
     let by = |proposal: &ProposalId, what: String| {
         let agent = view.proposals.get(proposal)?.agent.clone();
-        // An agent that has ended stays so, even if the editor makes its change again.
+        // An agent that has ended stays ended, even if the editor restores its change by redo.
         let has_ended = view.agents.get(&agent).is_some_and(|one| !one.working);
         Some((agent, what, !has_ended))
     };
@@ -112,8 +112,8 @@ pub(super) fn lookup(event: &Event) -> Option<(&ActorId, String)> {
     Some((agent, short(&words)))
 }
 
-/// Returns the activity of an actor that does not work, after an event ended its activity: an agent
-/// answered, or the proxy user decided.
+/// Returns the new activity of an actor that has become idle by an event: an agent answered, or the
+/// proxy user (which approves in place of the user) decided.
 pub(super) fn rests(event: &Event) -> Option<(&ActorId, String)> {
     if let Event::Answered { from, to, .. } = event {
         Some((from, format!("answered {}", actor_name(to))))

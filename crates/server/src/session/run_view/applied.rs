@@ -42,7 +42,7 @@ impl AppliedEdit {
         self.order
     }
 
-    /// Returns whether the change was not undone, as far as is known.
+    /// Returns whether the change is still in the user's text, according to the events so far.
     pub fn stands(&self) -> bool {
         !self.is_undone
     }
@@ -61,8 +61,9 @@ impl AppliedEdit {
         others
     }
 
-    /// Returns the event that a text of the file implies: the change was undone, or made again.
-    /// Returns `None` if nothing is new. `standing` are the changes of the file that were not undone.
+    /// Returns the event to report when the file has this text: the change was undone or redone.
+    /// Returns `None` if its state is unchanged. `standing` are the changes of the file that were
+    /// not undone.
     pub fn undo_event(
         &self,
         proposal: ProposalId,
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn detects_undo_and_redo_beside_typed_text() {
+    fn detects_undo_and_redo_next_to_typed_text() {
         let after = BEFORE.replace("return 1", "return 2");
         let mut applied = applied(&after);
         let is_undone = |applied: &BTreeMap<ProposalId, AppliedEdit>, text: &str| {
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn touched_or_moved_lines_are_not_undone() {
+    fn change_with_edited_or_moved_lines_does_not_count_as_undone() {
         let after = BEFORE.replace("return 1", "log(1)\n    return 1");
         let applied = applied(&after);
         let is_undone = |text: &str| applied[&ProposalId(1)].undo_event(ProposalId(1), text, &[]);
@@ -202,7 +203,8 @@ mod tests {
         assert!(is_undone(BEFORE).is_some());
     }
 
-    /// Returns whether each change stands in a text, compared from the last to the first.
+    /// Returns for each change whether a text contains it. Compares from the last change to the
+    /// first.
     fn states(changes: &[(&str, &str)], text: &str) -> Vec<bool> {
         let mut applied = BTreeMap::new();
         for (at, (before, after)) in (1..).zip(changes) {
@@ -232,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn state_follows_text_beside_similar_change() {
+    fn undo_state_is_correct_next_to_a_similar_change() {
         let source: String = (0..4)
             .map(|n| format!("def f{n}(x):\n    y = x + {n}\n    return y\n\n\n"))
             .collect();

@@ -77,11 +77,11 @@ pub struct RunView {
     pub applied: BTreeMap<ProposalId, AppliedEdit>,
     /// The sum over all turns.
     spent: Spending,
-    /// The total at the end of the run. It also includes requests that were interrupted, which
+    /// The total that the end of the run reports. It also includes interrupted requests, which
     /// belong to no turn.
     total: Option<Spending>,
     pub end: Option<RunEnd>,
-    /// Why a model did not answer the last time.
+    /// The error of the last model call that failed.
     no_answer: Option<String>,
     /// The number of the last event.
     pub seq: Option<u64>,
@@ -239,27 +239,6 @@ impl RunView {
         leads.sort();
         leads.dedup();
         leads
-    }
-
-    /// Returns the proposals that are accepted when a proposal is, the needed ones first. A
-    /// proposal that needs an acceptance of its own is left out.
-    pub fn accepted_with(&self, lead: ProposalId) -> Vec<ProposalId> {
-        let mut all = vec![lead];
-        let mut next = 0;
-        while let Some(one) = all.get(next).copied() {
-            next += 1;
-            for needed in self.needs(one) {
-                let asks_alone = self
-                    .proposals
-                    .values()
-                    .any(|one| one.lead == needed && one.needs_own_yes());
-                if !all.contains(&needed) && !asks_alone {
-                    all.push(needed);
-                }
-            }
-        }
-        all.reverse();
-        all
     }
 
     /// Applies the user's answer at once; the run's event follows later.

@@ -48,7 +48,7 @@ pub struct RunProposal {
 }
 
 impl RunProposal {
-    /// Returns whether the proposal changes a file for which a person must be asked separately.
+    /// Returns whether the proposal changes a file for which a person must accept it individually.
     pub fn needs_own_yes(&self) -> bool {
         let evidence = self.evidence.as_ref();
         evidence.is_some_and(|evidence| !evidence.needs_person.is_empty())
@@ -56,7 +56,7 @@ impl RunProposal {
 
     pub fn drop_unfinished(&mut self) {
         match self.state {
-            // An accepted proposal was not applied before the end.
+            // An accepted proposal that is not applied when the run ends is dropped, too.
             ProposalStatus::Checking | ProposalStatus::Waiting | ProposalStatus::Accepted => {
                 self.set_status(ProposalStatus::Dropped);
             }

@@ -67,7 +67,7 @@ fn doing(view: &RunView, path: &str) -> (String, bool) {
 }
 
 #[test]
-fn view_follows_an_agent_from_start_to_end() {
+fn run_view_shows_an_agent_s_activity_from_start_to_end() {
     let f = "a.py::f";
     let mut events = vec![woken(f)];
     assert_eq!(
@@ -122,7 +122,7 @@ fn agent_that_only_answers_is_not_working() {
 }
 
 #[test]
-fn set_is_reviewed_through_its_lead() {
+fn set_of_proposals_is_reviewed_through_its_lead() {
     let parts = vec![
         part(1, "a.py::f", "x\n", "y\n"),
         part(2, "b.py::g", "1\n", "2\n"),
@@ -146,7 +146,7 @@ fn set_is_reviewed_through_its_lead() {
 }
 
 #[test]
-fn detects_conflicts_with_typed_text() {
+fn proposal_conflicting_with_typed_text_is_detected() {
     let f = "a.py::f";
     let mut view = view_of(&[
         made(1, f),
@@ -177,7 +177,7 @@ fn detects_conflicts_with_typed_text() {
 }
 
 #[test]
-fn unreviewed_proposals_are_dropped() {
+fn replaced_or_unapplied_proposals_are_dropped() {
     let f = "a.py::f";
     let mut events = vec![made(1, f), made(2, f)];
     let board_of_two = view_of(&events);
@@ -200,7 +200,7 @@ fn unreviewed_proposals_are_dropped() {
 }
 
 #[test]
-fn keeps_the_last_lookups_of_an_agent() {
+fn run_view_keeps_only_the_last_lookups_of_an_agent() {
     let woken = Event::AgentWoken {
         agent: agent("a.py::f"),
         cause: starling_swarm::Cause::Steered {
@@ -228,7 +228,7 @@ fn keeps_the_last_lookups_of_an_agent() {
 }
 
 #[test]
-fn cost_is_unknown_until_a_price_is_known() {
+fn run_cost_is_unknown_until_a_call_has_a_price() {
     let turn = |cost| Event::TurnFinished {
         agent: agent("a.py::f"),
         role: starling_core::Role::Agent,
@@ -279,7 +279,7 @@ fn cost_is_unknown_until_a_price_is_known() {
 }
 
 #[test]
-fn end_of_run_counts_interrupted_requests() {
+fn total_at_the_end_of_a_run_includes_interrupted_requests() {
     let mut view = RunView::default();
     let mut end = crate::testing::finished(StopReason::Cancelled);
     let Event::RunFinished { spent, .. } = &mut end else {

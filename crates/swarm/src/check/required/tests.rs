@@ -73,7 +73,7 @@ fn red() -> Vec<TestCase> {
 }
 
 #[test]
-fn a_bug_requires_the_tests_that_use_what_it_names() {
+fn bug_fix_must_pass_the_failing_tests_that_use_the_named_symbols() {
     for task in [
         "mean() is wrong for empty lists",
         "the mean is wrong for empty lists",
@@ -89,7 +89,7 @@ fn a_bug_requires_the_tests_that_use_what_it_names() {
 }
 
 #[test]
-fn a_bug_requires_the_tests_that_use_what_the_scout_picks() {
+fn bug_fix_must_pass_the_failing_tests_that_use_the_selected_symbols() {
     let task = "Empty input crashes.";
     assert_eq!(required_of(task, &[], red()), [""; 0]);
     let picked = ["stats.py::mean"];
@@ -106,7 +106,7 @@ fn a_bug_requires_the_tests_that_use_what_the_scout_picks() {
 }
 
 #[test]
-fn what_the_scout_picks_counts_only_where_the_task_names_no_code() {
+fn selected_symbols_decide_the_required_tests_only_if_the_task_names_no_code() {
     for task in ["`mode` is wrong", "@stats.py is wrong", "@sats.py is wrong"] {
         let required = required_of(task, &["stats.py::mean"], red());
         assert!(
@@ -117,7 +117,7 @@ fn what_the_scout_picks_counts_only_where_the_task_names_no_code() {
 }
 
 #[test]
-fn tests_that_use_a_named_file_are_near_and_those_that_fail_in_it_are_required() {
+fn tests_that_fail_inside_a_named_file_are_required_and_other_tests_of_it_are_only_near() {
     let task = "In @stats.py the values should be sorted";
     assert_eq!(required_of(task, &[], red()), [""; 0]);
     assert_eq!(belonging_to(task, &[], red(), true).len(), RED.len());
@@ -134,7 +134,7 @@ fn tests_that_use_a_named_file_are_near_and_those_that_fail_in_it_are_required()
 }
 
 #[test]
-fn a_bug_with_a_named_or_quoted_test_requires_that_one_alone() {
+fn bug_with_a_named_or_quoted_test_requires_only_that_test() {
     let mut cases = red();
     cases[1].message = ">   assert report([]) == '0'\nE   assert 'nan' == '0'".to_owned();
     for task in [
@@ -151,7 +151,7 @@ fn a_bug_with_a_named_or_quoted_test_requires_that_one_alone() {
 }
 
 #[test]
-fn a_traceback_reaches_the_symbol_in_which_it_runs() {
+fn traceback_through_the_named_symbol_makes_a_test_required() {
     let message = "test_stats.py:14: in test_mode\nstats.py:2: in mean\nTypeError: no";
     let cases = || vec![case("test_mode", message)];
     assert_eq!(required_of("mean is wrong", &[], cases()), ["test_mode"]);
@@ -160,7 +160,7 @@ fn a_traceback_reaches_the_symbol_in_which_it_runs() {
 }
 
 #[test]
-fn named_tests_are_required_whatever_the_goal() {
+fn tests_named_by_the_task_are_required_for_every_goal() {
     for task in [
         "test_mode fails",
         "Rename `mean`; test_mode must pass then",
@@ -178,7 +178,7 @@ fn named_tests_are_required_whatever_the_goal() {
 }
 
 #[test]
-fn a_task_about_failing_tests_requires_all_that_can_be_repaired() {
+fn task_about_failing_tests_requires_every_fixable_test() {
     let task = "Make the tests pass.";
     assert_eq!(required_of(task, &[], red()).len(), RED.len());
     let mut cases = red();
@@ -196,7 +196,7 @@ fn a_task_about_failing_tests_requires_all_that_can_be_repaired() {
 }
 
 #[test]
-fn a_test_that_the_task_says_to_leave_is_not_required() {
+fn test_that_the_task_excludes_is_not_required() {
     let required = |task: &str| required_of(task, &["stats.py::mode"], red());
     let of_mode = "Empty input crashes. test_empty needs a file that we do not have, leave it.";
     assert_eq!(required(of_mode), ["test_mode"]);
@@ -210,7 +210,7 @@ fn a_test_that_the_task_says_to_leave_is_not_required() {
 }
 
 #[test]
-fn a_bug_requires_no_test_that_lacks_a_module() {
+fn test_that_fails_for_a_missing_module_is_not_required() {
     let with = |module: &str| {
         let missing = format!("ModuleNotFoundError: No module named '{module}'");
         vec![
@@ -228,7 +228,7 @@ fn a_bug_requires_no_test_that_lacks_a_module() {
 }
 
 #[test]
-fn other_goals_require_no_failing_test() {
+fn tasks_that_fix_no_bug_require_no_failing_test() {
     for task in [
         "add a test for mean([1])",
         "Mention mean in README.md",

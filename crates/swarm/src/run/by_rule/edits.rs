@@ -27,7 +27,7 @@ impl Edits {
     /// Converts the edits to proposals.
     ///
     /// # Errors
-    /// Returns a message if a file contains a place that cannot be identified uniquely.
+    /// Returns a message if an edit cannot be identified uniquely by the text around it.
     pub(super) fn picks(self, lookup: &Lookup, why: &str) -> Result<Vec<Pick>, String> {
         let mut picks = Vec::new();
         for (file, edits) in self.0 {
@@ -38,8 +38,8 @@ impl Edits {
     }
 }
 
-/// Returns the proposals of one file: one for each symbol, and one for the other places. Returns
-/// `None` if a place cannot be identified uniquely.
+/// Returns the proposals of one file: one for each symbol, and one for the edits outside symbols.
+/// Returns `None` if an edit cannot be identified uniquely by the text around it.
 fn of_file(lookup: &Lookup, file: &FilePath, mut edits: Vec<Edit>, why: &str) -> Option<Vec<Pick>> {
     let tree: Arc<SymbolTree> = lookup.tree(file).ok()?;
     let text = tree.text();

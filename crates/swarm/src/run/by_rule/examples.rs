@@ -16,25 +16,25 @@ const DOCUMENTS: [&str; 3] = [".md", ".rst", ".txt"];
 /// Indentation of an example inside its generated function.
 const INDENT: &str = "    ";
 
-/// The examples that mention a name, as code of a separate workspace.
+/// The examples that mention a name, converted to code in a separate workspace.
 pub(super) struct Examples {
     /// Index of that workspace; `None` if no example mentions the name.
     pub index: Option<Index>,
-    files: BTreeMap<FilePath, Laid>,
+    files: BTreeMap<FilePath, ExampleCode>,
 }
 
-/// The examples of one file as code.
-struct Laid {
+/// The code that is generated from the examples of one file.
+struct ExampleCode {
     /// The file that contains the examples.
     file: FilePath,
     text: String,
     /// The example lines by their line in `text`, counted from 1.
-    lines: BTreeMap<u32, Line>,
+    lines: BTreeMap<u32, ExampleLine>,
 }
 
 /// A line of an example.
 #[derive(Clone, Copy)]
-struct Line {
+struct ExampleLine {
     /// Line in the original file, counted from 1.
     line: u32,
     /// Byte offset in the original line at which the code begins.
@@ -69,7 +69,7 @@ impl Examples {
                     of_document(&tree),
                 ),
             };
-            let mentions = |line: &Line| has_word(&tree, *line, name);
+            let mentions = |line: &ExampleLine| has_word(&tree, *line, name);
             if laid.lines.values().any(mentions) {
                 files.insert(place, laid);
             }
@@ -81,8 +81,9 @@ impl Examples {
         Examples { index, files }
     }
 
-    /// Returns the uses in examples, at their original place, and uses that the index cannot
-    /// resolve. In a document that does not import a name, the name refers to the project.
+    /// Returns the uses in examples, at their positions in the original files, and uses that the
+    /// index cannot resolve. In a document that does not import a name, the name refers to the
+    /// project.
     pub(super) fn uses(&self, lookup: &Lookup, found: Vec<Usage>, name: &str) -> Vec<Usage> {
         let mut uses: Vec<Usage> = found
             .into_iter()
@@ -118,7 +119,8 @@ impl Examples {
         uses
     }
 
-    /// Maps a use to its place in an example; returns `None` if the use is not in an example.
+    /// Maps a use in the generated code to its position in the original file; returns `None` if the
+    /// use is not in an example.
     fn moved(&self, lookup: &Lookup, usage: Usage) -> Option<Usage> {
         let laid = self.files.get(&usage.file)?;
         let line = laid.lines.get(&usage.line)?;
@@ -140,13 +142,13 @@ fn is_known(uses: &[Usage], usage: &Usage) -> bool {
     uses.iter().any(|one| place(one) == place(usage))
 }
 
-fn has_word(tree: &SymbolTree, line: Line, name: &str) -> bool {
+fn has_word(tree: &SymbolTree, line: ExampleLine, name: &str) -> bool {
     let code = line.code(tree);
     let mut places = code.match_indices(name);
     places.any(|(at, _)| is_word_at(code, at, name))
 }
 
-impl Line {
+impl ExampleLine {
     fn code(self, tree: &SymbolTree) -> &str {
         let start = tree.line_starts().get(self.line as usize - 1);
         let start = start.copied().unwrap_or_default() + self.column;
@@ -157,9 +159,9 @@ impl Line {
 }
 
 /// Creates the code of a module's docstring examples, each as a function after the module's code.
-fn of_module(tree: &SymbolTree) -> Laid {
+fn of_module(tree: &SymbolTree) -> ExampleCode {
     let text = tree.text();
-    let mut laid = Laid {
+    let mut laid = ExampleCode {
         file: tree.file().clone(),
         text: text.to_string(),
         lines: BTreeMap::new(),
@@ -181,8 +183,8 @@ fn of_module(tree: &SymbolTree) -> Laid {
 }
 
 /// Creates the code of a document's examples, as one module.
-fn of_document(tree: &SymbolTree) -> Laid {
-    let mut laid = Laid {
+fn of_document(tree: &SymbolTree) -> ExampleCode {
+    let mut laid = ExampleCode {
         file: tree.file().clone(),
         text: String::new(),
         lines: BTreeMap::new(),
@@ -192,8 +194,8 @@ fn of_document(tree: &SymbolTree) -> Laid {
     laid
 }
 
-impl Laid {
-    fn add(&mut self, tree: &SymbolTree, lines: &[Line], indent: &str) {
+impl ExampleCode {
+    fn add(&mut self, tree: &SymbolTree, lines: &[ExampleLine], indent: &str) {
         let mut number = self.text.lines().count() as u32;
         for line in lines {
             number += 1;
@@ -201,13 +203,13 @@ impl Laid {
             self.text.push_str(line.code(tree));
             self.text.push('\n');
             let indent = indent.len();
-            self.lines.insert(number, Line { indent, ..*line });
+            self.lines.insert(number, ExampleLine { indent, ..*line });
         }
     }
 }
 
 /// Returns the example lines in a range of a text.
-fn example_lines(tree: &SymbolTree, range: ByteRange) -> Vec<Line> {
+fn example_lines(tree: &SymbolTree, range: ByteRange) -> Vec<ExampleLine> {
     let text = tree.text();
     let starts = tree.line_starts();
     let first = starts.partition_point(|start| *start <= range.start);
@@ -236,7 +238,7 @@ fn example_lines(tree: &SymbolTree, range: ByteRange) -> Vec<Line> {
                 true => code[..(code.len() + 1).saturating_sub(over)].trim_end_matches(['"', '\'']),
                 false => code,
             };
-            lines.push(Line {
+            lines.push(ExampleLine {
                 line: number as u32,
                 column,
                 length: code.len(),

@@ -30,14 +30,16 @@ pub(super) fn certain(
         usages.found.extend(found);
     }
     match symbol.kind {
-        // Nothing else in the project has an attribute of this name.
+        // A use through an object of unknown type is certain if no other class in the project has
+        // an attribute of this name.
         SymbolKind::Method if lookup.index().is_only_attribute(path) => {
             for usage in &mut usages.found {
                 usage.certainty = Certainty::Certain;
             }
         }
         SymbolKind::Method => {}
-        // A function of a module cannot be an attribute of an object of unknown type.
+        // Uses of this name as an attribute of an object of unknown type are ignored, because the
+        // symbol is not an attribute of an object.
         SymbolKind::Module | SymbolKind::Class | SymbolKind::Function => {
             usages
                 .found

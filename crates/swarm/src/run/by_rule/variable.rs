@@ -1,4 +1,5 @@
-//! Variables of modules: a constant is renamed with all its uses, and deleted if there are none.
+//! Renames and deletes module-level variables. A variable is renamed with all its uses, and is
+//! deleted only if it has no uses.
 
 use super::edits::Edits;
 use super::examples::Examples;
@@ -29,7 +30,8 @@ pub(super) fn rename(
     Ok(())
 }
 
-/// `gone` are the symbols that the task deletes, too.
+/// Returns the changes that delete a variable. `gone` are the symbols that the task deletes as
+/// well; uses in them do not count.
 pub(super) fn delete(
     lookup: &Lookup,
     variable: &Variable,

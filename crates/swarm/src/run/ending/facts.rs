@@ -1,4 +1,4 @@
-//! What is known at the end of a run.
+//! The facts about a run from which its result and headline are derived.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::task::goal::Goal;
 use starling_core::TestReport;
 use starling_syntax::SymbolPath;
 
-/// What a headline is made of.
+/// The facts about a run at its end.
 #[derive(Debug)]
 pub(crate) struct RunFacts<'a> {
     pub stop_reason: &'a StopReason,
@@ -24,41 +24,45 @@ pub(crate) struct RunFacts<'a> {
     pub required: &'a BTreeSet<String>,
     /// Tests that pass only with test files that the run changed.
     pub only_as_changed: &'a [String],
-    /// Files that were changed with tests in them that could not be held to their original text.
+    /// Changed test files whose tests could not be run with their original text.
     pub unheld: &'a [String],
-    /// Tests that fail and pass on the text that the run leaves.
+    /// Flaky tests: they both failed and passed on the workspace as the run leaves it.
     pub unsteady: &'a [String],
-    /// Those of which the run may be the cause: with them nothing is proven.
+    /// Flaky tests whose flakiness the run may have caused. If there are any, the changes are not
+    /// proven.
     pub doubtful: &'a [String],
-    /// What the run's new tests do on the code as it was.
+    /// Results of the run's new tests on the original code.
     pub new_tests: &'a WithoutChange,
-    /// Changed functions without whose change the tests that show the change pass as well.
+    /// Changed functions whose change no test covers: all tests still pass if only this function
+    /// gets its original text back.
     pub unshown_parts: &'a [SymbolPath],
-    /// Changed symbols that surely no test reaches.
+    /// Changed symbols that certainly no test reaches.
     pub unreached: &'a [SymbolPath],
-    /// Whether code was changed whose behaviour tests can show.
+    /// Whether the run changed code whose behaviour a test can check.
     pub behaves_otherwise: bool,
     /// Whether only documents, comments and docstrings were changed.
     pub only_words: bool,
-    /// How the changes stand to what the task names.
+    /// How the changes relate to the code that the task names.
     pub aim: &'a Aim,
-    /// The task tells of a bug in code that no failing test reaches.
+    /// Whether the task describes a bug in code that no failing test reaches.
     pub beside_failures: bool,
-    /// Proposals that the checks refused for good, in words.
+    /// Descriptions of the proposals that the checks refused and that were not replaced.
     pub left_out: &'a [String],
-    /// Proposals that the person rejected, in words.
+    /// Descriptions of the proposals that the person rejected.
     pub rejected: &'a [String],
-    /// Problems that the changes brought, be it with the person's leave, in words.
+    /// Descriptions of the problems that the changes introduced, including problems that the person
+    /// accepted.
     pub problems: &'a [String],
-    /// Why the last proposal was refused, where none was applied.
+    /// Why the last proposal was refused, if no proposal was applied.
     pub refused: Option<&'a str>,
-    /// The test run before anything was changed.
+    /// The report of the test run before the first change.
     pub report_before: Option<&'a TestReport>,
-    /// Every agent says that its symbol needs no change, and no test says otherwise.
+    /// Whether every agent reported that its symbol needs no change, and no failing test
+    /// contradicts this.
     pub nothing_to_change: bool,
 }
 
-/// Whether the changes of a run were taken back at its end.
+/// Whether the changes of a run were reverted at its end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum TakenBack<'a> {
     No,

@@ -1,4 +1,4 @@
-//! Proposals of a run that are not in the workspace, for its headline.
+//! Lists the proposals of a run that were not applied, for the run's headline.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,11 +10,11 @@ use crate::evidence::ids::ProposalId;
 use starling_core::Verdict;
 use starling_syntax::SymbolPath;
 
-/// The changes of a run.
+/// The applied changes of a run.
 #[derive(Default)]
 struct Changes<'e> {
     symbols: BTreeSet<&'e SymbolPath>,
-    /// Those who made them.
+    /// The agents that made the changes.
     agents: BTreeSet<&'e ActorId>,
 }
 
@@ -39,8 +39,8 @@ impl<'e> Changes<'e> {
         changes
     }
 
-    /// Whether nothing of an agent's symbol was changed. The body of a module is no part of the
-    /// functions in it.
+    /// Returns whether no change affects an agent's symbol. A change of a module's body does not
+    /// count as a change of the module's functions.
     fn are_none_of(&self, agent: &ActorId) -> bool {
         let ActorId::Agent(symbol) = agent else {
             return false;
@@ -54,8 +54,8 @@ impl<'e> Changes<'e> {
     }
 }
 
-/// The agents whose proposals the checks refused and of whose symbol nothing was applied, each with the
-/// last reason.
+/// Returns the agents whose proposals the checks refused and whose symbols have no applied change,
+/// each with the last reason.
 pub(crate) fn left_out(events: &[Event]) -> Vec<String> {
     let mut refused: BTreeMap<String, (&ActorId, &str)> = BTreeMap::new();
     for event in events {
@@ -72,7 +72,7 @@ pub(crate) fn left_out(events: &[Event]) -> Vec<String> {
         .collect()
 }
 
-/// The last proposals that the person rejected of agents of whose symbol nothing was applied:
+/// Returns the last rejected proposal of each agent whose symbol has no applied change, in the form
 /// `#2 (a.py::f)`.
 pub(crate) fn rejected(events: &[Event]) -> Vec<String> {
     let mut made: BTreeMap<ProposalId, &ActorId> = BTreeMap::new();

@@ -1,12 +1,12 @@
-//! Whether a test is known to fail without the change of a run.
+//! Determines whether a test is known to fail without the change of a run.
 
 use super::facts::{LastCheck, RunFacts};
 use crate::event::ending::Proof;
 use crate::task::goal::Goal;
 use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
 
-/// The end of a run whose task asks for no more than tests show: proven where a test fails without the
-/// change, otherwise as before.
+/// Returns the result of a run whose task does not ask for different behaviour: [`Proof::Proven`]
+/// if a test fails without the change, otherwise [`Proof::AsBefore`].
 pub(super) fn whole(facts: &RunFacts<'_>, passed: &str) -> (Proof, String) {
     let has_new = !facts.new_tests.fails.is_empty() || !facts.new_tests.passes.is_empty();
     match is_shown(facts) {
@@ -18,8 +18,8 @@ pub(super) fn whole(facts: &RunFacts<'_>, passed: &str) -> (Proof, String) {
     }
 }
 
-/// Returns whether a test, or the whole command, is known to fail without the run's change and to pass
-/// with it.
+/// Returns whether a test, or the whole command, is known to fail without the run's change and to
+/// pass with it.
 fn is_shown(facts: &RunFacts<'_>) -> bool {
     let LastCheck::Known(report) = facts.last_check else {
         return false;
@@ -34,12 +34,13 @@ fn is_shown(facts: &RunFacts<'_>) -> bool {
     cases.any(is_fixed)
         || are_all_fixed(facts, report)
         || facts.new_tests.show_the_change()
-        // Tests that are known one by one speak for themselves.
+        // If a test reporter lists single tests, their results count instead of the result of the
+        // whole command.
         || (report.cases.is_empty() || !report.source.is_reporter()) && did_fail(facts, report)
 }
 
-/// Returns whether all tests pass of which some failed before, apart from those that reach only other
-/// code than the task names.
+/// Returns whether all tests pass and some of them failed before the run. Flaky tests, and tests
+/// that reach only code which the task does not name, do not count as failed before.
 pub(super) fn are_all_fixed(facts: &RunFacts<'_>, report: &TestReport) -> bool {
     let mut failed = facts.failed_before.iter();
     report.outcome == TestOutcome::Passed

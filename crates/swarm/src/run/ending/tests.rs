@@ -26,11 +26,11 @@ fn failing(ids: &[&str]) -> TestReport {
     report(TestOutcome::Failed, &cases)
 }
 
-/// Facts of a run that changed these symbols.
+/// The facts of a finished run, from which the headline and the proof status are computed.
 struct Run<'a> {
     stop_reason: StopReason,
     task: &'a str,
-    /// Instead of the goal that the words of the task have.
+    /// The goal of the task, if it is not computed from the text of the task.
     goal: Option<Goal>,
     changed: &'a [&'a str],
     taken_back: TakenBack<'a>,
@@ -145,7 +145,7 @@ fn is(proof: Proof, headline: &str) -> (Proof, String) {
 }
 
 #[test]
-fn passing_tests_show_that_behaviour_stays_and_mended_ones_prove_a_change() {
+fn fixed_tests_prove_a_change_and_other_passing_tests_only_show_unchanged_behaviour() {
     let before = |what: &str| is(Proof::AsBefore, &format!("Done: {what} as before"));
     assert_eq!(settled(passing(12), &[]), before("12 tests pass"));
     assert_eq!(settled(passing(1), &[]), before("1 test passes"));
@@ -169,7 +169,7 @@ fn passing_tests_show_that_behaviour_stays_and_mended_ones_prove_a_change() {
 }
 
 #[test]
-fn other_behaviour_is_proven_by_a_test_that_fails_without_it() {
+fn behaviour_change_is_proven_only_by_a_test_that_failed_before() {
     let ends_with = |task, before, last| {
         ends(&Run {
             task,
@@ -210,7 +210,7 @@ fn other_behaviour_is_proven_by_a_test_that_fails_without_it() {
 }
 
 #[test]
-fn a_run_of_which_a_proposal_was_refused_is_not_proven() {
+fn run_with_a_refused_proposal_is_unproven() {
     let ends_with = |changed, left_out| {
         let last = Some(passing(3));
         let run = Run {
@@ -251,7 +251,7 @@ fn a_run_of_which_a_proposal_was_refused_is_not_proven() {
 }
 
 #[test]
-fn a_refused_proposal_is_left_out_unless_one_for_its_symbol_was_applied() {
+fn refused_proposal_is_reported_unless_another_for_its_symbol_was_applied() {
     let refused = |agent: &str| Event::ProposalRefused {
         agent: ActorId::Agent(agent.parse().unwrap()),
         why: "for the agent".to_owned(),
@@ -271,13 +271,13 @@ fn a_refused_proposal_is_left_out_unless_one_for_its_symbol_was_applied() {
     ];
     assert_eq!(left_out(&events), ["a.py::g (tests fail)"]);
     assert!(left_out(&[refused("a.py::A.f"), applied("a.py::A")]).is_empty());
-    // A constant beside the function is none of it.
+    // A change of the module body does not count as a change of the function.
     let beside = [refused("a.py::f"), applied("a.py::")];
     assert_eq!(left_out(&beside), ["a.py::f (tests fail)"]);
 }
 
 #[test]
-fn tests_that_reach_no_changed_function_prove_it_only_by_a_repair() {
+fn tests_that_do_not_cover_the_change_prove_it_only_if_a_failing_test_now_passes() {
     let ends_with = |before| {
         ends(&Run {
             last: Some(passing(2)),
@@ -313,7 +313,7 @@ fn red() -> TestReport {
 }
 
 #[test]
-fn a_command_without_results_proves_only_that_it_failed_before() {
+fn test_command_without_results_proves_a_change_only_if_it_failed_before() {
     let no_test = "Done, untested: the test command ran no test that Starling can see (its exit status was 0)";
     assert_eq!(settled(passing(0), &[]), is(Proof::Unproven, no_test));
     let ends_after = |report_before| {
@@ -335,7 +335,7 @@ fn a_command_without_results_proves_only_that_it_failed_before() {
 }
 
 #[test]
-fn what_a_command_printed_is_no_proof() {
+fn printed_test_results_do_not_prove_a_change() {
     let printed = || TestReport {
         source: ResultSource::Printed,
         ..passing(12)
@@ -352,7 +352,7 @@ fn what_a_command_printed_is_no_proof() {
 }
 
 #[test]
-fn tests_that_pass_only_as_they_were_changed_prove_nothing() {
+fn tests_that_pass_only_as_changed_leave_the_run_unproven() {
     let ends_with = |as_changed| {
         ends(&Run {
             last: Some(passing(12)),
@@ -376,7 +376,7 @@ fn tests_that_pass_only_as_they_were_changed_prove_nothing() {
 }
 
 #[test]
-fn a_new_test_is_done_although_others_fail_as_before() {
+fn new_test_is_done_despite_tests_that_failed_before() {
     use TestStatus::{Failed, Passed};
     let last = || report(TestOutcome::Failed, &[("new", Passed), ("red", Failed)]);
     let ended = |task: &str, before: &[&str]| {
@@ -398,7 +398,7 @@ fn a_new_test_is_done_although_others_fail_as_before() {
 }
 
 #[test]
-fn a_failing_task_names_how_many_other_tests_fail() {
+fn headline_of_a_failed_task_counts_the_unrelated_failing_tests() {
     let told = |ids: &[&str]| {
         ends(&Run {
             stop_reason: StopReason::TestsFail {
@@ -419,7 +419,7 @@ fn a_failing_task_names_how_many_other_tests_fail() {
 }
 
 #[test]
-fn without_a_test_that_ran_a_change_is_untested() {
+fn change_without_any_executed_test_is_untested() {
     let untested = |why: &str| is(Proof::Unproven, &format!("Done, untested: {why}"));
     let none = untested("no test ran (no tests were found)");
     assert_eq!(ends(&Run::default()), none);
@@ -459,7 +459,7 @@ fn without_a_test_that_ran_a_change_is_untested() {
 }
 
 #[test]
-fn a_run_without_a_change_names_the_tests_that_it_should_have_repaired() {
+fn headline_of_a_run_without_changes_names_the_required_tests_that_still_fail() {
     let told = |required| {
         ends(&Run {
             stop_reason: StopReason::NothingChanged { why: "done".into() },
@@ -477,7 +477,7 @@ fn a_run_without_a_change_names_the_tests_that_it_should_have_repaired() {
 }
 
 #[test]
-fn known_failures_that_are_no_part_of_the_task_leave_a_change_proven() {
+fn unrelated_known_failures_do_not_make_a_change_unproven() {
     let run = |task, last: &[(&str, TestStatus)], required| Run {
         task,
         last: Some(report(TestOutcome::Failed, last)),
@@ -505,7 +505,7 @@ fn known_failures_that_are_no_part_of_the_task_leave_a_change_proven() {
             "{task}"
         );
     }
-    // A deletion or renaming that is the whole task counts as one.
+    // A task that is only a deletion or a rename counts as a refactoring.
     let deleted = ends_as(Goal::Refactoring, "Delete `f`.");
     assert_eq!(deleted, is(Proof::AsBefore, &stays));
     let proven = format!("Done and proven: 1 test passes; {rest}");
@@ -523,7 +523,7 @@ fn known_failures_that_are_no_part_of_the_task_leave_a_change_proven() {
     let told_rest = "1 test fails: test_red (it failed before), no part of the task";
     let expected = format!("Done: 1 test passes as before; {told_rest}");
     assert_eq!(told, is(Proof::AsBefore, &expected));
-    // A bug of which no test tells may be the cause of any failure.
+    // A bug that no test shows may be the cause of any failure.
     let unproven = |found: (Proof, String)| assert_eq!(found.0, Proof::Unproven, "{}", found.1);
     unproven(ends("f is wrong", &cases, &[]));
     unproven(ends("Simplify f.", &cases, &["red"]));
@@ -559,7 +559,7 @@ fn tests_that_failed_before_leave_a_change_unproven() {
 }
 
 #[test]
-fn beside_failing_tests_it_is_said_how_many_pass() {
+fn headline_with_failing_tests_counts_the_passing_ones() {
     use TestStatus::{Failed, Passed};
     let cases = [("a", Passed), ("b", Passed), ("red", Failed)];
     let last = || report(TestOutcome::Failed, &cases);
@@ -580,7 +580,7 @@ fn beside_failing_tests_it_is_said_how_many_pass() {
 }
 
 #[test]
-fn documentation_needs_no_proof() {
+fn documentation_change_needs_no_test() {
     let only = "Done: only documentation was changed";
     let docs = |changed, last| {
         ends(&Run {
@@ -634,7 +634,7 @@ fn passing_tests_do_not_prove_a_changed_docstring() {
 }
 
 #[test]
-fn a_task_that_needs_no_change_has_nothing_to_prove() {
+fn run_without_a_needed_change_has_nothing_to_prove() {
     let unchanged = |task, nothing_to_change| {
         ends(&Run {
             stop_reason: StopReason::NothingChanged {
@@ -664,7 +664,7 @@ fn a_task_that_needs_no_change_has_nothing_to_prove() {
 }
 
 #[test]
-fn what_is_left_behind_is_said_of_a_run_that_is_not_done() {
+fn headline_of_an_unfinished_run_says_what_was_changed_or_reverted() {
     let fails = |ids: &[&str]| StopReason::TestsFail {
         failing: ids.iter().map(|id| (*id).to_owned()).collect(),
     };
@@ -704,7 +704,7 @@ fn what_is_left_behind_is_said_of_a_run_that_is_not_done() {
 }
 
 #[test]
-fn tests_that_hang_with_a_change_leave_it_untested_or_end_without_it() {
+fn tests_that_time_out_leave_a_kept_change_untested_and_a_reverted_one_not_done() {
     let hanging = |changed: &'static [&'static str], taken_back| {
         ends(&Run {
             stop_reason: StopReason::TestsFail {
@@ -732,7 +732,7 @@ fn tests_that_hang_with_a_change_leave_it_untested_or_end_without_it() {
 }
 
 #[test]
-fn a_stop_names_who_stopped_and_what_stays() {
+fn headline_of_a_stopped_run_names_who_stopped_it_and_the_remaining_changes() {
     let stopped = |stop_reason, changed, last| {
         ends(&Run {
             stop_reason,
@@ -772,7 +772,7 @@ fn finished(agent: &str, outcome: AgentOutcome, summary: &str) -> Event {
 }
 
 #[test]
-fn the_last_words_of_the_agents_say_why_nothing_was_changed() {
+fn last_summaries_of_the_agents_explain_why_nothing_changed() {
     let nothing = |agent, summary| finished(agent, AgentOutcome::NothingToChange, summary);
     let gave_up = |agent, why: &str| {
         let why = why.to_owned();
@@ -810,7 +810,7 @@ fn the_last_words_of_the_agents_say_why_nothing_was_changed() {
 }
 
 #[test]
-fn tests_that_fail_now_and_then_prove_nothing() {
+fn flaky_tests_do_not_prove_a_change() {
     use TestStatus::{Passed, Unsteady};
     let cases = [("a", Passed), ("b", Unsteady)];
     let run = |doubtful, stop_reason| Run {
@@ -866,7 +866,7 @@ fn tests_that_fail_now_and_then_prove_nothing() {
 }
 
 #[test]
-fn tests_that_could_not_be_held_to_their_original_text_prove_nothing() {
+fn tests_that_could_not_run_with_their_original_text_do_not_prove_a_change() {
     let run = Run {
         last: Some(passing(3)),
         unheld: &["calc.py"],
@@ -878,7 +878,7 @@ fn tests_that_could_not_be_held_to_their_original_text_prove_nothing() {
 }
 
 #[test]
-fn what_a_person_left_undone_is_told() {
+fn headline_names_the_proposals_that_the_user_rejected() {
     let rejected = ends(&Run {
         last: Some(passing(3)),
         rejected: &["#2 (a.py::g)"],

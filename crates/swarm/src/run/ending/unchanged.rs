@@ -12,11 +12,11 @@ use starling_core::Verdict;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Unchanged {
     pub why: String,
-    /// Every agent says that its symbol needs no change.
+    /// Whether every agent reported that its symbol needs no change.
     pub by_all: bool,
 }
 
-/// Reads from the events of a run why it changed nothing.
+/// Determines from the events of a run why the run changed nothing.
 pub(crate) fn unchanged(events: &[Event]) -> Unchanged {
     let mut last: BTreeMap<&ActorId, (&AgentOutcome, &str)> = BTreeMap::new();
     let mut sent_back = None;

@@ -1,4 +1,4 @@
-//! Ends of runs that changed only words: documents, comments and docstrings.
+//! Results of runs that changed only documents, comments and docstrings.
 
 use super::facts::{LastCheck, RunFacts};
 use crate::check::documentation::is_documentation;
@@ -7,8 +7,8 @@ use crate::task::goal::Goal;
 use starling_core::{TestCase, TestStatus};
 
 /// Returns whether a run changed only documents, comments and docstrings, and no test shows the
-/// change, as an example in a docstring can do. A run that changed another document than the task names
-/// is not done with it.
+/// change. (A doctest example in a docstring can show it.) Returns `false` if the task names a
+/// document and the run changed a different one.
 pub(super) fn is_all_documentation(facts: &RunFacts<'_>) -> bool {
     let WithoutChange {
         fails,

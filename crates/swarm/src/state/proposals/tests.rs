@@ -1,4 +1,4 @@
-//! Tests of the steps of a proposal.
+//! Tests of the status transitions of a proposal.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn made_by(book: &mut ProposalBook, agent: ActorId) -> Proposal {
     book.make(agent, Propose::default(), draft)
 }
 
-/// The edit of a proposal, as the given change of the workspace.
+/// Returns the applied edit of a proposal, as change number `changes` of the workspace.
 fn edit(changes: u64) -> Applied {
     Applied {
         before: "1".into(),
@@ -31,7 +31,7 @@ fn applied(book: &ProposalBook) -> Vec<u32> {
 }
 
 #[test]
-fn a_proposal_goes_from_waiting_to_applied_and_back() {
+fn proposal_can_be_applied_undone_and_applied_again() {
     let mut book = ProposalBook::default();
     let (first, second) = (make(&mut book), make(&mut book));
     assert_eq!((first.id.0, second.id.0), (1, 2));
@@ -45,7 +45,7 @@ fn a_proposal_goes_from_waiting_to_applied_and_back() {
         (book.open().count(), book.not_yet_applied().count()),
         (2, 2)
     );
-    // In the order of the edits, not of the numbers.
+    // Applied proposals are listed in the order of their edits, not of their numbers.
     book.apply(second.id, edit(1)).unwrap();
     book.apply(first.id, edit(2)).unwrap();
     assert_eq!(applied(&book), [2, 1]);
@@ -59,7 +59,8 @@ fn a_proposal_goes_from_waiting_to_applied_and_back() {
     assert_eq!(applied(&book), [1, 2], "what is applied stays");
 }
 
-/// Takes a step that the status of the proposal does not allow. Debug builds panic as well.
+/// Tries a transition that the status of the proposal does not allow, and returns the error
+/// message. Debug builds panic with this message.
 fn wrong(step: impl Fn(&mut ProposalBook, &Proposal) -> Result<(), WrongStatus>) -> String {
     let mut book = ProposalBook::default();
     let one = make(&mut book);
@@ -77,7 +78,7 @@ fn wrong(step: impl Fn(&mut ProposalBook, &Proposal) -> Result<(), WrongStatus>)
 }
 
 #[test]
-fn a_step_that_the_status_does_not_allow_is_refused() {
+fn invalid_status_transition_of_a_proposal_is_refused() {
     let is = |step: &str| format!("internal error: #1 is waiting, so it cannot {step}");
     let told = wrong(|book, one| book.apply(one.id, edit(1)));
     assert_eq!(told, is("be applied"));
@@ -95,14 +96,14 @@ fn a_step_that_the_status_does_not_allow_is_refused() {
 }
 
 #[test]
-fn what_the_editor_did_not_take_is_told_until_a_newer_proposal_of_the_symbol_is_applied() {
+fn unapplied_proposal_is_reported_until_a_newer_proposal_for_its_symbol_is_applied() {
     let mut book = ProposalBook::default();
     let (first, second) = (make(&mut book), make(&mut book));
     book.accept(&first).unwrap();
     book.refuse(first.id, "busy".to_owned()).unwrap();
     let told = "proposal #1 was accepted but not applied: busy";
     assert_eq!(book.why_not_applied().as_deref(), Some(told));
-    // Its task may still ask the person about it.
+    // The person may still be asked about the proposal again.
     assert!(book.may_be_applied(first.id));
     book.ask_again(first.id).unwrap();
     assert_eq!(
@@ -120,7 +121,7 @@ fn what_the_editor_did_not_take_is_told_until_a_newer_proposal_of_the_symbol_is_
 }
 
 #[test]
-fn the_accepted_version_counts_with_the_dependencies_of_the_book() {
+fn accepted_version_of_a_proposal_keeps_the_recorded_dependencies() {
     let mut book = ProposalBook::default();
     let (mut first, second) = (make(&mut book), make(&mut book));
     let on_second = Dependencies {
@@ -135,7 +136,7 @@ fn the_accepted_version_counts_with_the_dependencies_of_the_book() {
         (known.diff.as_str(), &known.dependencies),
         ("edited", &on_second)
     );
-    // A part may be accepted whose task has ended meanwhile.
+    // A proposal can be accepted although its task has ended meanwhile.
     book.leave(second.id);
     assert!(book.get(second.id).is_none());
     book.accept(&second).unwrap();
@@ -145,7 +146,7 @@ fn the_accepted_version_counts_with_the_dependencies_of_the_book() {
 }
 
 #[test]
-fn a_proposal_that_is_taken_out_is_in_no_set() {
+fn removed_proposal_is_dropped_from_the_dependencies_of_others() {
     let mut book = ProposalBook::default();
     let (first, second) = (make(&mut book), make(&mut book));
     let on_second = Dependencies {
@@ -159,7 +160,7 @@ fn a_proposal_that_is_taken_out_is_in_no_set() {
 }
 
 #[test]
-fn parts_are_kept_until_they_are_replaced_or_forgotten() {
+fn kept_parts_of_a_change_stay_until_they_are_replaced_or_forgotten() {
     let mut book = ProposalBook::default();
     let part = make(&mut book);
     let other = made_by(&mut book, ActorId::Agent("a.py::f".parse().unwrap()));

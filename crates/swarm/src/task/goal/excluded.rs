@@ -1,6 +1,6 @@
-//! Reads which tests a task says to leave as they are: "ignore test_x", "test_x needs a file that we
-//! do not have, leave it". Such tests are no part of the task, and their clauses say nothing about
-//! its goal.
+//! Finds the tests that a task says to leave as they are: "ignore test_x", "test_x needs a file
+//! that we do not have, leave it". These tests are not part of the task, and the clauses about them
+//! are ignored when the goal is determined.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use super::words::{Sentence, part};
 use crate::task::whole_word::has_word;
 use starling_syntax::FilePath;
 
-/// Words that begin a clause, as a full stop does.
+/// Words that begin a new clause.
 const BEGINNINGS: [&str; 14] = [
     "and",
     "but",
@@ -25,11 +25,11 @@ const BEGINNINGS: [&str; 14] = [
     "aside",
     "without",
 ];
-/// Words at the beginning of a clause that say nothing themselves.
+/// Words at the beginning of a clause that only connect it to the clause before.
 const JOINTS: [&str; 8] = [
     "and", "but", "then", "so", "because", "since", "while", "which",
 ];
-/// Patterns for clauses that say to leave the tests that they name.
+/// Patterns for clauses that say to leave as they are the tests which they name.
 const LEAVES: &[&str] = &[
     "^leave|ignore|skip|disregard|exclude|omit|forget|leaving|ignoring|skipping|excluding ? @test",
     "^except|besides|bar ? @test",
@@ -44,7 +44,7 @@ const LEAVES: &[&str] = &[
     "^pay no attention ? @test",
     "^? ? @test can|may|could|should|shall|must be ignored|skipped|disregarded|excluded|left",
 ];
-/// Patterns for what clauses say of tests that are to be left.
+/// Patterns for statements about tests that are to be left as they are.
 const LEFT: &[&str] = &[
     "may|can|should|shall|must|will stay|remain|keep ? red|failing|broken",
     "may ? fail $",
@@ -65,9 +65,10 @@ const LEFT: &[&str] = &[
     "for later",
     "can|may wait $",
 ];
-/// Patterns for clauses that say to keep the text of tests, which says nothing of their results.
+/// Patterns for clauses that forbid changing the text of tests. The tests may still be required to
+/// pass.
 const KEEPS_TEXT: &[&str] = &["untouched|unchanged|unmodified|unaltered|intact"];
-/// Patterns for clauses that say to leave the tests of the clause before.
+/// Patterns for clauses that say to leave as they are the tests named in the clause before.
 const LEAVES_THEM: &[&str] = &[
     "^leave|ignore|skip|disregard|exclude|omit|forget it|that|this|them|those|these|both $",
     "^leave|ignore|skip|disregard|exclude|omit|forget it|that|this|them|those|these|both alone|out|red|aside|be|failing|broken|as|for|please|here|there|too|now",
@@ -82,9 +83,10 @@ const LEAVES_THEM: &[&str] = &[
     "^dont|never|not fix|mend|repair|solve|bother|worry|care|mind|consider|count ? it|that|this|them|those|these",
     "no need ? fix|mend|repair|solve ? it|that|this|them|those|these",
 ];
-/// Patterns for clauses that speak of the tests of the clause before.
+/// Patterns for clauses that refer to the tests of the clause before by a pronoun.
 const OF_THEM: &[&str] = &["^it|that|this|they|those|these|both|one"];
-/// Patterns for clauses that ask for the tests that they name, or that say that these are right.
+/// Patterns for clauses that ask to make the named tests pass, or that say that these tests are
+/// right.
 const WANTS: &[&str] = &[
     "^make|get|fix|mend|repair|let|turn|bring|solve|resolve|have|run|debug",
     "leave|keep ... pass*|green|working",
@@ -92,18 +94,19 @@ const WANTS: &[&str] = &[
     "must|should pass|succeed|work",
 ];
 
-/// The tests that a task says to leave.
+/// The clauses of a task about tests that it says to leave as they are.
 #[derive(Debug, Default)]
-pub(crate) struct Excluded<'t> {
+pub(crate) struct ExcludedTests<'t> {
     task: &'t str,
-    /// Clauses that name the tests, and clauses that only speak of them.
+    /// Byte ranges of the clauses about tests that must be left as they are: clauses that name the
+    /// tests, and clauses that refer to them.
     left: Vec<Range<usize>>,
-    /// Clauses that ask for the tests that they name.
+    /// Byte ranges of the clauses that ask to make the named tests pass.
     wanted: Vec<Range<usize>>,
 }
 
-impl<'t> Excluded<'t> {
-    pub fn of(task: &'t str) -> Excluded<'t> {
+impl<'t> ExcludedTests<'t> {
+    pub fn of(task: &'t str) -> ExcludedTests<'t> {
         let clauses = clauses(task);
         let mut is_left = vec![false; clauses.len()];
         for (at, clause) in clauses.iter().enumerate() {
@@ -126,14 +129,14 @@ impl<'t> Excluded<'t> {
             let fitting = both.filter(|(clause, left)| **left == wanted && fits(clause));
             fitting.map(|(clause, _)| clause.range.clone()).collect()
         };
-        Excluded {
+        ExcludedTests {
             task,
             left: pick(true, &|_| true),
             wanted: pick(false, &|clause| clause.names_test() && clause.fits(WANTS)),
         }
     }
 
-    /// Returns the task without the clauses about tests to leave.
+    /// Returns the task without the clauses about tests that must be left as they are.
     pub fn rest(&self) -> String {
         let mut rest = self.task.to_owned();
         for range in self.left.iter().rev() {
@@ -142,7 +145,7 @@ impl<'t> Excluded<'t> {
         rest
     }
 
-    /// Returns whether the task says to leave a test.
+    /// Returns whether the task says to leave a test as it is.
     pub fn holds(&self, id: &str) -> bool {
         let names = |ranges: &[Range<usize>]| {
             let mut ranges = ranges.iter();
@@ -152,8 +155,8 @@ impl<'t> Excluded<'t> {
     }
 }
 
-/// Returns whether a text names a test or, without a name behind it, the file of the test. Who leaves a
-/// file, does not change it; who ignores it, does not care for its tests.
+/// Returns whether a text names a test, or names the test's file without a test after it. "Leave" a
+/// file means not to change it; "ignore" a file means to ignore the results of its tests.
 fn names(text: &str, id: &str) -> bool {
     let id = id.split('[').next().unwrap_or(id);
     let last = id.rsplit(['.', ':', '/']).next().unwrap_or(id);
@@ -168,8 +171,9 @@ fn names(text: &str, id: &str) -> bool {
     })
 }
 
-/// Returns the indices of the clauses whose tests the clause at `at` speaks of: the nearest one
-/// before it that names tests, with the list that it ends, in the same sentence or the one before.
+/// Returns the indices of the clauses that name the tests to which the clause at `at` refers: the
+/// nearest one before it that names tests, with the list that it ends, in the same sentence or the
+/// one before.
 fn antecedents(clauses: &[Clause<'_>], at: usize) -> Vec<usize> {
     let sentence = clauses[at].sentence;
     let near = |one: &usize| clauses[*one].sentence + 1 >= sentence;
@@ -186,7 +190,7 @@ fn antecedents(clauses: &[Clause<'_>], at: usize) -> Vec<usize> {
     found
 }
 
-/// A part of a sentence that says one thing.
+/// A part of a sentence that makes one statement or request.
 struct Clause<'t> {
     range: Range<usize>,
     text: &'t str,
@@ -334,7 +338,7 @@ mod tests {
     use super::*;
 
     fn left(task: &str) -> Vec<&'static str> {
-        let excluded = Excluded::of(task);
+        let excluded = ExcludedTests::of(task);
         let ids = [
             "tests/test_net.py::test_price",
             "tests/test_shop.py::test_list[1]",
@@ -345,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_that_a_task_says_to_leave() {
+    fn tests_that_a_task_says_to_leave_are_excluded() {
         for task in [
             "Touching appointments must not overlap. test_price needs a file that we do not have, leave it.",
             "Touching appointments must not overlap; leave test_price",
@@ -381,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_that_a_task_is_about_are_not_left() {
+    fn tests_that_a_task_is_about_are_not_excluded() {
         for task in [
             "test_price fails",
             "test_price does not pass",
@@ -407,9 +411,9 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_of_the_task_stays() {
+    fn excluded_tests_are_removed_from_the_task_text() {
         let rest = |task: &str| {
-            let rest = Excluded::of(task).rest();
+            let rest = ExcludedTests::of(task).rest();
             rest.split_whitespace().collect::<Vec<_>>().join(" ")
         };
         assert_eq!(

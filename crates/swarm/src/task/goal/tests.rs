@@ -166,7 +166,7 @@ const TASKS: &[(Goal, &[&str])] = &[
 ];
 
 #[test]
-fn goals_of_short_tasks() {
+fn short_tasks_are_classified_by_their_goal() {
     let mut wrong = Vec::new();
     for (expected, tasks) in TASKS {
         for task in *tasks {
@@ -180,13 +180,13 @@ fn goals_of_short_tasks() {
 }
 
 #[test]
-fn blocks_of_code_are_not_read_for_words() {
+fn words_in_code_blocks_do_not_decide_the_goal_of_a_task() {
     let task = "Rename `f` to `g`:\n```python\n# fix the failing tests\n```\n";
     assert_eq!(of(task), Goal::Refactoring);
 }
 
 #[test]
-fn documents_to_change_are_told_from_sources() {
+fn documents_to_change_are_distinguished_from_documents_that_are_only_cited() {
     for (task, expected) in [
         ("Fix the typo in @README.md.", "readme.md"),
         ("Fix the wording of the README.", "readme"),

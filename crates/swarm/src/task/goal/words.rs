@@ -127,7 +127,7 @@ const SAYS: &[&str] = &[
     "differ",
     "differs",
 ];
-/// Participles of statements in a document that is used as a source.
+/// Participles that refer to a document as a source, as in "described in the README".
 const TOLD: &[&str] = &[
     "said",
     "promised",
@@ -144,7 +144,7 @@ const TOLD: &[&str] = &[
     "required",
     "documented",
 ];
-/// Words after a document that make the document the subject.
+/// Words after a document that make the document the subject of the sentence.
 const OF_ITSELF: &[&str] = &[
     "should",
     "must",

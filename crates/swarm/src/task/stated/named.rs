@@ -1,10 +1,10 @@
 //! Resolves the words of a task to a symbol, variable, name or file of the project.
 
-use super::sentence::{Kind, Wish};
+use super::sentence::{Kind, SentenceRequest};
 use crate::lookup::Lookup;
 use crate::task::asked::{Token, names_file};
 use starling_index::{Variable, is_test_file};
-use starling_syntax::{FilePath, SymbolPath};
+use starling_syntax::{FilePath, SymbolKind, SymbolPath};
 
 /// An entity that a task names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,13 +17,20 @@ pub(crate) enum Named {
     File(FilePath),
 }
 
-/// A name and the places that the task gives for it. Without places, all code is meant.
+/// A name and the files or symbols to which the task restricts it. Without a restriction, all code
+/// is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Word {
     pub name: String,
     pub within: Vec<SymbolPath>,
     /// Whether functions, methods or classes have this name, and may be meant.
     pub is_symbol: bool,
+    /// The classes whose attribute it is, as far as the task names them.
+    pub of: Vec<SymbolPath>,
+    /// Whether the task says that it is an attribute.
+    pub is_member: bool,
+    /// Whether the task says that it stands in strings.
+    pub is_text: bool,
 }
 
 impl Named {
@@ -47,7 +54,8 @@ impl Named {
     }
 }
 
-/// The places that a task gives, and whether all of its words for them were resolved.
+/// The files and symbols to which a request is restricted, and whether all words for them were
+/// resolved.
 struct Places {
     files: Vec<FilePath>,
     symbols: Vec<SymbolPath>,
@@ -56,7 +64,7 @@ struct Places {
 
 /// Resolves the name in a request. Returns `None` if the project has no such name, or if the word
 /// may not be a name.
-pub(super) fn find(lookup: &Lookup, wish: &Wish<'_>) -> Option<Named> {
+pub(super) fn find(lookup: &Lookup, wish: &SentenceRequest<'_>) -> Option<Named> {
     let word = wish.token.word.trim_start_matches('#');
     let name = word.trim_end_matches("()");
     let places = Places::of(lookup, &wish.place);
@@ -66,7 +74,11 @@ pub(super) fn find(lookup: &Lookup, wish: &Wish<'_>) -> Option<Named> {
     // In `it should be called once`, "once" is not a name.
     let is_name = |to: &Token| to.is_quoted || is_code(&to.word);
     let is_clear = !wish.is_called || wish.to.is_some_and(is_name);
-    let may_be_symbol = places.are_clear && wish.kind != Some(Kind::FileChange);
+    let is_text = wish.kind == Some(Kind::Text);
+    if is_text && wish.to.is_none() {
+        return None;
+    }
+    let may_be_symbol = places.are_clear && wish.kind != Some(Kind::Parameter) && !is_text;
     if may_be_symbol && wish.kind != Some(Kind::File) {
         let (symbols, variables) = defined(lookup, name, wish.kind, &places);
         match (symbols.as_slice(), variables.as_slice()) {
@@ -80,13 +92,15 @@ pub(super) fn find(lookup: &Lookup, wish: &Wish<'_>) -> Option<Named> {
     if wish.kind == Some(Kind::File) || name.is_empty() || !is_clear || !(is_named || is_renamed) {
         return None;
     }
+    let whole = name;
     let name = match wish.token.with_dashes.starts_with('-') {
         true => wish.token.with_dashes.as_str(),
         false => name.rsplit(['.', ':']).next().unwrap_or(name),
     };
+    let of = classes(lookup, whole, &places);
     let modules = places.files.into_iter().map(SymbolPath::module);
     let within: Vec<SymbolPath> = places.symbols.into_iter().chain(modules).collect();
-    let is_parameter = wish.kind == Some(Kind::FileChange);
+    let is_parameter = wish.kind == Some(Kind::Parameter);
     let may_be_it = |symbol: &SymbolPath| {
         let is_within = within.is_empty() || within.iter().any(|one| one.encloses(symbol));
         symbol.base_name() == name && !is_test_file(&symbol.file) && is_within
@@ -96,14 +110,37 @@ pub(super) fn find(lookup: &Lookup, wish: &Wish<'_>) -> Option<Named> {
         is_symbol: !is_parameter && definitions.iter().any(|one| may_be_it(&one.symbol)),
         name: name.to_owned(),
         within,
+        of,
+        is_member: wish.kind == Some(Kind::Member),
+        is_text,
     };
-    let mut stands = super::unmet::count(lookup, &word) > 0;
+    let mut stands = super::count::count(lookup, &word) > 0;
     if !stands && wish.to.is_some() {
-        // The place in the task may only be near the name.
+        // The given file or symbol may only be near the name, so the restriction is removed.
         word.within.clear();
-        stands = super::unmet::count(lookup, &word) > 0;
+        stands = super::count::count(lookup, &word) > 0;
     }
     (stands || wish.to.is_some() && is_named).then_some(Named::Word(word))
+}
+
+/// Returns the classes that a task names as those of an attribute: `Battle` in `Battle.max_rounds` and
+/// in `max_rounds of Battle`.
+fn classes(lookup: &Lookup, name: &str, places: &Places) -> Vec<SymbolPath> {
+    let is_class = |symbol: &SymbolPath| {
+        let found = lookup.symbol(symbol);
+        found.is_ok_and(|found| found.symbol.kind == SymbolKind::Class)
+    };
+    let owner = name.rsplit_once('.').map_or("", |(owner, _)| owner);
+    let in_file: Option<SymbolPath> = owner.parse().ok();
+    let called = match (&in_file, owner) {
+        (Some(_), _) | (None, "") => Vec::new(),
+        (None, owner) => lookup.index().definitions_of(owner),
+    };
+    let called = called.into_iter().map(|one| one.symbol);
+    let named = in_file.into_iter().chain(called);
+    let mut named: Vec<SymbolPath> = named.chain(places.symbols.iter().cloned()).collect();
+    named.retain(|symbol| !is_test_file(&symbol.file) && is_class(symbol));
+    named
 }
 
 /// Returns the symbols and variables with a name in the given places, and of the given kind if
@@ -181,7 +218,7 @@ impl Places {
         places
     }
 
-    /// Returns whether a symbol lies in the given places.
+    /// Returns whether a symbol lies in one of the given files or symbols.
     fn hold(&self, symbol: &SymbolPath) -> bool {
         let in_file = self.files.is_empty() || self.files.contains(&symbol.file);
         let in_symbol = self.symbols.is_empty()

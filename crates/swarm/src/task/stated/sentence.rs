@@ -19,9 +19,9 @@ const DEAD: [&str; 9] = [
 ];
 const DELETE: [&str; 4] = ["delete", "remove", "drop", "drops"];
 const TO: [&str; 3] = ["to", "into", "as"];
-/// Prepositions before a place.
+/// Prepositions before a file or symbol, as in "the function a in b.py".
 const OF: [&str; 3] = ["in", "of", "from"];
-/// Maximum number of words that describe a place.
+/// Maximum number of words that describe a file or symbol after a preposition.
 const PLACE_MOST: usize = 6;
 /// Words after the name of a symbol to delete. After any other word, the sentence is about a part
 /// of the symbol.
@@ -100,30 +100,35 @@ pub(super) enum Kind {
     /// An attribute, which may be a method.
     Member,
     /// A parameter or an option, which is not a name of a module.
-    FileChange,
+    Parameter,
     File,
+    /// What stands in strings: a column, a key, a message.
+    Text,
 }
 
 impl Kind {
     pub(super) fn of(word: &str) -> Option<Self> {
         let kind = match word {
             "function" | "functions" | "method" | "methods" | "class" | "classes" | "helper"
-            | "helpers" | "symbol" => Kind::Code,
+            | "helpers" | "symbol" | "enum" => Kind::Code,
             "constant" | "constants" | "variable" | "variables" | "global" => Kind::Variable,
-            "attribute" | "attributes" | "field" | "fields" | "property" => Kind::Member,
-            "parameter" | "argument" | "option" | "flag" | "keyword" => Kind::FileChange,
+            "attribute" | "attributes" | "field" | "fields" | "property" | "member" | "members" => {
+                Kind::Member
+            }
+            "parameter" | "argument" | "option" | "flag" | "keyword" => Kind::Parameter,
             "file" | "module" => Kind::File,
+            "column" | "columns" | "key" | "keys" | "label" | "message" => Kind::Text,
             _ => return None,
         };
         Some(kind)
     }
 }
 
-/// The request of a sentence.
-pub(super) struct Wish<'s> {
+/// The rename or deletion that a sentence requests.
+pub(super) struct SentenceRequest<'s> {
     pub token: &'s Token,
     pub kind: Option<Kind>,
-    /// The place in the words of the task.
+    /// The file or symbol that contains the entity, in the words of the task.
     pub place: Vec<&'s str>,
     /// The new name; `None` for a deletion.
     pub to: Option<&'s Token>,
@@ -141,7 +146,7 @@ struct Object<'s> {
     next: usize,
 }
 
-pub(super) fn wish<'s>(lookup: &Lookup, sentence: &'s [Token]) -> Option<Wish<'s>> {
+pub(super) fn wish<'s>(lookup: &Lookup, sentence: &'s [Token]) -> Option<SentenceRequest<'s>> {
     let sentence = Sentence {
         words: sentence.iter().map(|one| one.word.to_lowercase()).collect(),
         tokens: sentence,
@@ -158,9 +163,9 @@ pub(super) fn says_nothing_else(words: &[Token]) -> bool {
     words.iter().all(is_beside)
 }
 
-/// Splits a sentence that asks for the same, or for several things, of several names: `delete a
-/// and b`, `rename a to b and c to d`. Each part has the words before the first name. Returns the
-/// sentence alone if it has one part.
+/// Splits a sentence with requests about several names: `delete a and b`, `rename a to b and c to
+/// d`. Each part has the words before the first name. Returns the sentence alone if it has one
+/// part.
 pub(super) fn parts(sentence: &[Token]) -> Vec<Vec<Token>> {
     let word = |token: &Token| token.word.to_lowercase();
     let is_verb = |token: &Token| {
@@ -204,6 +209,7 @@ fn says_no_name(words: &[Token]) -> bool {
     words.iter().all(is_known)
 }
 
+/// A sentence that is being parsed.
 struct Sentence<'s, 'l> {
     tokens: &'s [Token],
     /// The words in lower case.
@@ -213,7 +219,7 @@ struct Sentence<'s, 'l> {
 
 impl<'s> Sentence<'s, '_> {
     /// Parses `rename the function a to b`.
-    fn renamed(&self) -> Option<Wish<'s>> {
+    fn renamed(&self) -> Option<SentenceRequest<'s>> {
         let verb = self.words.iter().position(|word| word == "rename")?;
         if self.is_negated(verb) {
             return None;
@@ -229,7 +235,7 @@ impl<'s> Sentence<'s, '_> {
     }
 
     /// Parses `a should be called b`.
-    fn called(&self) -> Option<Wish<'s>> {
+    fn called(&self) -> Option<SentenceRequest<'s>> {
         const MUST: [&str; 4] = ["should", "must", "shall", "to"];
         const CALLED: [&str; 3] = ["called", "named", "renamed"];
         let is_must = |word: &String| MUST.contains(&word.as_str());
@@ -263,7 +269,7 @@ impl<'s> Sentence<'s, '_> {
         object: Object<'s>,
         (begin, to): (usize, usize),
         is_called: bool,
-    ) -> Option<Wish<'s>> {
+    ) -> Option<SentenceRequest<'s>> {
         let new = self.tokens.get(to)?;
         let (mut place, mut after) = (object.place, to + 1);
         // For example `rename a to b in c.py`.
@@ -272,7 +278,7 @@ impl<'s> Sentence<'s, '_> {
             after = next;
         }
         let before = self.before(begin, &mut place);
-        Some(Wish {
+        Some(SentenceRequest {
             token: object.token,
             kind: object.kind,
             place,
@@ -283,7 +289,7 @@ impl<'s> Sentence<'s, '_> {
     }
 
     /// Parses `delete the unused function a`.
-    fn deleted(&self) -> Option<Wish<'s>> {
+    fn deleted(&self) -> Option<SentenceRequest<'s>> {
         let is_delete = |word: &String| DELETE.contains(&word.as_str());
         let verb = self.words.iter().position(is_delete)?;
         if self.is_negated(verb) {
@@ -307,7 +313,7 @@ impl<'s> Sentence<'s, '_> {
             }
         }
         let before = self.before(verb, &mut place);
-        Some(Wish {
+        Some(SentenceRequest {
             token,
             kind,
             place,
@@ -355,7 +361,7 @@ impl<'s> Sentence<'s, '_> {
         })
     }
 
-    /// Adds the place between an object and its new name to the object.
+    /// Adds the file or symbol that is given between an object and its new name to the object.
     fn with_place_until_to(&self, mut object: Object<'s>) -> Option<Object<'s>> {
         if !self.is_any(object.next, &OF) {
             return Some(object);
@@ -370,7 +376,7 @@ impl<'s> Sentence<'s, '_> {
         Some(object)
     }
 
-    /// Returns the file or symbol given as the place at a word, and the position after it.
+    /// Returns the existing file or symbol that is given at a word, and the position after it.
     fn known_place(&self, at: usize) -> Option<(&'s str, usize)> {
         let (told, next) = self.any_place(at)?;
         let is_known = self.is_file(told) || is_symbol(self.lookup, told);
@@ -387,7 +393,7 @@ impl<'s> Sentence<'s, '_> {
     }
 
     /// Returns whether the words before the verb ask for nothing else. Files among them are added
-    /// to the place.
+    /// to `place`.
     fn before(&self, verb: usize, place: &mut Vec<&'s str>) -> bool {
         let (files, others): (Vec<&Token>, Vec<&Token>) = self.tokens[..verb]
             .iter()
@@ -421,7 +427,8 @@ impl<'s> Sentence<'s, '_> {
         at
     }
 
-    /// Same as [`Self::skip`], but also skips words for kinds. Returns the last kind.
+    /// Same as [`Self::skip`], but also skips words that name a kind of entity ("function",
+    /// "class"). Returns the last of these kinds.
     fn skip_kinds(&self, mut at: usize, lists: &[&[&str]]) -> (usize, Option<Kind>) {
         let mut kind = None;
         loop {

@@ -1,4 +1,4 @@
-//! What tasks state, and what is then not done.
+//! Tests of the renames and deletions that tasks state, and of the check that they were made.
 
 use std::sync::Arc;
 
@@ -26,8 +26,9 @@ fn lookup() -> Lookup {
     Lookup::new(world.clone(), Arc::new(Index::new(world)))
 }
 
-/// What a task states: `from>to` or `-symbol`, with `!` where that is not all of it. Variables are marked with
-/// `$`, files with `@`, and mere names with `?` and where they stand.
+/// Returns the renames and deletions that a task states, as `from>to` and `-symbol`, followed by
+/// `!` if the task also asks for something else. Variables are marked with `$`, files with `@`, and
+/// plain names with `?` and the symbol that contains them.
 fn stated(task: &str) -> String {
     let found = of(&lookup(), task);
     let name = |named: &Named| match named {
@@ -39,9 +40,9 @@ fn stated(task: &str) -> String {
             format!("?{}{}", word.name, within.collect::<String>())
         }
     };
-    let one = |stated: &Stated| match stated {
-        Stated::Renamed { from, to } => format!("{}>{to}", name(from)),
-        Stated::Deleted { what } => format!("-{}", name(what)),
+    let one = |stated: &ExplicitEdit| match stated {
+        ExplicitEdit::Renamed { from, to } => format!("{}>{to}", name(from)),
+        ExplicitEdit::Deleted { what } => format!("-{}", name(what)),
     };
     let all: Vec<String> = found.all.iter().map(one).collect();
     let rest = if found.are_whole_task || all.is_empty() {
@@ -53,7 +54,7 @@ fn stated(task: &str) -> String {
 }
 
 #[test]
-fn renamings_and_deletions_are_read_from_plain_words() {
+fn renames_and_deletions_are_parsed_from_plain_english() {
     for (task, expected) in [
         ("rename total to sum_up", "total>sum_up"),
         ("Rename `total` to `sum_up`.", "total>sum_up"),
@@ -135,9 +136,8 @@ fn renamings_and_deletions_are_read_from_plain_words() {
 }
 
 #[test]
-fn other_words_state_nothing() {
+fn tasks_that_request_no_rename_or_deletion_state_none() {
     for task in [
-        "rename the column total to sum in the report",
         "rename missing to found",
         "Do not rename total to sum_up",
         "rename total",
@@ -166,7 +166,7 @@ fn other_words_state_nothing() {
 }
 
 #[test]
-fn constants_and_files_are_found_where_the_task_says() {
+fn constants_and_files_are_resolved_in_the_file_that_the_task_names() {
     for (task, expected) in [
         ("Rename `RATE` to `FACTOR`", "$shop.py:RATE>FACTOR"),
         ("rename RATE to FACTOR", "$shop.py:RATE>FACTOR"),
@@ -214,7 +214,7 @@ fn constants_and_files_are_found_where_the_task_says() {
 }
 
 #[test]
-fn names_without_a_single_definition_are_words() {
+fn name_without_exactly_one_definition_is_treated_as_a_plain_word() {
     for (task, expected) in [
         ("Rename `best_before` to `use_by`", "?best_before>use_by"),
         ("rename best_before to use_by", "?best_before>use_by"),
@@ -235,6 +235,15 @@ fn names_without_a_single_definition_are_words() {
         ("rename LIMIT to MOST", "?LIMIT>MOST"),
         ("Rename `rate` to `factor`", "?rate>factor"),
         ("Rename `Basket.size` to `count`", "?size>count"),
+        ("Rename the column `who` to `guest`", "?who>guest"),
+        (
+            "Rename the enum member `Cart.best_before` to `Cart.use_by`",
+            "?best_before>use_by",
+        ),
+        (
+            "Rename the class attribute best_before to use_by",
+            "?best_before>use_by",
+        ),
         ("Delete the attribute best_before", "-?best_before"),
         ("remove the parameter x of total", "-?x(shop.py::total)"),
         ("remove the x parameter of total", "-?x(shop.py::total)"),
@@ -243,7 +252,7 @@ fn names_without_a_single_definition_are_words() {
     }
 }
 
-/// What of a task is not done when a text of `shop.py` becomes another.
+/// Returns the part of a task that is not done after `old` is replaced by `new` in `shop.py`.
 fn unmet_after(task: &str, old: &str, new: &str) -> Option<String> {
     let before = lookup();
     let file = FilePath::new("shop.py");
@@ -258,7 +267,7 @@ fn unmet_after(task: &str, old: &str, new: &str) -> Option<String> {
 }
 
 #[test]
-fn what_is_not_done_is_told() {
+fn incomplete_rename_or_deletion_is_reported() {
     for (task, old, new, why) in [
         ("rename total to sum_up", "def total", "def sum_up", ""),
         (
@@ -295,7 +304,7 @@ fn what_is_not_done_is_told() {
             "rename best_before to use_by",
             "LIMIT = 1",
             "use_by = 1",
-            "",
+            "`best_before` is still at shop.py:18",
         ),
         (
             "rename best_before to use_by",
@@ -340,7 +349,7 @@ fn what_is_not_done_is_told() {
     }
 }
 
-/// What of a task is not done when these files become others.
+/// Returns the part of a task that is not done after these changes of files.
 fn unmet_between(task: &str, files: &[(&str, &str)], changes: &[(&str, &str)]) -> Option<String> {
     let dir = tempfile::tempdir().unwrap();
     let workspace = Workspace::open(dir.path().to_owned()).unwrap();
@@ -363,7 +372,7 @@ const NOTIFY: &str = "from abc import ABC, abstractmethod\n\n\nclass Notifier(AB
                       can_reach(self):\n        ...\n\n\nclass Sms(Notifier):\n    def can_reach(self):\n        return True\n";
 
 #[test]
-fn a_use_of_a_name_that_nothing_defines_is_told() {
+fn remaining_use_of_a_renamed_method_is_reported() {
     let renamed = NOTIFY.replace("can_reach", "reaches");
     let half = NOTIFY.replacen("can_reach", "reaches", 1);
     let remind = "def remind(notifier):\n    return notifier.can_reach()\n";
@@ -398,7 +407,7 @@ fn a_use_of_a_name_that_nothing_defines_is_told() {
 }
 
 #[test]
-fn a_use_that_may_be_of_outside_types_is_no_alarm() {
+fn use_that_may_belong_to_an_external_type_is_not_reported() {
     let store = "class Store:\n    def fetch_all(self):\n        return 1\n\n    def strip(self):\n        return 2\n";
     let user = "def f(text):\n    return text.strip(), text.fetch_all()\n";
     let foreign = format!("import requests\n\n\n{user}");
@@ -423,7 +432,7 @@ fn a_use_that_may_be_of_outside_types_is_no_alarm() {
 }
 
 #[test]
-fn a_parameter_that_a_stub_keeps_is_told() {
+fn old_parameter_name_in_a_stub_file_is_reported() {
     let stats = "def variance(xs, ddof=0):\n    return len(xs) - ddof\n";
     let stub = "def variance(xs: list[float], ddof: int = ...) -> float: ...\n";
     let files = [("stats.py", stats), ("stats.pyi", stub)];
@@ -442,4 +451,36 @@ fn a_parameter_that_a_stub_keeps_is_told() {
         let both = [("stats.py", &*renamed), ("stats.pyi", &stub_too)];
         assert_eq!(unmet_between(task, &files, &both), None, "{task}");
     }
+}
+
+const STORE: &str = "SCHEMA = \"\"\"\nCREATE TABLE bookings (id INTEGER, who TEXT);\nCREATE TABLE members (who TEXT);\n\"\"\"\n\n\n\
+                     def add(db, who):\n    db.execute(\"INSERT INTO bookings (who) VALUES (?)\", (who,))\n\n\n\
+                     def search(db, who):\n    return db.execute(\"SELECT * FROM bookings WHERE who LIKE ?\", who)\n\n\n\
+                     def member(db, who):\n    \"\"\"SELECT who FROM bookings\"\"\"\n    return db.execute(\"SELECT who FROM members\"), {\"who\": who}\n";
+
+#[test]
+fn a_column_that_strings_keep_is_told() {
+    let half = STORE
+        .replace("id INTEGER, who", "id INTEGER, guest")
+        .replace("(who) VALUES", "(guest) VALUES");
+    let all = half.replace("WHERE who", "WHERE guest");
+    let files = [("store.py", STORE)];
+    for task in [
+        "Rename the column who of the table bookings to guest (the API keeps 'who')",
+        "Rename the column `who` to `guest`",
+        "Rename `who` to `guest`",
+    ] {
+        let unmet = |text: &str| unmet_between(task, &files, &[("store.py", text)]);
+        let left = "`who` is still at store.py:12";
+        assert_eq!(unmet(&half).as_deref(), Some(left), "{task}");
+        assert_eq!(unmet(&all), None, "{task}");
+    }
+    let options = "p.add_argument('--gap', help='see --gap')\nrun(['x', '--gap'])\n";
+    let half = options.replacen("'--gap'", "'--pause'", 1);
+    let why = unmet_between(
+        "Rename the option `--gap` to `--pause`",
+        &[("cli.py", options)],
+        &[("cli.py", &half)],
+    );
+    assert_eq!(why.as_deref(), Some("`--gap` is still at cli.py:2"));
 }

@@ -1,18 +1,18 @@
 //! Detects renames and deletions that a task states and the run did not carry out.
 
-use super::Stated;
-use super::named::{Named, Word, is_part, original_of, stub_of};
+use super::count::{count, in_range};
+use super::named::{Named, Word, original_of, stub_of};
+use super::{ExplicitEdit, left};
 use crate::lookup::Lookup;
 use crate::task::in_strings::{first_of, put_together, stands_in};
 use starling_index::newly_undefined;
-use starling_syntax::{FilePath, Language, Symbol, SymbolKind, SymbolPath};
-use starling_text::ByteRange;
+use starling_syntax::{FilePath, Symbol, SymbolKind, SymbolPath};
 
 /// Describes why a stated change is not done; `None` if it is done.
-pub(super) fn unmet(stated: &Stated, before: &Lookup, after: &Lookup) -> Option<String> {
+pub(super) fn unmet(stated: &ExplicitEdit, before: &Lookup, after: &Lookup) -> Option<String> {
     let to = match stated {
-        Stated::Renamed { to, .. } => Some(to.as_str()),
-        Stated::Deleted { .. } => None,
+        ExplicitEdit::Renamed { to, .. } => Some(to.as_str()),
+        ExplicitEdit::Deleted { .. } => None,
     };
     match stated.named() {
         Named::Symbol(symbol) => {
@@ -49,7 +49,8 @@ pub(super) fn unmet(stated: &Stated, before: &Lookup, after: &Lookup) -> Option<
                 true => half_done(before, after, &word.name, to)
                     .or_else(|| still_used(before, after, &word.name)),
                 false => None,
-            }),
+            })
+            .or_else(|| left::left(word, to?, before, after)),
     }
 }
 
@@ -74,7 +75,7 @@ fn missing(after: &Lookup, to: Option<&str>) -> Option<String> {
 fn left_in_strings(lookup: &Lookup, name: &str) -> Option<String> {
     let index = lookup.index();
     let mut strings = index.in_strings(name);
-    // A page or file keeps its name.
+    // Strings that are URLs or file paths are ignored, because such a page or file keeps its name.
     strings.retain(|one| !one.is_address);
     if index.is_defined(name) {
         return None;
@@ -85,7 +86,7 @@ fn left_in_strings(lookup: &Lookup, name: &str) -> Option<String> {
     }
 }
 
-/// Describes where a name is left whose other definitions have the new name.
+/// Describes where the old name is still defined, if other definitions of it were renamed.
 fn half_done(before: &Lookup, after: &Lookup, old: &str, to: Option<&str>) -> Option<String> {
     let half = after.index().half_renamed(before.index(), old, to?);
     half.first()
@@ -122,7 +123,8 @@ fn still_used(before: &Lookup, after: &Lookup, name: &str) -> Option<String> {
     (!places.is_empty()).then(|| format!("`{name}` is still used at {places}"))
 }
 
-/// Describes the stub in which a name is left that its module lost in the same function.
+/// Describes the stub file that still has a parameter or attribute which was renamed or deleted in
+/// the same function of its module.
 fn left_in_stub(word: &Word, before: &Lookup, after: &Lookup) -> Option<String> {
     let in_symbol = |lookup: &Lookup, symbol: &SymbolPath| {
         lookup.symbol(symbol).map_or(0, |found| {
@@ -154,7 +156,7 @@ fn left_in_stub(word: &Word, before: &Lookup, after: &Lookup) -> Option<String> 
 }
 
 /// Describes why the change of a word is not done. It is done if the old name is gone from its
-/// places, or if the changed text contains the new name.
+/// files and symbols, or if the changed text contains the new name.
 fn unmet_word(word: &Word, to: Option<&str>, before: &Lookup, after: &Lookup) -> Option<String> {
     let stood = count(before, word) > 0;
     if stood && count(after, word) == 0 {
@@ -167,6 +169,9 @@ fn unmet_word(word: &Word, to: Option<&str>, before: &Lookup, after: &Lookup) ->
         name: to.to_owned(),
         within: Vec::new(),
         is_symbol: false,
+        of: Vec::new(),
+        is_member: false,
+        is_text: false,
     };
     let is_new = count(after, &new) > count(before, &new);
     match (is_new, stood) {
@@ -174,45 +179,4 @@ fn unmet_word(word: &Word, to: Option<&str>, before: &Lookup, after: &Lookup) ->
         (false, true) => Some(format!("`{}` is still there", word.name)),
         (false, false) => Some(format!("there is no `{to}`")),
     }
-}
-
-/// Counts the occurrences of a name in its places, in code and strings but not in comments.
-pub(super) fn count(lookup: &Lookup, word: &Word) -> usize {
-    if word.within.is_empty() {
-        let files = lookup.files().iter();
-        let code = files.filter(|file| Language::of(file) == Language::Python);
-        return code
-            .map(|file| in_range(lookup, file, None, &word.name))
-            .sum();
-    }
-    let in_symbol = |symbol: &SymbolPath| match symbol.is_module() {
-        true => in_range(lookup, &symbol.file, None, &word.name),
-        false => lookup.symbol(symbol).map_or(0, |found| {
-            in_range(lookup, &symbol.file, Some(found.symbol.span), &word.name)
-        }),
-    };
-    word.within.iter().map(in_symbol).sum()
-}
-
-fn in_range(lookup: &Lookup, file: &FilePath, range: Option<ByteRange>, name: &str) -> usize {
-    let text = lookup.index().snapshot().read(file);
-    let text = text.ok().filter(|text| text.contains(name));
-    let Some(tree) = text.and_then(|_| lookup.tree(file).ok()) else {
-        return 0;
-    };
-    let text = tree.text();
-    let range = range.unwrap_or(ByteRange::new(0, text.len()));
-    let is_word = |at: usize| {
-        let goes_on = |c: char| is_part(c) || c == '-' && name.starts_with('-');
-        let before = text[..at].ends_with(goes_on);
-        !before && !text[at + name.len()..].starts_with(goes_on)
-    };
-    let is_said = |at: usize| {
-        let comments = tree.comments();
-        let before = comments.partition_point(|comment| comment.start <= at);
-        before == 0 || comments[before - 1].end <= at
-    };
-    let places = range.of(text).match_indices(name);
-    let places = places.map(|(at, _)| range.start + at);
-    places.filter(|at| is_word(*at) && is_said(*at)).count()
 }

@@ -1,4 +1,4 @@
-//! Files in a temporary directory and a scripted model.
+//! Test fixture: a temporary project and a scripted model.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -15,42 +15,43 @@ use starling_core::*;
 use starling_index::Index;
 use starling_workspace::{Snapshot, Workspace};
 
-/// A scripted reaction of the model to a call.
+/// How the scripted model reacts to one request.
 #[derive(Clone)]
-pub enum Line {
+pub enum ScriptedReaction {
     /// Sends this text in pieces of a few characters.
     Say(String),
     Call(Vec<(String, Value)>),
     Fail(ModelError),
     /// Sends the first text, loses the connection, and sends the second text.
     Stumble(String, String),
-    /// Starts to write and never ends.
+    /// Sends this text and then never ends.
     Hang(String),
     Cut(String),
 }
 
-pub fn say(text: &str) -> Line {
-    Line::Say(text.to_owned())
+pub fn say(text: &str) -> ScriptedReaction {
+    ScriptedReaction::Say(text.to_owned())
 }
 
-pub fn call(tool: &str, arguments: Value) -> Line {
-    Line::Call(vec![(tool.to_owned(), arguments)])
+pub fn call(tool: &str, arguments: Value) -> ScriptedReaction {
+    ScriptedReaction::Call(vec![(tool.to_owned(), arguments)])
 }
 
-pub fn question(symbol: &str, question: &str) -> Line {
+pub fn question(symbol: &str, question: &str) -> ScriptedReaction {
     let arguments = json!({"symbol": symbol, "question": question, "why": "it seems so"});
     call("question", arguments)
 }
 
-pub struct Scripted {
+/// A model that follows one script for the reader and one for all owners.
+pub struct AskScriptedModel {
     profile: ModelProfile,
-    script: Mutex<HashMap<&'static str, VecDeque<Line>>>,
+    script: Mutex<HashMap<&'static str, VecDeque<ScriptedReaction>>>,
     pub asked: Mutex<Vec<ChatRequest>>,
     pub latency: Duration,
 }
 
-impl Scripted {
-    pub fn new(reader: impl IntoIterator<Item = Line>) -> Self {
+impl AskScriptedModel {
+    pub fn new(reader: impl IntoIterator<Item = ScriptedReaction>) -> Self {
         let profile = ModelProfile {
             name: "scripted".into(),
             context_window: Tokens(100_000),
@@ -60,7 +61,7 @@ impl Scripted {
             price: Some(Price::FREE),
         };
         let script = HashMap::from([("ask", reader.into_iter().collect())]);
-        Scripted {
+        AskScriptedModel {
             profile,
             script: Mutex::new(script),
             asked: Mutex::default(),
@@ -68,7 +69,7 @@ impl Scripted {
         }
     }
 
-    pub fn owners(self, lines: impl IntoIterator<Item = Line>) -> Self {
+    pub fn owners(self, lines: impl IntoIterator<Item = ScriptedReaction>) -> Self {
         let lines = lines.into_iter().collect();
         self.script.lock().unwrap().insert("ask owner", lines);
         self
@@ -89,7 +90,7 @@ impl Scripted {
         self.asked.lock().unwrap().len()
     }
 
-    /// Returns the texts of the nth request.
+    /// Returns the messages of the nth request, joined.
     pub fn prompt(&self, nth: usize) -> String {
         let asked = self.asked.lock().unwrap();
         let texts = asked[nth].messages.iter().map(Message::text);
@@ -106,7 +107,7 @@ impl Scripted {
     }
 
     /// Returns the next scripted reaction. The last one repeats.
-    fn next(&self, conversation: &str) -> Line {
+    fn next(&self, conversation: &str) -> ScriptedReaction {
         let mut script = self.script.lock().unwrap();
         let key = match conversation.starts_with("ask owner") {
             true => "ask owner",
@@ -128,7 +129,7 @@ fn write(text: &str, watch: &dyn ChatWatch) {
 }
 
 #[async_trait]
-impl ChatModel for Scripted {
+impl ChatModel for AskScriptedModel {
     fn profile(&self) -> &ModelProfile {
         &self.profile
     }
@@ -156,11 +157,11 @@ impl ChatModel for Scripted {
             calls: 1,
         };
         match self.next(&request.conversation) {
-            Line::Say(text) => {
+            ScriptedReaction::Say(text) => {
                 write(&text, watch);
                 reply.text = text;
             }
-            Line::Call(calls) => {
+            ScriptedReaction::Call(calls) => {
                 for (at, (name, arguments)) in calls.into_iter().enumerate() {
                     reply.tool_calls.push(ToolCall {
                         id: format!("c{ordinal}-{at}"),
@@ -170,8 +171,8 @@ impl ChatModel for Scripted {
                 }
                 reply.finish = Finish::ToolCalls;
             }
-            Line::Fail(error) => return Err(error),
-            Line::Stumble(first, then) => {
+            ScriptedReaction::Fail(error) => return Err(error),
+            ScriptedReaction::Stumble(first, then) => {
                 write(&first, watch);
                 watch.notice(ModelNotice::Retrying {
                     model: "scripted".into(),
@@ -182,11 +183,11 @@ impl ChatModel for Scripted {
                 write(&then, watch);
                 reply.text = then;
             }
-            Line::Hang(text) => {
+            ScriptedReaction::Hang(text) => {
                 write(&text, watch);
                 std::future::pending::<()>().await;
             }
-            Line::Cut(text) => {
+            ScriptedReaction::Cut(text) => {
                 reply.text = text;
                 reply.finish = Finish::Length;
             }
@@ -195,9 +196,10 @@ impl ChatModel for Scripted {
     }
 }
 
-pub struct Bed {
+/// A temporary project with a scripted model. Collects the steps of all questions.
+pub struct AskTestProject {
     pub dir: tempfile::TempDir,
-    pub model: Arc<Scripted>,
+    pub model: Arc<AskScriptedModel>,
     pub limits: Limits,
     pub said: Arc<Mutex<Vec<Step>>>,
 }
@@ -217,9 +219,9 @@ def pay(cart):
     return cart.total()
 ";
 
-impl Bed {
-    pub fn new(model: Scripted) -> Bed {
-        Bed::of(
+impl AskTestProject {
+    pub fn new(model: AskScriptedModel) -> AskTestProject {
+        AskTestProject::of(
             &[
                 ("shop.py", SHOP),
                 (
@@ -231,14 +233,14 @@ impl Bed {
         )
     }
 
-    pub fn of(files: &[(&str, &str)], model: Scripted) -> Bed {
+    pub fn of(files: &[(&str, &str)], model: AskScriptedModel) -> AskTestProject {
         let dir = tempfile::tempdir().unwrap();
         for (name, text) in files {
             let path = dir.path().join(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
-        Bed {
+        AskTestProject {
             dir,
             model: Arc::new(model),
             limits: Limits::default(),

@@ -1,4 +1,4 @@
-//! A box of tools and a turns with a scripted model.
+//! Test fixture: a toolbox with three tools, and a conversation whose model follows a script.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -12,8 +12,9 @@ use starling_workspace::UnusualPaths;
 
 use crate::*;
 
+/// The roles that may use the tools of the tests.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum User {
+pub enum TestRole {
     Reader,
     Writer,
 }
@@ -54,19 +55,19 @@ impl InShort for Action {
     }
 }
 
-/// Answers every call with what it asks for.
-pub struct Echo;
+/// Executes every call by repeating its arguments.
+pub struct EchoExecutor;
 
 #[async_trait]
-impl Execute<Action> for Echo {
+impl Execute<Action> for EchoExecutor {
     async fn execute(&self, action: &Action) -> String {
         format!("found {}", action.in_short())
     }
 }
 
-pub fn tools() -> Vec<Tool<'static, User, Action>> {
-    use User::{Reader, Writer};
-    let echo = || Some(Arc::new(Echo) as Arc<dyn Execute<Action>>);
+pub fn tools() -> Vec<Tool<'static, TestRole, Action>> {
+    use TestRole::{Reader, Writer};
+    let echo = || Some(Arc::new(EchoExecutor) as Arc<dyn Execute<Action>>);
     vec![
         Tool::new(
             "look",
@@ -85,7 +86,7 @@ pub fn tools() -> Vec<Tool<'static, User, Action>> {
     ]
 }
 
-pub fn toolbox(user: User) -> Toolbox<'static, User, Action> {
+pub fn toolbox(user: TestRole) -> Toolbox<'static, TestRole, Action> {
     Toolbox::of(user, tools())
 }
 
@@ -122,35 +123,36 @@ pub fn profile(window: u64) -> ModelProfile {
     }
 }
 
+/// The failure of a scripted call.
 #[derive(Debug)]
-pub struct Failed(pub ModelError);
+pub struct ScriptedFailure(pub ModelError);
 
-impl ModelFailure for Failed {
+impl ModelFailure for ScriptedFailure {
     fn of_model(&self) -> Option<&ModelError> {
         Some(&self.0)
     }
 }
 
-/// A writer whose model follows a script.
-pub struct Scripted {
-    pub toolbox: Toolbox<'static, User, Action>,
+/// A conversation in the role of the writer, whose model follows a script.
+pub struct ScriptedTurns {
+    pub toolbox: Toolbox<'static, TestRole, Action>,
     pub conversation: Conversation,
     pub profile: ModelProfile,
     pub script: Mutex<VecDeque<Result<ChatReply, ModelError>>>,
     /// The messages of each request.
     pub asked: Vec<Vec<Message>>,
-    /// Length of each result.
+    /// Number of characters that are added to each tool result.
     pub padding: usize,
     pub times_left_out: usize,
     pub turns_over: usize,
 }
 
-impl Scripted {
+impl ScriptedTurns {
     pub fn new(script: impl IntoIterator<Item = Result<ChatReply, ModelError>>) -> Self {
         let mut conversation = Conversation::new("c".to_owned(), Role::Agent, "system".to_owned());
         conversation.user("the task");
-        Scripted {
-            toolbox: toolbox(User::Writer),
+        ScriptedTurns {
+            toolbox: toolbox(TestRole::Writer),
             conversation,
             profile: profile(100_000),
             script: Mutex::new(script.into_iter().collect()),
@@ -163,10 +165,10 @@ impl Scripted {
 }
 
 #[async_trait]
-impl Turns for Scripted {
+impl Turns for ScriptedTurns {
     type Action = Action;
     type End = String;
-    type Failed = Failed;
+    type Failed = ScriptedFailure;
 
     fn name(&self) -> String {
         "scripted".to_owned()
@@ -187,14 +189,14 @@ impl Turns for Scripted {
         }
     }
 
-    async fn call(&mut self, tools: Vec<ToolSpec>) -> Result<ChatReply, Failed> {
+    async fn call(&mut self, tools: Vec<ToolSpec>) -> Result<ChatReply, ScriptedFailure> {
         let request = self.conversation.request(tools, &self.profile);
         self.asked.push(request.messages);
         let mut script = self.script.lock().unwrap();
-        script.pop_front().expect("a line").map_err(Failed)
+        script.pop_front().expect("a line").map_err(ScriptedFailure)
     }
 
-    fn failed(&mut self, error: Failed) -> ControlFlow<String> {
+    fn failed(&mut self, error: ScriptedFailure) -> ControlFlow<String> {
         match error.0.is_transient() {
             true => ControlFlow::Continue(()),
             false => ControlFlow::Break(error.0.to_string()),

@@ -1,0 +1,157 @@
+//! Compiles Python files with the project's own interpreter, without running them: the grammar that
+//! reads the files of a project accepts more than Python does.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::command::{Suite, quote};
+use super::{ProjectTests, interpreter, version};
+use starling_core::{CompileRequest, CompiledFile, Problem, ProblemKind, Severity};
+use starling_sandbox::ShadowCommand;
+use starling_syntax::FilePath;
+use starling_workspace::Overlay;
+
+/// Maximum time for all files of a change.
+const DEADLINE: Duration = Duration::from_secs(30);
+const ANSWER_BYTES: usize = 64 << 10;
+/// Maximum length of a message, in characters.
+const MESSAGE: usize = 300;
+/// Begins each line of the answer.
+const MARK: &str = "starling-compile ";
+/// Begins the name of the file of a text in the shadow. It ends with `.py`, so that the text has the
+/// encoding that it declares.
+const FILE: &str = "starling-compile";
+/// Prints what does not compile, and compiled before. Nothing is imported from the project or its
+/// packages, and nothing is executed.
+const SCRIPT: &str = r#"
+import json, os, sys
+
+def error_of(name):
+    try:
+        with open(name, "rb") as file:
+            compile(file.read(), name, "exec", 0, True)
+    except SyntaxError as error:
+        return error.lineno or 1, str(error.msg)
+    except (ValueError, MemoryError, RecursionError, OverflowError) as error:
+        return 1, str(error) or type(error).__name__
+
+def say(answer):
+    print("starling-compile " + json.dumps(answer))
+
+for number in range(int(sys.argv[1])):
+    name = "starling-compile-%d-" % number
+    error = error_of(name + "after.py")
+    before = name + "before.py"
+    if error and not (os.path.exists(before) and error_of(before)):
+        say({"file": number, "line": error[0], "message": error[1]})
+say({"version": "%d.%d" % sys.version_info[:2]})
+"#;
+
+impl ProjectTests {
+    /// Compiles files in one start of the interpreter. Returns what does not compile, and did before.
+    ///
+    /// # Errors
+    /// Returns why the files could not be compiled, for the user.
+    pub(super) async fn compile_files(
+        &self,
+        request: &CompileRequest,
+    ) -> Result<Vec<Problem>, String> {
+        let python = self.compiler.get_or_init(|| self.find_compiler()).await;
+        let python = python.clone()?;
+        let command = ShadowCommand {
+            line: format!(
+                "{} -I -S -W ignore -c {} {}",
+                quote(&python),
+                quote(SCRIPT),
+                request.files.len()
+            ),
+            environment: self.environment.clone(),
+            keep: self.keep.clone(),
+            deadline: request.deadline.min(DEADLINE),
+            output_cap: ANSWER_BYTES,
+        };
+        let overlay = overlay(&request.files);
+        let done = self.shadows.run(&self.root, &overlay, &command).await;
+        let done = done.map_err(|error| error.to_string())?;
+        problems(&request.files, &done.output)
+            .ok_or_else(|| format!("{python} did not compile the changed files"))
+    }
+
+    /// Returns the interpreter of the tests, or else the one that would be taken for tests of the
+    /// project.
+    async fn find_compiler(&self) -> Result<String, String> {
+        let of_tests = self
+            .suites
+            .as_ref()
+            .ok()
+            .and_then(|all| match all.current() {
+                Suite::Own { python, .. } => Some(python.clone()),
+                Suite::Given(line) => {
+                    let path = self.environment.get(std::ffi::OsStr::new("PATH"));
+                    version::program_of(line, &self.root, path.map(std::ffi::OsString::as_os_str))
+                }
+            });
+        if let Some(python) = of_tests {
+            return Ok(python.to_string_lossy().into_owned());
+        }
+        let given = self.python.as_deref();
+        let found = interpreter::find(&self.root, given, &self.environment, &self.shadows).await?;
+        match found {
+            Some(found) => Ok(found.path.to_string_lossy().into_owned()),
+            None => {
+                let asked = interpreter::candidates(&self.root, given, &self.environment);
+                Err(interpreter::unanswered(&asked))
+            }
+        }
+    }
+}
+
+/// The texts as files of the shadow.
+fn overlay(files: &[CompiledFile]) -> Overlay {
+    let mut overlay = Overlay::new();
+    for (number, file) in files.iter().enumerate() {
+        let mut add = |which: &str, text: &Arc<str>| {
+            let name = FilePath::new(format!("{FILE}-{number}-{which}.py"));
+            overlay.insert(name, Some(Arc::clone(text)));
+        };
+        add("after", &file.after);
+        if let Some(before) = &file.before {
+            add("before", before);
+        }
+    }
+    overlay
+}
+
+/// Reads the answer. Returns `None` if it is not complete.
+fn problems(files: &[CompiledFile], output: &str) -> Option<Vec<Problem>> {
+    let lines = output.lines().filter_map(|line| line.strip_prefix(MARK));
+    let answers = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let (mut errors, mut by) = (Vec::new(), None);
+    for answer in answers {
+        if let Some(version) = answer["version"].as_str() {
+            by = Some(version.to_owned());
+            continue;
+        }
+        let number = usize::try_from(answer["file"].as_u64()?).ok()?;
+        let line = u32::try_from(answer["line"].as_u64()?).unwrap_or(1);
+        let message = answer["message"].as_str()?.to_owned();
+        errors.push((files.get(number)?, line, message));
+    }
+    let source = format!("Python {}", by?);
+    let problem = |(file, line, message): (&CompiledFile, u32, String)| Problem {
+        file: file.file.clone(),
+        line: line.max(1),
+        severity: Severity::Error,
+        message: format!(
+            "{source} cannot compile this: {}",
+            message.chars().take(MESSAGE).collect::<String>()
+        ),
+        source: source.clone(),
+        kind: ProblemKind::Syntax,
+        stops: true,
+        range: None,
+    };
+    Some(errors.into_iter().map(problem).collect())
+}

@@ -1,0 +1,256 @@
+//! Mentions of a name in the documents of the project.
+
+use crate::lookup::Lookup;
+use crate::task::in_strings::first_of;
+use crate::task::stated::{ExplicitEdit, ExplicitEdits, Named};
+use crate::task::whole_word::has_word;
+use starling_index::is_test_file;
+use starling_syntax::FilePath;
+use starling_text::ByteRange;
+
+/// Endings of documents.
+const DOCUMENTS: [&str; 5] = ["adoc", "markdown", "md", "rst", "txt"];
+/// Beginnings of documents that tell what was, and of lists that are no prose.
+const NO_DOCUMENTS: [&str; 6] = [
+    "changelog",
+    "changes",
+    "constraints",
+    "history",
+    "news",
+    "requirements",
+];
+/// Languages of code blocks in which a name is one of the project's code.
+const LANGUAGES: [&str; 5] = ["", "py", "pycon", "python", "python3"];
+
+/// A mention of a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct InDocument {
+    pub file: FilePath,
+    /// From 1.
+    pub line: u32,
+    /// Byte offset of the name.
+    pub at: usize,
+    /// Whether it can only mean the symbol.
+    pub is_sure: bool,
+}
+
+/// What a mention of a symbol looks like.
+struct Meaning<'n> {
+    name: &'n str,
+    /// What stands before the name and a dot: modules and classes.
+    owners: Vec<String>,
+    /// Whether nothing else that can be called has the name.
+    is_only_callable: bool,
+    /// Whether nothing else has the name.
+    is_only: bool,
+}
+
+/// Returns the mentions of a name in documents: all in code, and those in prose where the name is no plain
+/// word.
+pub(crate) fn in_documents(lookup: &Lookup, named: &Named) -> Vec<InDocument> {
+    let meaning = Meaning::of(lookup, named);
+    let mut found = Vec::new();
+    for file in lookup.files().iter().filter(|file| is_document(file)) {
+        let text = lookup.index().snapshot().read(file).ok();
+        if let Some(text) = text.filter(|text| has_word(text, meaning.name)) {
+            found.extend(meaning.in_text(file, &text));
+        }
+    }
+    found
+}
+
+/// Describes where documents mention names still that the task takes away and that are gone.
+pub(crate) fn still_mentioned(statements: &ExplicitEdits, after: &Lookup) -> Vec<String> {
+    let one = |stated: &ExplicitEdit| {
+        let named = stated.named();
+        let name = named.base_name();
+        let is_gone = !matches!(named, Named::File(_)) && !after.index().is_defined(name);
+        let mentions = match is_gone {
+            true => in_documents(after, named),
+            false => Vec::new(),
+        };
+        let mut places: Vec<String> = mentions
+            .iter()
+            .map(|one| format!("{}:{}", one.file, one.line))
+            .collect();
+        places.dedup();
+        (!places.is_empty()).then(|| format!("`{name}` is still mentioned in {}", first_of(places)))
+    };
+    statements.all.iter().filter_map(one).collect()
+}
+
+fn is_document(file: &FilePath) -> bool {
+    let name = file.name().to_lowercase();
+    let ending = name.rsplit_once('.').map(|(_, ending)| ending);
+    ending.is_some_and(|ending| DOCUMENTS.contains(&ending))
+        && !NO_DOCUMENTS.iter().any(|start| name.starts_with(start))
+}
+
+impl<'n> Meaning<'n> {
+    fn of(lookup: &Lookup, named: &'n Named) -> Self {
+        let name = named.base_name();
+        let index = lookup.index();
+        let (file, class) = match named {
+            Named::Symbol(path) => (
+                Some(&path.file),
+                path.name.rsplit_once('.').map(|(of, _)| of),
+            ),
+            Named::Variable(variable) => (Some(&variable.file), None),
+            Named::Word(_) | Named::File(_) => (None, None),
+        };
+        let modules = file.map(modules_of).unwrap_or_default();
+        let owners = match class {
+            Some(class) => {
+                let in_module = modules.iter().map(|module| format!("{module}.{class}"));
+                std::iter::once(class.to_owned()).chain(in_module).collect()
+            }
+            None => modules,
+        };
+        let mut callable = index.definitions(name);
+        callable.retain(|one| {
+            !is_test_file(&one.symbol.file) && !one.symbol.file.as_str().ends_with(".pyi")
+        });
+        Meaning {
+            name,
+            owners,
+            is_only_callable: callable.len() == 1,
+            is_only: file.is_some() && index.meanings(name) == 1,
+        }
+    }
+
+    fn in_text(&self, file: &FilePath, text: &str) -> Vec<InDocument> {
+        let mut found = Vec::new();
+        let mut block: Option<(char, bool)> = None;
+        let mut start = 0;
+        for (line, written) in (1..).zip(text.split_inclusive('\n')) {
+            let trimmed = written.trim();
+            let fence = ['`', '~']
+                .into_iter()
+                .find(|c| trimmed.starts_with(&c.to_string().repeat(3)));
+            match (fence, block) {
+                (Some(fence), Some((open, _))) if fence == open => block = None,
+                (Some(fence), None) => {
+                    let language = trimmed.trim_start_matches(fence).trim().to_lowercase();
+                    let language = language.split([' ', '{', ',']).next().unwrap_or_default();
+                    block = Some((fence, LANGUAGES.contains(&language)));
+                }
+                (Some(_) | None, _) => {
+                    let spans = spans(written);
+                    for (at, _) in written.match_indices(self.name) {
+                        let place = ByteRange::new(at, at + self.name.len());
+                        let span = spans
+                            .iter()
+                            .find(|span| span.start <= at && place.end <= span.end);
+                        let is_code = block.is_some() || span.is_some();
+                        if !is_word(written, place) || !self.is_mention(written, place, is_code) {
+                            continue;
+                        }
+                        let is_sure = match (block, span) {
+                            (Some((_, is_python)), _) => is_python && self.in_code(written, place),
+                            (None, Some(span)) => self.in_span(span.of(written), at - span.start),
+                            (None, None) => false,
+                        };
+                        found.push(InDocument {
+                            file: file.clone(),
+                            line,
+                            at: start + at,
+                            is_sure,
+                        });
+                    }
+                }
+            }
+            start += written.len();
+        }
+        found
+    }
+
+    /// Whether a word is the name, and no plain word of prose.
+    fn is_mention(&self, line: &str, place: ByteRange, is_code: bool) -> bool {
+        let name = self.name;
+        let has_inner_capital = name.chars().skip(1).any(char::is_uppercase);
+        let is_called = line[place.end..].starts_with('(') || line[..place.start].ends_with('.');
+        is_code || is_called || name.contains('_') || has_inner_capital
+    }
+
+    /// Whether a span of code is the name, or a call of it, with or without its module.
+    fn in_span(&self, span: &str, at: usize) -> bool {
+        let (before, after) = (&span[..at], &span[at + self.name.len()..]);
+        let is_called = after.starts_with('(');
+        if !(after.is_empty() || is_called || after.starts_with('.')) {
+            return false;
+        }
+        match before
+            .strip_suffix('.')
+            .or_else(|| before.strip_suffix("::"))
+        {
+            Some(owner) => self.owners.iter().any(|one| one == owner),
+            None => before.is_empty() && (self.is_only || is_called && self.is_only_callable),
+        }
+    }
+
+    /// Whether a line of a code block calls or imports the name.
+    fn in_code(&self, line: &str, place: ByteRange) -> bool {
+        let (before, after) = (&line[..place.start], &line[place.end..]);
+        let code = before.trim_start();
+        // Examples are changed as code.
+        if code.starts_with(">>>") || code.starts_with("...") || code.starts_with('$') {
+            return false;
+        }
+        let is_called = after.starts_with('(');
+        let is_imported = code.starts_with("from ") && before.contains(" import ");
+        match before.strip_suffix('.') {
+            Some(before) => {
+                let is_part = |c: char| c.is_alphanumeric() || "_.".contains(c);
+                let owner = before.rsplit(|c| !is_part(c)).next().unwrap_or_default();
+                self.owners.iter().any(|one| one == owner)
+            }
+            None if is_imported => {
+                let module = code["from ".len()..]
+                    .split(" import ")
+                    .next()
+                    .unwrap_or_default();
+                self.owners.iter().any(|one| one == module.trim())
+            }
+            None => is_called && self.is_only_callable && !before.trim_end().ends_with("def"),
+        }
+    }
+}
+
+/// Returns the names of a module: `pricing` and `shop.pricing` for `src/shop/pricing.py`, and its path.
+fn modules_of(file: &FilePath) -> Vec<String> {
+    let path = file.as_str();
+    let Some(module) = path.strip_suffix(".py") else {
+        return Vec::new();
+    };
+    let module = module.strip_suffix("/__init__").unwrap_or(module);
+    let parts: Vec<&str> = module.split('/').collect();
+    let mut names: Vec<String> = (0..parts.len())
+        .map(|from| parts[from..].join("."))
+        .collect();
+    names.extend([path.to_owned(), file.name().to_owned()]);
+    names
+}
+
+fn is_word(text: &str, place: ByteRange) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    !text[..place.start].ends_with(is_part) && !text[place.end..].starts_with(is_part)
+}
+
+/// Returns the spans of code in a line of prose, without their back-quotes.
+fn spans(line: &str) -> Vec<ByteRange> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(open) = line[at..].find('`').map(|open| at + open) {
+        let ticks = line[open..].len() - line[open..].trim_start_matches('`').len();
+        let start = open + ticks;
+        let quote = "`".repeat(ticks);
+        let Some(end) = line[start..].find(&quote).map(|end| start + end) else {
+            break;
+        };
+        let inner = &line[start..end];
+        let from = start + inner.len() - inner.trim_start().len();
+        found.push(ByteRange::new(from, from + inner.trim().len()));
+        at = end + ticks;
+    }
+    found
+}

@@ -1,0 +1,95 @@
+//! Places that have the old name of what a task renames still, although the rest has the new one.
+
+use super::named::{Named, Word};
+use super::{ExplicitEdit, ExplicitEdits, strings};
+use crate::lookup::Lookup;
+use crate::task::in_strings::first_of;
+use starling_index::{AttributeOf, Dangling, Index};
+use starling_syntax::FilePath;
+
+/// Returns the places of an attribute of the classes that the task means.
+pub(super) fn of_attribute(word: &Word, to: &str, before: &Index, after: &Index) -> Vec<Dangling> {
+    let of = match word.of.as_slice() {
+        [] if word.is_member || before.is_attribute_only(&word.name) => AttributeOf::Only,
+        [] => AttributeOf::Renamed,
+        classes => AttributeOf::Classes(classes),
+    };
+    after.left_attribute(before, &word.name, to, of)
+}
+
+/// Describes the places of a word that have the old name still.
+pub(super) fn left(word: &Word, to: &str, before: &Lookup, after: &Lookup) -> Option<String> {
+    let attributes = of_attribute(word, to, before.index(), after.index());
+    let attributes = attributes.into_iter().map(|one| (one.file, one.line));
+    let strings = strings::left(word, to, before, after).into_iter();
+    let strings = strings
+        .filter(|one| one.is_sure)
+        .map(|one| (one.file, one.line));
+    let mut places: Vec<(FilePath, u32)> = attributes.chain(strings).collect();
+    places.sort();
+    places.dedup();
+    let places: Vec<String> = places
+        .iter()
+        .map(|(file, line)| format!("{file}:{line}"))
+        .collect();
+    (!places.is_empty()).then(|| format!("`{}` is still at {}", word.name, first_of(places)))
+}
+
+/// Returns the words that a task renames, with their new names.
+fn words(statements: &ExplicitEdits) -> impl Iterator<Item = (&Word, &str)> {
+    statements.all.iter().filter_map(|stated| match stated {
+        ExplicitEdit::Renamed {
+            from: Named::Word(word),
+            to,
+        } => Some((word, &**to)),
+        ExplicitEdit::Renamed { .. } | ExplicitEdit::Deleted { .. } => None,
+    })
+}
+
+/// Returns the attributes, and the strings, that a change leaves with the old name although it gave
+/// others of their kind the new one.
+pub(crate) fn attributes(
+    statements: &ExplicitEdits,
+    before: &Index,
+    after: &Index,
+) -> Vec<Dangling> {
+    let left = words(statements)
+        .flat_map(|(word, to)| after.left_attribute(before, &word.name, to, AttributeOf::Renamed));
+    left.collect()
+}
+
+/// Returns the strings that a change leaves with the old name although it replaced it in others of
+/// their kind: each with that name.
+pub(crate) fn in_strings(
+    statements: &ExplicitEdits,
+    before: &Lookup,
+    after: &Lookup,
+) -> Vec<(String, strings::Left)> {
+    let left = words(statements).flat_map(|(word, to)| {
+        let left = strings::left(word, to, before, after).into_iter();
+        left.map(|one| (word.name.clone(), one))
+    });
+    left.collect()
+}
+
+/// Describes the strings that may have the old name of what the task renames.
+pub(crate) fn unsure(
+    statements: &ExplicitEdits,
+    before: &Lookup,
+    after: &Lookup,
+) -> Option<String> {
+    let left = in_strings(statements, before, after);
+    let mut unsure = left.iter().filter(|(_, one)| !one.is_sure);
+    let (name, _) = unsure.clone().next()?;
+    let places = unsure.by_ref().filter(|(other, _)| other == name);
+    let places: Vec<String> = places
+        .map(|(_, one)| format!("{}:{}", one.file, one.line))
+        .collect();
+    Some(match places.len() {
+        1 => format!("`{name}` still stands in a string: {}", first_of(places)),
+        count => format!(
+            "`{name}` still stands in {count} strings: {}",
+            first_of(places)
+        ),
+    })
+}

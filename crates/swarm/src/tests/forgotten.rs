@@ -1,0 +1,282 @@
+//! Places that a renaming forgets: a class, an assignment, a string, a document.
+
+use serde_json::json;
+use starling_core::Approval;
+
+use super::bed::*;
+use crate::*;
+
+fn ending(events: &[Event]) -> (Proof, String) {
+    let Some(Event::RunFinished { ending, .. }) = events.last() else {
+        panic!("{events:#?}");
+    };
+    let ending = ending.as_ref().unwrap();
+    (ending.proof, ending.headline.clone())
+}
+
+fn replaced(old: &str, new: &str) -> Line {
+    let hunks = json!([{"old": old, "new": new}]);
+    call("propose", json!({"reason": "r", "hunks": hunks}))
+}
+
+const CORE: &str =
+    "class Unit:\n    reach = 1\n\n    def in_reach(self, far):\n        return far < self.reach\n";
+const UNITS: &str = "from core import Unit\n\n\nclass Mage(Unit):\n    reach = 3\n\n\nclass Archer(Unit):\n    reach = 4\n";
+const PLAY: &str = "from core import Unit\n\n\ndef play(far):\n    unit = Unit()\n    unit.reach = far\n    return unit\n";
+
+/// A run that renames the attribute, and Archer and the player's assignment or not.
+async fn reach(task: &str, archer: bool, play: bool) -> (Bed, Vec<Event>) {
+    let or_nothing = |follows: bool, line: Line| match follows {
+        true => line,
+        false => finish("nothing"),
+    };
+    let model = Scripted::native()
+        .always(
+            "agent core.py::Unit.in_reach",
+            replaced("self.reach", "self.span"),
+        )
+        .always(
+            "agent core.py::Unit",
+            replaced("    reach = 1", "    span = 1"),
+        )
+        .always("agent units.py::Mage", replaced("reach = 3", "span = 3"))
+        .always(
+            "agent units.py::Archer",
+            or_nothing(archer, replaced("reach = 4", "span = 4")),
+        )
+        .always(
+            "agent play.py::play",
+            or_nothing(play, replaced("unit.reach", "unit.span")),
+        )
+        .always("agent", finish("nothing"));
+    let begin = [
+        "core.py::Unit",
+        "core.py::Unit.in_reach",
+        "units.py::Mage",
+        "units.py::Archer",
+        "play.py::play",
+    ];
+    let files = [("core.py", CORE), ("units.py", UNITS), ("play.py", PLAY)];
+    let mut bed = Bed::new(&files, model)
+        .begin(&begin)
+        .with(|it| it.text = task.to_owned());
+    let events = bed.run().await;
+    (bed, events)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attribute_is_renamed_in_all_classes_and_where_it_is_set_or_not_at_all() {
+    for task in [
+        "Rename `reach` to `span`",
+        "Rename the class attribute reach to span",
+        "Rename `Unit.reach` to `Unit.span`",
+    ] {
+        let (bed, events) = reach(task, true, true).await;
+        assert_eq!(stop(&events), StopReason::Settled, "{task}: {events:#?}");
+        let texts = ["core.py", "units.py", "play.py"].map(|file| bed.read(file));
+        assert!(!texts.concat().contains("reach ="), "{texts:?}");
+        for (archer, play, place) in [
+            (
+                false,
+                true,
+                "units.py:9: `reach` of units.py::Archer must be renamed together with this",
+            ),
+            (
+                true,
+                false,
+                "play.py:6: `reach` of play.py::play must be renamed together with this",
+            ),
+        ] {
+            let (bed, events) = reach(task, archer, play).await;
+            let texts = ["core.py", "units.py", "play.py"].map(|file| bed.read(file));
+            assert_eq!(texts, [CORE, UNITS, PLAY], "{task}: {events:#?}");
+            let told = malformed(&events).join("\n");
+            assert!(told.contains(place), "{task}: {told}");
+            let (proof, headline) = ending(&events);
+            assert_eq!(proof, Proof::NotDone, "{headline}");
+            assert!(
+                headline.contains(place.split(": ").next().unwrap()),
+                "{headline}"
+            );
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attribute_that_a_person_left_is_named() {
+    let model = Scripted::native()
+        .on("agent core.py::Unit", [
+            call("propose", json!({"reason": "r", "hunks": [{"old": "reach = 1", "new": "span = 1"}], "insist": true})),
+        ])
+        .always("agent", finish("nothing"));
+    let files = [
+        ("core.py", "class Unit:\n    reach = 1\n"),
+        ("play.py", PLAY),
+    ];
+    let mut bed = Bed::new(&files, model)
+        .begin(&["core.py::Unit"])
+        .with(|it| {
+            it.text = "Rename `reach` to `span`".to_owned();
+            it.approval = Approval::Ask;
+        });
+    let events = bed.run().await;
+    assert!(bed.read("core.py").contains("span"), "{events:#?}");
+    let (proof, headline) = ending(&events);
+    assert_eq!(proof, Proof::Unproven, "{headline}");
+    assert!(
+        headline.contains("`reach` is still at play.py:6"),
+        "{headline}"
+    );
+}
+
+const DB: &str = "def add(db, who):\n    db.execute(\"INSERT INTO bookings (who) VALUES (?)\", (who,))\n\n\n\
+                  def search(db, who):\n    return db.execute(\"SELECT * FROM bookings WHERE who LIKE ?\", who)\n";
+
+#[tokio::test(start_paused = true)]
+async fn a_column_is_renamed_in_all_statements_or_not_at_all() {
+    for follows in [true, false] {
+        let search = match follows {
+            true => replaced("WHERE who", "WHERE guest"),
+            false => finish("nothing"),
+        };
+        let model = Scripted::native()
+            .always(
+                "agent db.py::add",
+                replaced("(who) VALUES", "(guest) VALUES"),
+            )
+            .always("agent db.py::search", search);
+        let mut bed = Bed::new(&[("db.py", DB)], model)
+            .begin(&["db.py::add", "db.py::search"])
+            .with(|it| it.text = "Rename the column who of the table bookings to guest".to_owned());
+        let events = bed.run().await;
+        if follows {
+            assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+            assert_eq!(bed.read("db.py").matches("guest").count(), 2);
+        } else {
+            let (proof, headline) = ending(&events);
+            assert_eq!(proof, Proof::NotDone, "{headline}");
+            assert!(headline.contains("db.py:6"), "{headline}");
+            assert_eq!(bed.read("db.py"), DB);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_some_strings_keep_is_told() {
+    let text =
+        "def f(conf):\n    return conf[\"who\"]\n\n\ndef g(conf):\n    return conf[\"who\"]\n";
+    let model = Scripted::native()
+        .on("agent a.py::f", [replaced("\"who\"", "\"guest\"")])
+        .always("agent", finish("nothing"));
+    let mut bed = Bed::new(&[("a.py", text)], model)
+        .begin(&["a.py::f"])
+        .tests(|_| Vec::new())
+        .with(|it| it.text = "Rename the key `who` to `guest`".to_owned());
+    let (proof, headline) = ending(&bed.run().await);
+    assert_eq!(proof, Proof::Unproven, "{headline}");
+    let but = "Done, but `who` still stands in a string: a.py:6";
+    assert!(headline.starts_with(but), "{headline}");
+}
+
+/// A small model that would spoil everything, if it were asked.
+fn never_asked() -> Scripted {
+    Scripted::small().always("", say("```python\ndef rate():\n    return False\n```"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn documents_follow_a_renaming_by_rule_where_they_mean_the_symbol() {
+    let code = "def price_for(minutes):\n    return minutes\n";
+    let readme = "# price_for\n\nPrices come from `price_for` in `m`, `price_for(60)` and `m.price_for(60)`.\n\
+                  `other.price_for` is another.\n\n```python\nfrom m import price_for\nx = price_for(60)\n```\n\n\
+                  ```sh\nprice_for 60\n```\n";
+    let log = "`price_for` is new\n";
+    let files = [("m.py", code), ("README.md", readme), ("CHANGELOG.md", log)];
+    let mut bed = Bed::new(&files, never_asked())
+        .tests(|_| Vec::new())
+        .with(|it| it.text = "Rename price_for to price_of".to_owned());
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    let expected = readme
+        .replace("`price_for", "`price_of")
+        .replace("m.price_for", "m.price_of")
+        .replace("import price_for", "import price_of")
+        .replace("= price_for", "= price_of");
+    assert_eq!(bed.read("README.md"), expected);
+    assert_eq!(bed.read("CHANGELOG.md"), log);
+    let (_, headline) = ending(&events);
+    let told = "; `price_for` is still mentioned in README.md:1, README.md:4, README.md:12";
+    assert!(headline.ends_with(told), "{headline}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_document_follows_only_where_the_name_means_one_thing() {
+    let code = "def rate(x):\n    return x\n\n\ndef f(rate):\n    return rate\n";
+    let readme = "The rate is `rate` or `rate(1)`.\n";
+    let files = [("m.py", code), ("README.md", readme)];
+    let mut bed = Bed::new(&files, never_asked())
+        .with(|it| it.text = "Rename the function `rate` to `share`".to_owned());
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert_eq!(bed.read("README.md"), "The rate is `rate` or `share(1)`.\n");
+    let (_, headline) = ending(&events);
+    assert!(
+        headline.ends_with("`rate` is still mentioned in README.md:1"),
+        "{headline}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_model_leaves_in_documents_is_told() {
+    let files = [
+        ("m.py", "def price_for(x):\n    return x\n"),
+        ("notes.md", "# Notes\n\nSee price_for.\n"),
+    ];
+    let model = Scripted::native()
+        .on(
+            "agent m.py::price_for",
+            [whole("def price_of(x):\n    return x\n")],
+        )
+        .always("agent", finish("nothing"));
+    let mut bed = Bed::new(&files, model)
+        .begin(&["m.py::price_for"])
+        .with(|it| it.text = "Rename price_for to price_of".to_owned());
+    let (_, headline) = ending(&bed.run().await);
+    assert!(
+        headline.ends_with("; `price_for` is still mentioned in notes.md:3"),
+        "{headline}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_stands_side_by_side_is_deleted_at_once() {
+    let left = "def used():\n    return 1\n";
+    let text = format!(
+        "{left}\n\ndef old(a, b):\n    # before\n    return a + b\n\n\ndef cost(path):\n    return sum(old(a, b) for a, b in path)\n"
+    );
+    for task in ["Delete `old` and `cost`", "Delete `cost` and `old`"] {
+        let mut bed = Bed::new(&[("a.py", &text)], never_asked())
+            .tests(|_| Vec::new())
+            .with(|it| it.text = task.to_owned());
+        let events = bed.run().await;
+        assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+        assert_eq!(bed.read("a.py"), left, "{task}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_of_a_class_that_the_scout_picks_is_found() {
+    let text = "from enum import Enum\n\n\nclass Phase(Enum):\n    MOVE = 1\n    STRIKE = 2\n";
+    let model = Scripted::native()
+        .on("scout", [wake(&["core.py::Phase.STRIKE"])])
+        .on(
+            "agent core.py::Phase",
+            [replaced("STRIKE = 2", "ATTACK = 2")],
+        )
+        .always("agent", finish("nothing"));
+    let mut bed = Bed::new(&[("core.py", text)], model).with(|it| {
+        it.text = "Rename the enum member `Phase.STRIKE` to `Phase.ATTACK`".to_owned();
+    });
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert_eq!(bed.read("core.py"), text.replace("STRIKE", "ATTACK"));
+}
