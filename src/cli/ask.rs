@@ -78,7 +78,7 @@ pub async fn run(args: AskArgs) -> anyhow::Result<Outcome> {
         index
     });
     index.warn_of_skipped();
-    let waiting = Arc::new(Waiting::new());
+    let waiting = Arc::new(AskDisplay::new());
     let watcher: StepCallback = match args.json {
         true => Box::new(|_| {}),
         false => {

@@ -595,10 +595,10 @@ impl<'a> Viewer<'a> {
                 self.stopping = true;
                 return Ok(NextAction::Stop);
             }
-            Said::Quit => self.stop(run).await?,
-            Said::Verdict(verdict) => self.answer(run, verdict).await?,
-            Said::Edit => return Ok(Next::Edit),
-            Said::Skip => {
+            UserCommand::Quit => self.stop(run).await?,
+            UserCommand::Verdict(verdict) => self.answer(run, verdict).await?,
+            UserCommand::Edit => return Ok(NextAction::Edit),
+            UserCommand::Skip => {
                 if let (Some(review), Some(ended)) = (self.state.answered(), &mut self.ended) {
                     ended.skipped(&review);
                 }
