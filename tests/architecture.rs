@@ -323,11 +323,12 @@ fn no_file_is_over_800_lines_without_tests() {
 /// The only files that may start processes: the module that finds programs by absolute path outside
 /// of the project, and the sandbox, which starts this program, a shell inside the sandbox, and
 /// bwrap by its absolute path.
-const STARTS_PROCESSES: [&str; 6] = [
-    "crates/sandbox/src/sandbox/bubblewrap.rs",
-    "crates/sandbox/src/sandbox/init.rs",
-    "crates/sandbox/src/sandbox/keeper.rs",
-    "crates/sandbox/src/sandbox/narrow.rs",
+const STARTS_PROCESSES: [&str; 7] = [
+    "crates/sandbox/src/sandbox/linux/bubblewrap.rs",
+    "crates/sandbox/src/sandbox/linux/init.rs",
+    "crates/sandbox/src/sandbox/linux/narrow.rs",
+    "crates/sandbox/src/sandbox/macos/system.rs",
+    "crates/sandbox/src/sandbox/windows.rs",
     "crates/sandbox/src/shadow/process.rs",
     "crates/workspace/src/program.rs",
 ];

@@ -455,7 +455,7 @@ fn usage_errors_of_code_commands_explain_the_problem() {
         ),
         (
             &["definition", "shop/cart.py:99:1"],
-            "shop/cart.py:99: the file has 19 lines",
+            "shop/cart.py:99: there is no such line; the file has 19 lines",
         ),
         (
             &["definition", "shop/cart.py:4:99"],

@@ -79,7 +79,7 @@ fn trace_of_a_run_contains_spans_but_no_text_of_the_project() {
         );
     }
     let calls = around(&events, "model call");
-    assert!(calls.contains(&vec!["run"]), "the scout: {calls:?}");
+    assert!(calls.contains(&vec!["run", "turn"]), "the scout: {calls:?}");
     assert!(calls.contains(&vec!["agent", "turn"]), "{calls:?}");
     let text = std::fs::read_to_string(&log).unwrap();
     assert!(!text.contains(CANARY) && !text.contains("return"), "{text}");
