@@ -93,7 +93,7 @@ async fn prompt_rejected_as_too_long_is_shortened_and_sent_once_more() {
 
     let mut turns = ScriptedTurns::new([Err(too_long())]);
     let ended = converse(&mut turns, 9).await.expect("an end");
-    assert!(ended.contains("leaves no room") || ended.contains("over the context window"));
+    assert!(ended.contains("leaves no room") || ended.contains("exceeds the context window"));
     assert_eq!(turns.asked.len(), 1, "nothing can be left out of the task");
 }
 

@@ -184,7 +184,7 @@ async fn edit_is_refused_if_the_client_confirms_it_without_sending_the_text() {
     let (_, told) = client.next_of("starling/event").await;
     let text = told["event"]["text"].as_str().unwrap();
     assert!(
-        text.contains("refused") && text.contains("did not come"),
+        text.contains("refused") && text.contains("did not arrive"),
         "{text}"
     );
 }

@@ -118,7 +118,7 @@ async fn proposals_can_be_accepted_rejected_and_steered() {
     assert!(matches!(event(&mut run).await, Event::ReviewAsked { .. }));
     let early = editor.accept(&id, proposal(2)).await.unwrap_err();
     assert!(
-        early.to_string().contains("proposal #2 does not wait"),
+        early.to_string().contains("proposal #2 is not waiting"),
         "{early}"
     );
     editor.accept(&id, proposal(1)).await.unwrap();
@@ -288,7 +288,7 @@ async fn invalid_commands_are_rejected_with_a_reason() {
     };
     for (command, arguments, code, text) in [
         ("starling.fly", json!([{}]), -32602, "there is no command"),
-        ("starling.run", json!([]), -32602, "one object"),
+        ("starling.run", json!([]), -32602, "exactly one argument"),
         (
             "starling.run",
             json!([{"task": ""}]),

@@ -192,7 +192,7 @@ fn model_check_finds_errors_without_opening_models() {
     wrong(&config, "gguf:/no/such.gguf", "/no/such.gguf");
     wrong(&config, "replay:/no/such.jsonl", "/no/such.jsonl");
     config.models.get_mut("big").unwrap().base_url = Some("nowhere".to_owned());
-    wrong(&config, "big", "no address");
+    wrong(&config, "big", "is not a valid URL");
     config.models.get_mut("other").unwrap().model = Some("my-own".to_owned());
     wrong(&config, "other", "the price of other is unknown");
     assert_eq!(check(&config, Some("other"), None), Ok(()));

@@ -256,6 +256,8 @@ impl ClientEditor {
         path: &Path,
         edit: &TrackedEdit,
     ) -> Result<PlacedText, StoreClosed> {
+        // The current text is read last: a text that arrives meanwhile must not count as earlier.
+        let earlier = edit.earlier_texts();
         let open = self.documents.read(path.to_owned()).await?;
         let disk = disk_text(path.to_owned()).await.ok().map(Arc::from);
         let (now, disk) = match open {
@@ -266,7 +268,7 @@ impl ClientEditor {
                 (CurrentText { text, version }, None)
             }
         };
-        let placement = edit.placement(&now.text, disk.as_ref());
+        let placement = edit.placement_after(earlier, &now.text, disk.as_ref());
         Ok(PlacedText {
             text: now.text,
             version: now.version,

@@ -126,13 +126,22 @@ impl TrackedEdit {
         self.is_claimed.store(true, Ordering::Relaxed);
     }
 
-    /// Returns where the edit is. `now` is the text of the file; `disk` is the text on disk if the
-    /// file is open.
-    pub fn placement(&self, now: &Arc<str>, disk: Option<&Arc<str>>) -> EditPlacement {
+    /// Returns the texts that the file has had since the edit was sent.
+    pub fn earlier_texts(&self) -> Vec<Arc<str>> {
+        self.texts.all()
+    }
+
+    /// Returns where the edit is. `now` is the text of the file, which must be read after `texts`,
+    /// its earlier texts; `disk` is the text on disk if the file is open.
+    pub fn placement_after(
+        &self,
+        mut texts: Vec<Arc<str>>,
+        now: &Arc<str>,
+        disk: Option<&Arc<str>>,
+    ) -> EditPlacement {
         if *now == self.after {
             return EditPlacement::InPlace;
         }
-        let mut texts = self.texts.all();
         if texts.last() != Some(now) {
             texts.push(Arc::clone(now));
         }
@@ -367,6 +376,14 @@ fn counts(text: &str) -> HashMap<&str, usize> {
         *counts.entry(line).or_default() += 1;
     }
     counts
+}
+
+#[cfg(test)]
+impl TrackedEdit {
+    /// Same as [`Self::placement_after`], after all texts so far.
+    fn placement(&self, now: &Arc<str>, disk: Option<&Arc<str>>) -> EditPlacement {
+        self.placement_after(self.earlier_texts(), now, disk)
+    }
 }
 
 #[cfg(test)]

@@ -133,7 +133,7 @@ async fn invalid_user_edit_is_rejected_with_a_reason_and_the_proposal_keeps_wait
     let twice = edit(&client, &run, file(&client, &wanted))
         .await
         .unwrap_err();
-    assert!(twice.contains("does not wait"), "{twice}");
+    assert!(twice.contains("is not waiting"), "{twice}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -147,6 +147,6 @@ async fn a_buffer_that_begins_with_a_private_key_is_not_read() {
     let told = told(&mut client).await;
     assert_eq!(
         told,
-        "not read: a.py: a private key; files of secrets are never read"
+        "not read: a.py: a private key; files that hold secrets are never read"
     );
 }

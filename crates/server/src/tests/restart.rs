@@ -217,10 +217,7 @@ async fn conflicting_restored_proposal_is_reviewed_again() {
     event_of(&mut client, "review_asked").await;
     let steer = json!({"run": "r1", "proposal": 1, "text": "shorter"});
     let said = super::refusal(&client, "starling.steer", steer).await;
-    assert!(
-        said.contains("ended with the server before this one"),
-        "{said}"
-    );
+    assert!(said.contains("ended with an earlier server"), "{said}");
     let reject = json!({"run": "r1", "proposal": 1, "reason": "no"});
     client.execute("starling.reject", reject).await;
     event_of(&mut client, "run_finished").await;

@@ -313,7 +313,7 @@ async fn person_may_accept_a_new_package_source() {
     let events = bed.run().await;
     let evidence = bed.approver.seen.lock().unwrap()[0].evidence.clone();
     let first =
-        "needs your own yes: requirements.txt: it changes where packages are installed from";
+        "needs your own yes: requirements.txt: it changes from where packages are installed";
     assert!(evidence.starts_with(first), "{evidence}");
     assert!(
         bed.read("requirements.txt").contains("own.example"),

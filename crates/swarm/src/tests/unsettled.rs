@@ -53,7 +53,7 @@ async fn unreviewed_changes_of_an_unsettled_run_are_reverted_and_saved_as_a_patc
         panic!("{events:#?}");
     };
     assert_eq!((applied.len(), diff.as_str()), (0, ""));
-    let expected = format!("kept in {}", patch.expect("a path"));
+    let expected = format!("saved in {}", patch.expect("a path"));
     assert!(summary.contains(&expected), "{summary}");
 }
 

@@ -369,8 +369,8 @@ fn refuses_a_string_that_holds_what_was_the_symbol() {
     let error = carried(SHOP, &proposed, &format!("\"\"\"\n{fee}\"\"\"\n{rest}")).unwrap_err();
     assert_eq!(
         error.in_lines(SHOP),
-        "the change of line 3 has no certain place any more: it was made in `fee`, and the text that it fits now is \
-         in the module level"
+        "the position of the change of line 3 is uncertain: it was made in `fee`, but the matching text is \
+         now in the module level"
     );
 }
 
