@@ -77,10 +77,10 @@ pub enum Stdin {
 
 /// Runs the command.
 pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
-    if let Some(parent) = args.end_with_parent {
-        if !end_with_parent(parent)? {
-            anyhow::bail!("the process that started this one has ended");
-        }
+    if let Some(parent) = args.end_with_parent
+        && !end_with_parent(parent)?
+    {
+        anyhow::bail!("the process that started this one has ended");
     }
     let project = Project::find(args.repo.as_deref())?;
     let root = project.root.clone();

@@ -22,7 +22,7 @@ fn is_device(name: &str) -> bool {
         digit.is_some_and(|c| c.is_ascii_digit() || "\u{b9}\u{b2}\u{b3}".contains(c))
             && digits.next().is_none()
     };
-    DEVICES.contains(&base.as_str()) || NUMBERED.iter().any(|start| is_numbered(&start))
+    DEVICES.contains(&base.as_str()) || NUMBERED.iter().any(is_numbered)
 }
 
 #[cfg(test)]

@@ -131,6 +131,11 @@ impl TrackedEdit {
         self.texts.all()
     }
 
+    /// Same as [`Self::placement_after`], after all texts so far.
+    pub fn placement(&self, now: &Arc<str>, disk: Option<&Arc<str>>) -> EditPlacement {
+        self.placement_after(self.earlier_texts(), now, disk)
+    }
+
     /// Returns where the edit is. `now` is the text of the file, which must be read after `texts`,
     /// its earlier texts; `disk` is the text on disk if the file is open.
     pub fn placement_after(
@@ -376,14 +381,6 @@ fn counts(text: &str) -> HashMap<&str, usize> {
         *counts.entry(line).or_default() += 1;
     }
     counts
-}
-
-#[cfg(test)]
-impl TrackedEdit {
-    /// Same as [`Self::placement_after`], after all texts so far.
-    fn placement(&self, now: &Arc<str>, disk: Option<&Arc<str>>) -> EditPlacement {
-        self.placement_after(self.earlier_texts(), now, disk)
-    }
 }
 
 #[cfg(test)]
