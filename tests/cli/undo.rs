@@ -706,7 +706,10 @@ fn undo_does_not_claim_to_revert_changes_that_are_already_gone() {
         assert_eq!(bed.work(), old);
         // The result is recorded, so the next undo does not select this run again.
         let said = bed.say(&["undo", "--yes"]);
-        assert!(said.out.contains("no run of this project"), "{said:?}");
+        assert!(
+            said.out.contains("nothing to take back: all changes"),
+            "{said:?}"
+        );
     }
 }
 

@@ -363,7 +363,10 @@ mod tests {
         let mut environment: Environment = serde_json::from_str(ROW).unwrap();
         environment.python = "9.9".into();
         let error = environment.built(cache.path()).await.unwrap_err();
-        assert!(error.to_string().contains("no Python 9.9"), "{error}");
+        assert!(
+            error.to_string().contains("Python 9.9 was not found"),
+            "{error}"
+        );
         let wanted = "9.9 ";
         let name = xxhash_rust::xxh3::xxh3_64(wanted.as_bytes());
         let path = cache.path().join(format!("environments/{name:016x}"));

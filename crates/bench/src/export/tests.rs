@@ -120,7 +120,7 @@ fn held_out_instances_are_exported_only_if_explicitly_allowed() {
     wanted.held_out = ["a__b-1".to_owned()].into();
     let error = wanted.lines().unwrap_err().to_string();
     assert!(
-        error.contains("1 instances are held out, a__b-1"),
+        error.contains("1 instances are held out for evaluation, for example a__b-1"),
         "{error}"
     );
     wanted.held_out.clear();

@@ -465,7 +465,12 @@ fn all_tests_of_this_module_pass_as_an_unprivileged_user() {
     let output = Command::new("setpriv")
         .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
         .arg(&program)
-        .args(["tests::hostile", "--test-threads=1", "--skip", "plain_user"])
+        .args([
+            "tests::hostile",
+            "--test-threads=1",
+            "--skip",
+            "as_an_unprivileged_user",
+        ])
         .current_dir(&home)
         .env_clear()
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
