@@ -133,9 +133,7 @@ impl Room<'_> {
             // On some machines the minimum is higher. In that case only the watch limits processes.
             let _ = fs::write(proc.join("sys/kernel/pid_max"), most);
         }
-        // Process 1 is the init: its priority and limits are not for the command to change.
-        for part in OF_THE_MACHINE.iter().chain(&["1"]) {
-            let part = proc.join(part);
+        for part in OF_THE_MACHINE.map(|part| proc.join(part)) {
             if part.exists() {
                 mount_bind(&part, &part)?;
                 let read_only = MountFlags::BIND | MountFlags::RDONLY | flags;
