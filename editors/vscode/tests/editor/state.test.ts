@@ -87,7 +87,7 @@ on.step("steering a restored run says that its agents are gone", async () => {
   await on.editor.proposed("extra = 25").waitFor();
   await on.editor.titleAction("Steer");
   await on.editor.answer("Starling: Steer", "A smaller one.");
-  await on.editor.page.locator(".notification-toast", { hasText: "ended with the server before this one" }).waitFor();
+  await on.editor.page.locator(".notification-toast", { hasText: "ended with an earlier server" }).waitFor();
   await on.editor.row(/#\d price/, "waits for you").waitFor();
 });
 
