@@ -18,6 +18,15 @@ interface Draft {
   mtime: number;
 }
 
+/** A version that was sent to be checked. */
+interface SentVersion {
+  target: Reviewed;
+  /** The document in which it was edited. */
+  uri: vscode.Uri;
+  /** How often its review had been asked for. */
+  asked: number;
+}
+
 /** Saving sends the version to the server, which has it checked and asks about it again. */
 export class Editing implements vscode.FileSystemProvider, vscode.Disposable {
   readonly #server: Server;
@@ -26,7 +35,7 @@ export class Editing implements vscode.FileSystemProvider, vscode.Disposable {
   readonly #changed = new vscode.EventEmitter<vscode.FileChangeEvent[]>();
   readonly #drafts = new Map<string, Draft>();
   /** Sent, and to be shown when it waits for review again. */
-  readonly #sent: Reviewed[] = [];
+  readonly #sent: SentVersion[] = [];
   readonly #listening: vscode.Disposable[];
   #opened = 0;
 
@@ -78,12 +87,15 @@ export class Editing implements vscode.FileSystemProvider, vscode.Disposable {
     const { target, file } = draft;
     if (text !== file.after) {
       const files = [{ uri: file.uri, before: file.before, text }];
+      // The server may tell of the check before it answers.
+      const sent: SentVersion = { target, uri, asked: this.#asked(target) };
+      this.#sent.push(sent);
       try {
         await this.#server.execute("starling.edit", { ...target, files });
       } catch (error) {
+        this.#sent.splice(this.#sent.indexOf(sent), 1);
         throw vscode.FileSystemError.NoPermissions(error instanceof Error ? error.message : String(error));
       }
-      this.#sent.push(target);
     }
     Object.assign(draft, { text: content, mtime: Date.now() });
     this.#changed.fire([{ type: vscode.FileChangeType.Changed, uri }]);
@@ -145,15 +157,22 @@ export class Editing implements vscode.FileSystemProvider, vscode.Disposable {
 
   /** Shows what was sent as soon as it is checked. */
   async #showChecked(): Promise<void> {
-    for (const target of [...this.#sent]) {
-      const state = this.#runs.proposal(target.run, target.proposal)?.state;
-      if (state !== "checking") {
-        this.#sent.splice(this.#sent.indexOf(target), 1);
+    for (const sent of [...this.#sent]) {
+      const state = this.#runs.proposal(sent.target.run, sent.target.proposal)?.state;
+      const isAskedAgain = state === "waiting" && this.#asked(sent.target) > sent.asked;
+      if (isAskedAgain || (state !== "checking" && state !== "waiting")) {
+        this.#sent.splice(this.#sent.indexOf(sent), 1);
       }
-      if (state === "waiting") {
-        await this.#review.open(target);
+      if (isAskedAgain) {
+        await this.#review.open(sent.target);
+        await this.#close(sent.uri);
       }
     }
+  }
+
+  /** How often the review of a proposal was asked for. */
+  #asked(target: Reviewed): number {
+    return this.#runs.proposal(target.run, target.proposal)?.asked ?? 0;
   }
 }
 

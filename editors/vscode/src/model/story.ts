@@ -54,6 +54,8 @@ export interface Proposal {
   /** Why it was sent back, or how it was to change. */
   note: string;
   evidence?: Evidence;
+  /** How often its review was asked for: once more for each version that the user edited. */
+  asked: number;
   /** The cases of its last test run. */
   cases: TestCase[];
 }
@@ -334,6 +336,7 @@ export class Story {
           with: [],
           state: "checking",
           note: "",
+          asked: 0,
           cases: [],
           ...(revises === undefined ? {} : { revises }),
         };
@@ -377,6 +380,7 @@ export class Story {
       this.#mark(number, "waiting", "");
       this.#proposal(number, (proposal) => {
         proposal.with = group.filter((other) => other !== number);
+        proposal.asked += 1;
       });
     }
     this.#proposal(event.proposal, (proposal) => {
