@@ -18,7 +18,7 @@ pub trait ModelFailure {
 
 /// What to do after a reply without a tool call.
 pub struct AfterWords<E> {
-    /// The message with which the model is answered; `None` if the reply is not added to the
+    /// The message that answers the model's reply; `None` if the reply is left out of the
     /// conversation.
     pub told: Option<String>,
     pub end: Option<E>,

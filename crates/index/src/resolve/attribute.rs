@@ -230,7 +230,13 @@ impl<S: Source> Resolver<'_, S> {
         })
     }
 
-    fn attribute_place(&mut self, file: FileId, names: &Names, one: &Occurrence) -> Dangling {
+    /// Returns the position of an attribute of an object of unknown type.
+    pub(super) fn attribute_place(
+        &mut self,
+        file: FileId,
+        names: &Names,
+        one: &Occurrence,
+    ) -> Dangling {
         let path = self.path(file);
         let symbol = self.source.symbol(file, names.owner(one.at));
         Dangling {

@@ -1,14 +1,14 @@
 //! Finds attributes of values of unknown type whose name is not defined anywhere in the workspace,
 //! and names that were renamed in one definition but not in a related one.
 
-use super::dangling::{Dangling, Holder};
+use super::dangling::Dangling;
 use super::kin::is_common;
 use super::module::is_standard;
 use super::resolver::Resolver;
 use super::source::{FileId, Source};
 use super::value::{Def, Value};
 use crate::names::{NameId, Names, Occurrence, OccurrenceId, Role, ScopeId};
-use starling_syntax::{FilePath, SymbolPath};
+use starling_syntax::FilePath;
 
 /// Base classes outside of the workspace that do not add attributes which subclasses use.
 const PLAIN_BASES: [&str; 8] = [
@@ -62,16 +62,7 @@ impl<S: Source> Resolver<'_, S> {
             if !is_unknown || self.may_be_made(file, &names, one) {
                 continue;
             }
-            let path = self.path(file);
-            let symbol = self.source.symbol(file, names.owner(one.at));
-            found.push(Dangling {
-                line: names.line(one.at),
-                offset: one.at,
-                symbol: symbol.unwrap_or_else(|| SymbolPath::module(path.clone())),
-                name: names.name(one.name).to_owned(),
-                file: path,
-                of: Holder::Unknown,
-            });
+            found.push(self.attribute_place(file, &names, one));
         }
         found
     }
