@@ -161,7 +161,7 @@ pub struct WorldArgs {
     /// directories and Starling's cache are always hidden. May be repeated.
     #[arg(long, value_name = "PATH")]
     pub hide_from_tests: Vec<PathBuf>,
-    /// Use the project's own .starling/config.toml in this run even if the project is not trusted. Read
+    /// Use the project's own .starling/config.toml in this run even if the project is not trusted. Check
     /// that file first.
     #[arg(long)]
     pub trust: bool,

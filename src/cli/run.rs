@@ -226,7 +226,8 @@ pub struct Viewer<'a> {
     tree: Tree,
     /// Lines that were entered before their questions, in order.
     lines: VecDeque<String>,
-    /// What the next line is, and the review that it is about.
+    /// After an answer without its text, such as `r`: which text the next line of input is, and the
+    /// review that it answers.
     next_line: Option<(NextLine, Review)>,
     /// Whether the user has already asked to stop.
     stopping: bool,

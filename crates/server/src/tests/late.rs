@@ -374,7 +374,7 @@ async fn unexpected_text_after_an_edit_is_reported_at_once_and_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn line_kept_by_given_up_edit_is_not_inserted_again() {
+async fn line_deleted_by_user_is_not_restored_by_an_edit_that_was_given_up() {
     let mut client = client(sending(removed), project());
     client.initialize(full()).await;
     begin(&client, "x").await;
