@@ -436,9 +436,10 @@ impl<'a> Viewer<'a> {
     }
 
     /// Whether to drop a key because it was typed before the user can have read the question, or
-    /// directly after a dropped key. Ctrl-C is never dropped, nor a key that begins a text: the
-    /// letters of that text would answer. Text that was started before the
-    /// question continues, but Enter is dropped because it may have been meant for something else.
+    /// directly after a dropped key. Ctrl-C is never dropped. A key that begins a text, such as a reason,
+    /// is dropped only after another dropped key, because the letters that follow it would be taken as
+    /// answers. Text that was started before the question continues, but Enter is dropped because it may
+    /// have been meant for something else.
     fn is_too_early(&self, key: KeyEvent) -> bool {
         if self.asked.is_none() || key.modifiers.contains(KeyModifiers::CONTROL) {
             return false;

@@ -390,8 +390,9 @@ impl<'t> FileLines<'t> {
         near.map(|line| self.line(line))
     }
 
-    /// Returns the nearest line that contains a name of the claim, or a word if the claim has no
-    /// names: of the members that the claim names, if there are any.
+    /// Returns the line nearest to the cited lines, at most `most` lines away, that contains a name of
+    /// the claim, or one of its words if the claim has no names. If the claim or its citation names
+    /// symbols of this file, only lines of these symbols count.
     fn nearest(
         &self,
         (first, last): (u32, u32),

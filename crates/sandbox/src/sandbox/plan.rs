@@ -75,7 +75,8 @@ impl Tree {
     }
 }
 
-/// The input of the keeper and the init.
+/// How to run one command in a sandbox. The processes of the sandbox (the keeper, which supervises it,
+/// and the init inside it) read this from a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Plan {
     pub confinement: Confinement,

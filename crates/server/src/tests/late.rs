@@ -407,7 +407,7 @@ fn editing_named() -> RunStarter {
 }
 
 #[tokio::test(start_paused = true)]
-async fn edit_without_a_result_delays_only_edits_of_its_own_file() {
+async fn confirmed_edit_that_has_not_arrived_delays_only_edits_of_its_own_file() {
     let folder = folder(&[("a.py", BASE), ("b.py", BASE)]);
     let mut client = client(editing_named(), folder);
     client.initialize(full()).await;

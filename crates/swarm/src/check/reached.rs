@@ -146,9 +146,9 @@ fn is_configuration(file: &FilePath) -> bool {
 /// A name or file whose uses are searched for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum SearchTarget {
-    /// A use of a name.
     Name(String),
-    /// A use or an import of a module, or a mention of another file.
+    /// If the file is a Python module, its uses and imports are searched for, otherwise mentions of its
+    /// name or of its directory.
     File(FilePath),
 }
 

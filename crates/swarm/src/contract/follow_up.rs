@@ -314,7 +314,7 @@ pub(crate) fn note_followed(run: &RunContext, id: ProposalId, by: &ActorId) {
 fn wake(run: &Arc<RunContext>, at: usize, owner: &SymbolPath, cause: Cause) -> Result<(), String> {
     if at >= OWNERS_MOST {
         return Err(format!(
-            "{OWNERS_MOST} owners are told of one change at most"
+            "one change of a contract is reported to at most {OWNERS_MOST} owners"
         ));
     }
     run.budget

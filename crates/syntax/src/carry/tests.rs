@@ -88,7 +88,7 @@ fn carried_edit_follows_a_renamed_symbol() {
 }
 
 #[test]
-fn carry_rejects_an_edit_of_a_symbol_that_was_renamed_and_retyped() {
+fn carry_rejects_an_edit_if_another_symbol_has_taken_the_name_of_its_symbol() {
     for (old_body, new_body) in [("days * 3", "days * 3"), ("days * 5", "days * 3")] {
         let again = format!("{old_body}\n\n\ndef fee(days):\n    return {new_body}");
         let typed = [("def fee(", "def fee_old("), ("days * 3", again.as_str())];
