@@ -80,7 +80,7 @@ pub enum Command {
     /// Try Starling: fix a small broken project in a temporary directory.
     Demo(DemoArgs),
     /// Run the language server (LSP) on stdin and stdout. Editors start this command.
-    Lsp(WorldArgs),
+    Lsp(ConfigurationArgs),
     /// Index the code of a project, and print the number of files and symbols.
     Index(IndexArgs),
     /// Find the symbols and files that a text is about, ranked by relevance. Uses no model.
@@ -104,7 +104,7 @@ pub enum Command {
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        world: WorldArgs,
+        world: ConfigurationArgs,
     },
     /// Show the configuration.
     #[command(subcommand)]
@@ -146,7 +146,7 @@ const NOT_BUILT: &str = match (cfg!(feature = "bench"), cfg!(feature = "local"))
 
 /// The arguments of all commands that load the configuration: the model, settings and trust.
 #[derive(Debug, Clone, Default, Args)]
-pub struct WorldArgs {
+pub struct ConfigurationArgs {
     /// Use this model for all roles: a configured name, local, gguf:PATH, openai:MODEL or replay:FILE.
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
@@ -167,7 +167,7 @@ pub struct WorldArgs {
     pub trust: bool,
 }
 
-impl WorldArgs {
+impl ConfigurationArgs {
     pub fn trust(&self) -> Trust {
         match self.trust {
             true => Trust::Trusted,
@@ -216,7 +216,7 @@ pub struct RunArgs {
     #[arg(long, hide = true, value_name = "PID")]
     pub end_with_parent: Option<i32>,
     #[command(flatten)]
-    pub world: WorldArgs,
+    pub world: ConfigurationArgs,
 }
 
 #[derive(Debug, Args)]
@@ -281,7 +281,7 @@ pub struct AskArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub world: WorldArgs,
+    pub world: ConfigurationArgs,
 }
 
 #[derive(Debug, Args)]
@@ -296,7 +296,7 @@ pub struct DemoArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub world: WorldArgs,
+    pub world: ConfigurationArgs,
 }
 
 #[derive(Debug, Args)]
@@ -341,7 +341,7 @@ pub enum ConfigCommand {
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        world: WorldArgs,
+        world: ConfigurationArgs,
     },
 }
 

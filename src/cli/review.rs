@@ -9,8 +9,8 @@ use starling_platform::files::identity;
 use tokio::runtime::Handle;
 
 use super::Outcome;
-use super::args::{ReviewArgs, WorldArgs};
-use super::input::{Inputs, Source};
+use super::args::{ConfigurationArgs, ReviewArgs};
+use super::input::{InputSource, Inputs};
 use super::project;
 use super::run::{Viewer, to_name};
 use super::screen::Screen;
@@ -193,12 +193,12 @@ async fn review(runs: &[WaitingRun], root: &Path, json: bool) -> anyhow::Result<
     let mut first = Some(screen());
     let is_live = first.as_ref().is_some_and(Screen::is_live);
     let mut inputs = Inputs::of(match is_live {
-        true => Source::Keys,
-        false => Source::Lines,
+        true => InputSource::Keys,
+        false => InputSource::Lines,
     });
     for run in runs {
         let only = RestorePolicy::Only(run.id.clone());
-        let services = services(&WorldArgs::default(), Handle::current(), only)?;
+        let services = services(&ConfigurationArgs::default(), Handle::current(), only)?;
         let editor = HeadlessEditor::start(services, root).await?;
         let followed = editor.follow(RunReply {
             run: run.id.clone(),

@@ -31,6 +31,7 @@ pub trait Execute<A>: Send + Sync {
     async fn execute(&self, action: &A) -> String;
 }
 
+/// Parses the JSON arguments of a call into an action.
 type ReadArguments<A> = Arc<dyn Fn(&str) -> Result<A, serde_json::Error> + Send + Sync>;
 
 /// A tool: its description for models, the roles that may use it, and its executor. `U` is the type

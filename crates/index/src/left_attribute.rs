@@ -1,5 +1,4 @@
-//! What is left of an attribute that was renamed: places of the classes that share it that have the old
-//! name still.
+//! Finds the code that still uses the old name of a renamed attribute.
 
 use super::dangling::is_tried;
 use super::facts::is_test;
@@ -18,18 +17,19 @@ const BY_NAME: [&str; 5] = [
     "setattr(",
 ];
 
-/// Whose attribute a renaming is about.
+/// The classes whose attribute is renamed.
 #[derive(Debug, Clone, Copy)]
 pub enum AttributeOf<'c> {
-    /// Of these classes and of those that share it with them.
+    /// These classes, and the classes that share the attribute with them.
     Classes(&'c [SymbolPath]),
-    /// Of the only classes that share one; if there are several such groups, as [`Self::Renamed`].
+    /// The only group of classes that share an attribute of this name. If there are several groups,
+    /// like [`Self::Renamed`].
     Only,
-    /// Of the classes that have the new name in place of the old one.
+    /// The classes in which the new name already replaces the old one.
     Renamed,
 }
 
-/// The places of the attribute `old` in `after`, of the classes that are meant.
+/// Returns the locations in `after` that still use the attribute `old` of the classes in `of`.
 pub(super) fn left_attribute(
     before: WorkspaceState<'_>,
     after: WorkspaceState<'_>,
@@ -127,7 +127,7 @@ fn meant(
     chosen.map(|(group, _)| group).collect()
 }
 
-/// Where code takes the attribute by its name in a string.
+/// Returns the locations where code looks up the attribute by its name in a string.
 fn by_name(world: WorkspaceState<'_>, name: &str, classes: &[Body]) -> Vec<Dangling> {
     let bases = classes
         .iter()

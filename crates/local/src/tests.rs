@@ -363,6 +363,7 @@ async fn dropping_a_call_stops_the_generation() {
     })
     .unwrap();
     let (seen, mut first_delta) = tokio::sync::mpsc::unbounded_channel();
+    /// A watch that sends a signal for each piece of the answer.
     struct DeltaSignal(tokio::sync::mpsc::UnboundedSender<()>);
     impl ChatWatch for DeltaSignal {
         fn delta(&self, _: &str) {

@@ -29,7 +29,7 @@ pub enum ResultsFrom {
     PrintedText,
 }
 
-/// The reporters that a command uses.
+/// Which of Starling's reporters of test results a command loads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reporters {
     Pytest,
@@ -38,13 +38,13 @@ pub(super) enum Reporters {
     Both,
 }
 
-/// The reporters of one run. Their name is random, so that no project can name it in its
+/// Starling's reporters of test results for one run. Their module name is random, so that no project can name it in its
 /// configuration.
 pub(super) struct Recorder {
     name: String,
 }
 
-/// The records that a reporter wrote.
+/// The test results that the reporters of one run wrote.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Recorded {
     /// Number of sessions that began.

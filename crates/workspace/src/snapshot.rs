@@ -40,6 +40,7 @@ pub enum Held {
     Nothing,
 }
 
+/// The listed files of a workspace on disk, with the texts that were read so far.
 #[derive(Debug)]
 struct Disk {
     policy: PathPolicy,
@@ -284,6 +285,7 @@ mod tests {
     use super::super::Workspace;
     use super::*;
 
+    /// A workspace in a temporary directory.
     struct Fixture {
         dir: tempfile::TempDir,
         workspace: Workspace,

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::prompt::Prompt;
 use super::state::RunState;
 use super::story::{question, tell};
-use super::summary::{Traces, Tree, summary};
+use super::summary::{ProjectLifetime, Traces, summary};
 use super::text::{Line, Paint};
 use super::tree::view;
 use starling_core::*;
@@ -411,7 +411,7 @@ fn the_end_says_everything() {
     let traces = Traces {
         trajectory: Path::new("/c/runs/1.jsonl"),
         repo: Some(Path::new("/c d")),
-        tree: Tree::Stays,
+        tree: ProjectLifetime::Stays,
     };
     let settled = state(&[beginning(), talk(), reviews(), ending(StopReason::Settled)]);
     insta::assert_snapshot!(plain(&summary(&settled, traces)));
@@ -446,7 +446,7 @@ fn summary_says_if_the_tests_ran_before_the_last_change() {
     let traces = Traces {
         trajectory: Path::new("/c/runs/1.jsonl"),
         repo: None,
-        tree: Tree::Stays,
+        tree: ProjectLifetime::Stays,
     };
     let mut events = ending(StopReason::Cancelled);
     let said = |events: &[Event]| plain(&summary(&state(&[events.to_vec()]), traces));
@@ -470,7 +470,7 @@ fn summary_attributes_final_statements_to_the_agents() {
     let traces = Traces {
         trajectory: Path::new("/c/runs/1.jsonl"),
         repo: None,
-        tree: Tree::Stays,
+        tree: ProjectLifetime::Stays,
     };
     let mut events = ending(StopReason::NothingChanged {
         why: "I am done.".to_owned(),
@@ -499,7 +499,7 @@ fn summary_suggests_a_larger_model_after_a_failure_of_the_local_one() {
     let traces = Traces {
         trajectory: Path::new("/c/runs/1.jsonl"),
         repo: None,
-        tree: Tree::Stays,
+        tree: ProjectLifetime::Stays,
     };
     for (agent, proof, is_told) in [
         ("local", Proof::NotDone, true),
@@ -534,7 +534,7 @@ fn summary_does_not_repeat_a_diff_that_was_shown() {
     let traces = Traces {
         trajectory: Path::new("/c/runs/1.jsonl"),
         repo: None,
-        tree: Tree::Stays,
+        tree: ProjectLifetime::Stays,
     };
     let end = ending(StopReason::Settled);
     let shown = state(&[reviews(), end.clone()]);
@@ -551,7 +551,7 @@ fn zero_cost_is_shown_only_if_the_model_is_free() {
     let traces = Traces {
         trajectory: Path::new("/c/runs/1.jsonl"),
         repo: None,
-        tree: Tree::Stays,
+        tree: ProjectLifetime::Stays,
     };
     let mut free = ending(StopReason::Settled);
     if let Some(Event::RunFinished { spent, .. }) = free.last_mut() {
@@ -574,7 +574,7 @@ fn summary_starts_with_the_headline() {
     let traces = Traces {
         trajectory: Path::new("/c/runs/1.jsonl"),
         repo: None,
-        tree: Tree::Stays,
+        tree: ProjectLifetime::Stays,
     };
     let shown = |stop_reason: StopReason, proof: Proof, headline: &str| {
         let mut events = ending(stop_reason);

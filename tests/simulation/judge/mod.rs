@@ -13,7 +13,7 @@ use starling_core::{Approval, Driver, Limits, Tokens};
 use starling_swarm::{EventLog, Record, StopReason};
 
 use super::actors::Reply;
-use super::plan::Plan;
+use super::plan::SimulationPlan;
 use super::project::{Project, Texts};
 use super::world::{SECRETS, UserTexts};
 use proposals::Proposals;
@@ -83,7 +83,7 @@ pub struct Judge {
 }
 
 impl Judge {
-    pub fn new(plan: &Plan, project: &Project, desk: &UserTexts) -> Self {
+    pub fn new(plan: &SimulationPlan, project: &Project, desk: &UserTexts) -> Self {
         let texts = desk.texts(project);
         let failing = failing(project, &texts);
         Judge {

@@ -31,10 +31,11 @@ pub fn specs(specs: &[ToolSpec]) -> Value {
     specs.iter().map(function).collect()
 }
 
-/// The tool calls of a conversation so far: the new id and the tool of each.
+/// Numbers the tool calls of a conversation, whose recorded ids differ between providers.
 #[derive(Default)]
 struct Calls {
     count: usize,
+    /// The new id and the tool of each call, by its recorded id.
     named: BTreeMap<String, (String, String)>,
 }
 

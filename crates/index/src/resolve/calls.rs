@@ -31,7 +31,7 @@ const PLAIN_BASES: [&str; 3] = ["ABC", "Protocol", "object"];
 /// Methods that Python calls in its own way.
 const SPECIAL: [&str; 3] = ["__new__", "__init_subclass__", "__class_getitem__"];
 
-/// A call of a certain callee.
+/// A call whose callee is known for certain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SureCall {
     /// Byte offset of the called name.
@@ -41,7 +41,7 @@ pub(crate) struct SureCall {
     pub symbol: SymbolPath,
     pub name: String,
     pub callee: Callee,
-    /// Where another method may come from, if one can.
+    /// The subclasses that may define another method that is called instead; `None` if none can.
     heirs: Option<Heirs>,
 }
 
@@ -53,20 +53,20 @@ struct Heirs {
     except: Option<Def>,
 }
 
-/// What a call calls.
+/// The function or class that a call refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Callee {
     Function {
         path: SymbolPath,
         receiver: Receiver,
     },
-    /// A class with an `__init__`, and the classes in which it was looked for.
+    /// A class with an `__init__`, and in `line` the classes in which `__init__` was looked up.
     Class {
         class: SymbolPath,
         init: SymbolPath,
         line: Vec<SymbolPath>,
     },
-    /// A data class, and the data classes that give it fields, bases first.
+    /// A data class, and in `line` the data classes that define its fields, bases first.
     DataClass {
         class: SymbolPath,
         line: Vec<SymbolPath>,
@@ -74,7 +74,7 @@ pub(crate) enum Callee {
 }
 
 impl Callee {
-    /// What the call names: the function, or the class.
+    /// Returns the symbol that the call names: the function, or the class.
     pub fn named(&self) -> &SymbolPath {
         match self {
             Callee::Function { path, .. } => path,
@@ -83,7 +83,7 @@ impl Callee {
     }
 }
 
-/// A value that an expression certainly has.
+/// A value that an expression certainly has, as far as calls need it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sure {
     Module(ModuleId),
@@ -95,14 +95,15 @@ enum Sure {
     Function(Def, Access),
 }
 
-/// How a function was reached.
+/// How the called function is accessed: by its name, or as an attribute of a class or object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Access {
     Plain,
-    /// Through this very class.
+    /// As an attribute of exactly this class.
     Class,
-    /// Through an object of the class that has it, or of a subclass.
+    /// As an attribute of an object of the defining class or of a subclass.
     Object(Heirs),
+    /// As an attribute of a class or one of its subclasses, for example of `cls`.
     SomeClass(Heirs),
 }
 

@@ -108,12 +108,15 @@ pub enum AgentOutcome {
     },
 }
 
-/// Why tests are run.
+/// The point of a run at which tests are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TestPhase {
+    /// At the start, before any change.
     Before,
+    /// For the check of a proposal.
     Proposal,
+    /// When no agent has work, to decide whether the run can end.
     Settling,
 }
 
@@ -447,7 +450,7 @@ impl Event {
     }
 }
 
-/// A line of a trajectory.
+/// A line of a trajectory (the recorded log of a run).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(
