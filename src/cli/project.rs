@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn prefers_the_git_repository_to_a_nearer_manifest() {
+    fn git_repository_is_preferred_to_a_nearer_manifest_as_project_root() {
         let files = ["p/.git/HEAD", "p/a/pyproject.toml"];
         assert_eq!(found(&files, "p/a/b"), ("p".into(), RootReason::Git));
         assert_eq!(found(&files, "p"), ("p".into(), RootReason::Git));
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_the_nearest_manifest_without_git() {
+    fn nearest_manifest_is_the_project_root_if_there_is_no_repository() {
         for manifest in MANIFESTS {
             let far = format!("p/{manifest}");
             let found = found(&[&far, "p/.git/config"], "p/a/b");
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_the_nearest_marker_file_without_a_manifest() {
+    fn nearest_marker_file_is_the_project_root_if_there_is_no_manifest() {
         for mark in MARKS.iter().map(|mark| mark.replace('*', "-dev")) {
             let far = format!("p/{mark}");
             let (root, reason) = found(&[&far, "p/a/__init__.py", "p/a/b/__init__.py"], "p/a/b");
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_package_belongs_to_the_directory_that_holds_it() {
+    fn project_root_is_the_directory_that_contains_the_package() {
         let files = ["p/a/__init__.py", "p/a/b/__init__.py"];
         assert_eq!(found(&files, "p/a/b"), ("p".into(), RootReason::Package));
         assert_eq!(
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn ignores_directories_of_other_owners() {
+    fn directory_of_another_owner_is_not_the_project_root() {
         if !rustix::process::getuid().is_root() {
             // Only root can change the owner of a directory.
             return;

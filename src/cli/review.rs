@@ -435,7 +435,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_review_ends_with_what_it_did() {
+    fn end_of_a_review_counts_answered_proposals_and_applied_changes() {
         let told = "2 of 3 proposals answered, 1 change applied; no test ran after it: run them";
         assert_eq!(ended(3, 1, 1), told);
         let told = "0 of 1 proposal answered, 0 changes applied";
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_a_skipped_proposal_is_not_waited_for() {
+    fn proposal_that_needs_a_skipped_one_is_not_awaited() {
         let set = |ids: &[u32]| ids.iter().copied().map(ProposalId).collect::<BTreeSet<_>>();
         // The third needs the second, which needs the first.
         let needs = |id: ProposalId| match id.0 {
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn the_holder_of_a_lock_is_found_by_its_inode() {
+    fn process_that_holds_a_lock_is_found_by_the_inode_of_the_file() {
         let locks = "1: POSIX  ADVISORY  READ 5 08:01:4711 128 128\n\
                      2: FLOCK  ADVISORY  WRITE 17 08:01:4711 0 EOF\n\
                      2: -> FLOCK  ADVISORY  WRITE 18 08:01:4711 0 EOF\n";

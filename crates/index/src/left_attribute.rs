@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forgotten_class_of_the_family_is_left() {
+    fn related_class_that_keeps_the_old_attribute_name_is_reported() {
         let half = UNITS
             .replacen("reach", "span", 3)
             .replace("reach = 1", "span = 1");
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_sets_it_on_an_object_that_may_be_one_is_left() {
+    fn assignment_of_the_old_attribute_to_a_possible_instance_is_reported() {
         let battle = "class Battle:\n    most = 1\n\n\ndef load():\n    return Battle()\n";
         let new = battle.replace("most", "limit");
         let play = "from battle import load\n\n\ndef play(b):\n    b.most = 2\n    c = load()\n    c.most = 3\n    \
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn the_class_that_is_named_is_meant() {
+    fn named_class_decides_whose_old_attribute_is_searched() {
         let text = "class A:\n    size = 1\n\n\nclass B:\n    size = 2\n\n\nclass C(B):\n    pass\n\n\nC.size\n";
         let files = [("a.py", text)];
         let renamed = text.replacen("size", "bulk", 1);
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_and_members_of_an_enumeration_are_left_where_they_are_named() {
+    fn old_names_of_data_class_fields_and_enum_members_are_reported() {
         let text = "from dataclasses import dataclass\nfrom enum import Enum\n\n\n@dataclass\nclass P:\n    wide: int\n\n\n\
                     class Phase(Enum):\n    STRIKE = 1\n";
         let user = "from p import P, Phase\n\nP(wide=1)\nprint(Phase.STRIKE, Phase['STRIKE'])\nQ(wide=2)\n";

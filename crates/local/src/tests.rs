@@ -252,7 +252,7 @@ async fn repeated_greedy_request_gives_the_same_answer_from_the_cache() {
 }
 
 #[tokio::test]
-async fn a_seed_repeats_and_temperature_matters() {
+async fn same_seed_repeats_the_answer_and_another_seed_changes_it() {
     let directory = TempDir::new().unwrap();
     let model = open(&TestModelRecipe::default(), directory.path());
     let warm = |seed| ChatRequest {

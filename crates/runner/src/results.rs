@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_the_test_records_of_a_session() {
+    fn test_records_of_a_session_are_parsed() {
         use TestStatus::{Error, Failed, Skipped};
         let (recorded, cases) = read(
             "begin|9.0\ntest|passed|call|0.1|t.py::a|\ntest|failed|teardown|0|t.py::a|E  x\n\

@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_that_grows_with_the_square_has_an_end() {
+    fn parser_stops_on_text_that_needs_quadratic_work() {
         let grammar = Language::Python.grammar().unwrap();
         let long = 300_000;
         let comments = "    # c\n".repeat(long / 8);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_does_not_depend_on_how_the_text_is_handed_over() {
+    fn tree_does_not_depend_on_the_pieces_in_which_the_text_is_passed() {
         let grammar = Language::Python.grammar().unwrap();
         let text = "def ä():\n    return 'é' + \"😀\"  # é\n".repeat(100);
         let whole = PARSER.with_borrow_mut(|parser| {

@@ -282,7 +282,7 @@ async fn edit_misplaced_in_a_new_buffer_is_reverted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn edit_with_an_unclear_result_is_reported_once() {
+async fn edit_whose_result_is_unclear_is_reported_and_not_sent_again() {
     let mut client = client(sending(replaced), project());
     client.initialize(full()).await;
     begin(&client, "x").await;

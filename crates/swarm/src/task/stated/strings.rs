@@ -268,7 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sql_is_told_from_prose() {
+    fn sql_statements_are_distinguished_from_prose() {
         let found = |text: &str| {
             let tables = tables(text)?;
             Some(tables.into_iter().collect::<Vec<_>>().join(" "))
