@@ -64,6 +64,7 @@ Exit status:
   1  some or all of the requested changes were not undone
   2  wrong arguments";
 
+// The commands of the program. Their doc comments are the help texts.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Carry out one task in a project, without an editor.
@@ -176,6 +177,7 @@ impl ConfigurationArgs {
     }
 }
 
+// The arguments of `starling run`.
 #[derive(Debug, Args)]
 pub struct RunArgs {
     /// What to do, in your words; `-` reads it from stdin. `@path/to/file` names a file, `#Class.method`
@@ -219,6 +221,7 @@ pub struct RunArgs {
     pub world: ConfigurationArgs,
 }
 
+// The arguments of `starling review`.
 #[derive(Debug, Args)]
 pub struct ReviewArgs {
     /// Id of the run, or the start of the id. Default: all runs of the project with proposals that are
@@ -233,6 +236,7 @@ pub struct ReviewArgs {
     pub json: bool,
 }
 
+// The arguments of `starling undo`.
 #[derive(Debug, Args)]
 pub struct UndoArgs {
     /// Id of the run as shown by --list, or the start of the id. Default: the newest run that changed
@@ -257,6 +261,7 @@ pub struct UndoArgs {
     pub json: bool,
 }
 
+// The arguments of `starling ask`.
 #[derive(Debug, Args)]
 pub struct AskArgs {
     /// The question, in your words; `-` reads it from stdin.
@@ -284,6 +289,7 @@ pub struct AskArgs {
     pub world: ConfigurationArgs,
 }
 
+// The arguments of `starling demo`.
 #[derive(Debug, Args)]
 pub struct DemoArgs {
     /// Replay recorded replies instead of calling a model.
@@ -299,6 +305,7 @@ pub struct DemoArgs {
     pub world: ConfigurationArgs,
 }
 
+// The arguments of `starling init`.
 #[derive(Debug, Args)]
 pub struct InitArgs {
     /// The model to use: local, gguf:PATH or openai:MODEL. Default: the local model; if an API key of a
@@ -307,6 +314,7 @@ pub struct InitArgs {
     pub model: Option<String>,
 }
 
+// The arguments of `starling trust`.
 #[derive(Debug, Args)]
 pub struct TrustArgs {
     /// Project directory. Default: the root of the enclosing git repository, or else the nearest parent
@@ -321,6 +329,7 @@ pub struct TrustArgs {
     pub remove: bool,
 }
 
+// The subcommands of `starling models`.
 #[derive(Debug, Subcommand)]
 pub enum ModelsCommand {
     /// Download the weights of a local model.
@@ -331,6 +340,7 @@ pub enum ModelsCommand {
     Path { name: Option<String> },
 }
 
+// The subcommands of `starling config`.
 #[derive(Debug, Subcommand)]
 pub enum ConfigCommand {
     /// List the configuration keys, each with its value and the source of the value.

@@ -51,7 +51,7 @@ const FRAME: Duration = Duration::from_millis(120);
 /// Interval at which a dumb terminal reports what the run waits for.
 const TELL_WAIT: Duration = Duration::from_secs(15);
 
-/// How a run is displayed.
+/// The output format of a run: for a terminal, or as JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputMode {
     Terminal,
@@ -786,7 +786,7 @@ mod tests {
     };
     use starling_swarm::{ActorId, Ending, Event, ProposalId, Spent, StopReason};
 
-    /// The collected output.
+    /// A writer that collects the output for a test.
     #[derive(Clone, Default)]
     struct CapturedOutput(Arc<Mutex<Vec<u8>>>);
 

@@ -241,6 +241,7 @@ mod tests {
     use starling_server::protocol::{EventParams, IntentParams};
     use starling_swarm::{Event, RunId};
 
+    /// A writer that collects the output for a test.
     #[derive(Clone, Default)]
     struct CapturedOutput(Arc<Mutex<Vec<u8>>>);
 

@@ -80,7 +80,7 @@ impl TestOutcome {
     }
 }
 
-/// How the results of a test run were determined.
+/// The source of the results of a test run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultSource {

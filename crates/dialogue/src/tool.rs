@@ -10,7 +10,7 @@ use starling_core::ToolSpec;
 use crate::line::{LineArguments, LineSyntax};
 use crate::schema::schema;
 
-/// What a call of a tool costs. Results that cost least to get again are the first that a
+/// The cost of a tool call. Results that cost least to get again are the first that a
 /// conversation leaves out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ToolCost {

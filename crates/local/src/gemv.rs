@@ -2,8 +2,8 @@
 //!
 //! The speed of generating a token is limited by reading the weights from memory. The file's blocks
 //! are a quarter smaller than the tiles that candle packs for long prompts, and are read
-//! sequentially. This needs a CPU with AVX-512 VNNI; on other CPUs, `BlockMatrixShape::new` returns `None`
-//! and candle's own kernels are used.
+//! sequentially. This needs a CPU with AVX-512 VNNI; on other CPUs, `BlockMatrixShape::new` returns
+//! `None` and candle's own kernels are used.
 
 use candle_core::quantized::GgmlDType;
 

@@ -38,8 +38,8 @@ pub(super) enum Reporters {
     Both,
 }
 
-/// Starling's reporters of test results for one run. Their module name is random, so that no project can name it in its
-/// configuration.
+/// Starling's reporters of test results for one run. Their module name is random, so that no
+/// project can name it in its configuration.
 pub(super) struct Recorder {
     name: String,
 }

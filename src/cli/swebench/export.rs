@@ -110,6 +110,7 @@ mod tests {
     use super::*;
     use clap::Parser;
 
+    // A command line with the arguments of `starling swebench export`.
     #[derive(Parser)]
     struct ExportLine {
         #[command(flatten)]

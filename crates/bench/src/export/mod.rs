@@ -157,7 +157,7 @@ impl Outcome {
     }
 }
 
-/// One instance of one run.
+/// An instance of a run, with its record, its grade and its model calls.
 struct InstanceConversations {
     record: Record,
     settings: Settings,

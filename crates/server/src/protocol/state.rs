@@ -22,7 +22,7 @@ pub struct StateReply {
     pub asks: Vec<AskSnapshot>,
 }
 
-/// How far a run has come.
+/// The stage of a run as sent to the client: being prepared, running, or ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStage {

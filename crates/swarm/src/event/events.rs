@@ -26,7 +26,7 @@ use starling_text::ChangeSet;
 #[serde(transparent)]
 pub struct RunId(pub String);
 
-/// How an answer to a question was obtained.
+/// The source of an owner's answer to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerSource {
@@ -96,7 +96,7 @@ impl Cause {
     }
 }
 
-/// How an agent's work ended.
+/// The outcome of an agent's work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum AgentOutcome {

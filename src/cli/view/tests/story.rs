@@ -68,7 +68,7 @@ fn note_about_a_withheld_variable_is_shown_once() {
 }
 
 #[test]
-fn git_apply_is_suggested_only_in_a_git_repository() {
+fn patch_command_is_suggested_outside_of_a_git_repository() {
     let dir = tempfile::tempdir().unwrap();
     let mut state = RunState::default();
     state.root = dir.path().to_owned();

@@ -26,13 +26,13 @@ const BESIDE_TABLE: [&str; 4] = ["EXISTS", "IF", "NOT", "ONLY"];
 /// Folders of scripts that tell how a database became what it is.
 const HISTORY: [&str; 3] = ["alembic", "migrations", "versions"];
 
-/// A string that has a name still.
+/// A string that still contains the old name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Left {
     pub file: FilePath,
-    /// From 1.
+    /// Line number, counted from 1.
     pub line: u32,
-    /// Whether the name can mean nothing else there.
+    /// Whether the name in this string can only mean the renamed thing.
     pub is_sure: bool,
 }
 
@@ -54,7 +54,7 @@ struct Unit<'t> {
     shape: Shape,
 }
 
-/// What a change replaced.
+/// The kinds of strings in which a change has replaced the old name.
 #[derive(Default)]
 struct Replaced {
     tables: BTreeSet<String>,
