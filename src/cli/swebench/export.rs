@@ -89,7 +89,7 @@ fn sources(args: &ExportArgs) -> anyhow::Result<Vec<RunSource>> {
 /// Reports errors that the caller can fix as wrong use.
 fn told(error: ExportError) -> anyhow::Error {
     match error {
-        ExportError::RunDirectory(error) => error.into(),
+        ExportError::Directory(error) => error.into(),
         ExportError::Unreadable { .. }
         | ExportError::NoGrades { .. }
         | ExportError::Ungraded(_)

@@ -89,7 +89,7 @@ pub struct Exported {
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     #[error(transparent)]
-    Place(#[from] RunDirectoryError),
+    Directory(#[from] RunDirectoryError),
     #[error("{}: {error}", .path.display())]
     Unreadable { path: PathBuf, error: io::Error },
     #[error("{}: {error}; expected the output of `starling swebench grade --json`", .path.display())]

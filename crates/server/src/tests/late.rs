@@ -191,7 +191,7 @@ pub(super) fn sending(after: fn(&str) -> String) -> RunStarter {
         };
         let changes = ChangeSet::between(&base, &after(BASE));
         let symbols = [symbol("a.py::f")];
-        let intent = starling_swarm::sending::Intent {
+        let intent = starling_swarm::sending::AnnouncedEdit {
             log: &scene.log,
             proposal: starling_swarm::ProposalId(1),
             symbols: &symbols,
