@@ -31,7 +31,7 @@ const PLAIN_BASES: [&str; 3] = ["ABC", "Protocol", "object"];
 /// Methods that Python calls in its own way.
 const SPECIAL: [&str; 3] = ["__new__", "__init_subclass__", "__class_getitem__"];
 
-/// A call whose callee is known for certain.
+/// A call of a certain callee.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SureCall {
     /// Byte offset of the called name.
@@ -41,7 +41,7 @@ pub(crate) struct SureCall {
     pub symbol: SymbolPath,
     pub name: String,
     pub callee: Callee,
-    /// The subclasses that may define another method that is called instead; `None` if none can.
+    /// Where another method may come from, if one can.
     heirs: Option<Heirs>,
 }
 
@@ -99,11 +99,10 @@ enum Sure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Access {
     Plain,
-    /// As an attribute of exactly this class.
+    /// Through this very class.
     Class,
-    /// As an attribute of an object of the defining class or of a subclass.
+    /// Through an object of the class that has it, or of a subclass.
     Object(Heirs),
-    /// As an attribute of a class or one of its subclasses, for example of `cls`.
     SomeClass(Heirs),
 }
 
