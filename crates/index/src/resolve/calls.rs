@@ -53,7 +53,7 @@ struct Heirs {
     except: Option<Def>,
 }
 
-/// The function or class that a call refers to.
+/// What a call calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Callee {
     Function {
@@ -83,7 +83,7 @@ impl Callee {
     }
 }
 
-/// A value that an expression certainly has, as far as calls need it.
+/// A value that an expression certainly has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sure {
     Module(ModuleId),
@@ -95,7 +95,7 @@ enum Sure {
     Function(Def, Access),
 }
 
-/// How the called function is accessed: by its name, or as an attribute of a class or object.
+/// How a function was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Access {
     Plain,
