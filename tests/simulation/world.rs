@@ -37,7 +37,7 @@ pub struct World {
     /// The remaining parts of truncated replies, by conversation.
     pub cuts: Mutex<BTreeMap<String, Reply>>,
     began: Instant,
-    /// How often `next_key` was called with each name.
+    /// Number of calls of `next_key` with each name.
     counts: Mutex<BTreeMap<String, u64>>,
 }
 

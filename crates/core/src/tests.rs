@@ -84,10 +84,10 @@ impl TestOutcome {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultSource {
-    /// By Starling's own reporter inside the test runner.
+    /// Starling's own reporter inside the test runner.
     #[default]
     Reporter,
-    /// Parsed from the command's output, which the code under test can forge.
+    /// The printed output of the command, which the code under test can forge.
     Printed,
 }
 

@@ -31,7 +31,7 @@ pub struct BadCall {
     pub name: String,
     /// The symbol that contains the call.
     pub symbol: SymbolPath,
-    /// What is called: a function or a class.
+    /// The called function or class.
     pub callee: SymbolPath,
     pub why: Misfit,
 }

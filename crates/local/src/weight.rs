@@ -10,9 +10,9 @@ use super::mapped::TensorSpan;
 
 /// A weight matrix of the network.
 pub struct WeightMatrix {
-    /// For inputs with several rows, other devices and other layouts.
+    /// Used for inputs with several rows, other devices and other layouts.
     general: QMatMul,
-    /// For a single row, reading the file's blocks directly.
+    /// Used for a single row. It reads the file's blocks directly.
     direct: Option<(gemv::BlockMatrixShape, TensorSpan)>,
 }
 

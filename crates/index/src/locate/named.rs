@@ -14,18 +14,18 @@ use starling_syntax::SymbolKind;
 /// definitions share the name.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Named {
-    /// In the title, written like code (`max_length`, `f()`).
+    /// Strength of a name in the title that looks like code (`max_length`, `f()`).
     pub(super) title: f32,
-    /// In the title, as a plain word.
+    /// Strength of a plain word in the title.
     pub(super) title_plain: f32,
     pub(super) quote: f32,
-    /// As a call in a code block.
+    /// Strength of a call in a code block.
     pub(super) called: f32,
     pub(super) block: f32,
     pub(super) error: f32,
-    /// In prose, written like code.
+    /// Strength of a name in prose that looks like code.
     pub(super) prose: f32,
-    /// In prose, as a plain word.
+    /// Strength of a plain word in prose.
     pub(super) plain: f32,
 }
 

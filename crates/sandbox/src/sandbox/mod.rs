@@ -48,7 +48,7 @@ pub(crate) const MARKER: &str = "STARLING_SHADOW";
 pub(crate) struct Mechanism {
     pub kind: crate::Kind,
     pub confinement: Confinement,
-    /// What it means that this mechanism works.
+    /// Why this mechanism is chosen if its probe succeeds, as text for the user.
     pub reason: &'static str,
 }
 

@@ -62,7 +62,7 @@ pub struct AgentSnapshot {
     pub agent: ActorId,
     pub doing: String,
     pub working: bool,
-    /// For how many seconds the agent has done this; 0 if it does not work.
+    /// Seconds since the activity began; 0 if the agent does not work.
     pub seconds: u64,
     /// The agent's last lookups, searches and test runs, the newest at the end.
     pub looked: Vec<String>,

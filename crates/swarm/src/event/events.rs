@@ -114,7 +114,7 @@ pub enum AgentOutcome {
 pub enum TestPhase {
     /// At the start, before any change.
     Before,
-    /// For the check of a proposal.
+    /// During the check of a proposal.
     Proposal,
     /// When no agent has work, to decide whether the run can end.
     Settling,

@@ -75,9 +75,9 @@ impl AnnouncedEdit<'_> {
 #[derive(Debug, Clone, Copy)]
 pub enum Purpose<'a> {
     Propose(AnnouncedEdit<'a>),
-    /// To revert a change of a file that existed before the run.
+    /// A change of a file that existed before the run is reverted.
     TakeBack,
-    /// To revert a change of a file that the agents created. If the file is empty afterwards, it is
+    /// A change of a file that the agents created is reverted. If the file is empty afterwards, it is
     /// deleted.
     TakeBackFile,
 }

@@ -110,7 +110,7 @@ pub(crate) enum Unclear {
     NoReason,
     #[error("The reason speaks against the decision.")]
     Contradicted,
-    /// What would have followed the acceptance is not known.
+    /// The reply was cut off, so text that followed the acceptance may be missing.
     #[error("The reply was not complete, so its acceptance does not count.")]
     Incomplete,
 }
