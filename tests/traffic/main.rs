@@ -10,7 +10,7 @@ mod fixture;
 mod replay;
 mod wire;
 
-use buffers::Sync;
+use buffers::SyncMode;
 use replay::{AS_RECORDED, ClientVariation, Replay};
 use serde_json::{Value, json};
 
@@ -109,7 +109,7 @@ fn no_word_about_encodings() -> ClientVariation {
 
 fn the_whole_text_each_time() -> ClientVariation {
     ClientVariation {
-        sync: Sync::Full,
+        sync: SyncMode::Full,
         ..AS_RECORDED
     }
 }

@@ -26,9 +26,11 @@ const CODE: usize = 12;
 /// The result of checking a citation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CitationVerdict {
+    /// The cited lines support the claim.
     Holds(Citation),
     /// The citation was corrected: another line, or the full path.
     Moved(Citation),
+    /// The cited lines do not support the claim, for this reason.
     Wrong(String),
 }
 
@@ -161,6 +163,7 @@ impl Files for CitationChecker {
 enum QuoteLocation {
     /// The sentence quotes nothing longer than a name, or the quote may refer to other lines.
     Unknown,
+    /// The quote is on the cited lines.
     There,
     /// The quote is on another line nearby.
     At(u32),

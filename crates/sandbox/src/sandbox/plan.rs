@@ -98,7 +98,7 @@ pub(crate) struct Plan {
     pub group: u32,
 }
 
-/// The result that an init reports.
+/// The result of a command, as the first process (init) of its sandbox reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Report {
     /// The sandbox could not be created.

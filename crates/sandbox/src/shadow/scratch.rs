@@ -53,7 +53,7 @@ pub struct Scratch {
     at_end: DropAction,
 }
 
-/// What happens to the directory when its owner is dropped.
+/// Whether the directory is removed when its owner is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DropAction {
     Remove,

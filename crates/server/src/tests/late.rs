@@ -191,7 +191,7 @@ pub(super) fn sending(after: fn(&str) -> String) -> RunStarter {
         };
         let changes = ChangeSet::between(&base, &after(BASE));
         let symbols = [symbol("a.py::f")];
-        let intent = starling_swarm::sending::Intent {
+        let intent = starling_swarm::sending::AnnouncedEdit {
             log: &scene.log,
             proposal: starling_swarm::ProposalId(1),
             symbols: &symbols,
@@ -282,7 +282,7 @@ async fn edit_misplaced_in_a_new_buffer_is_reverted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn edit_with_an_unclear_result_is_reported_once() {
+async fn edit_whose_result_is_unclear_is_reported_and_not_sent_again() {
     let mut client = client(sending(replaced), project());
     client.initialize(full()).await;
     begin(&client, "x").await;

@@ -22,15 +22,15 @@ const NO_DOCUMENTS: [&str; 6] = [
 /// Languages of code blocks in which a name is one of the project's code.
 const LANGUAGES: [&str; 5] = ["", "py", "pycon", "python", "python3"];
 
-/// A mention of a name.
+/// A mention of a symbol's name in a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InDocument {
     pub file: FilePath,
-    /// From 1.
+    /// Line number, counted from 1.
     pub line: u32,
     /// Byte offset of the name.
     pub at: usize,
-    /// Whether it can only mean the symbol.
+    /// Whether the name can only mean the symbol here.
     pub is_sure: bool,
 }
 

@@ -26,13 +26,13 @@ const BESIDE_TABLE: [&str; 4] = ["EXISTS", "IF", "NOT", "ONLY"];
 /// Folders of scripts that tell how a database became what it is.
 const HISTORY: [&str; 3] = ["alembic", "migrations", "versions"];
 
-/// A string that has a name still.
+/// A string that still contains the old name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Left {
     pub file: FilePath,
-    /// From 1.
+    /// Line number, counted from 1.
     pub line: u32,
-    /// Whether the name can mean nothing else there.
+    /// Whether the name in this string can only mean the renamed thing.
     pub is_sure: bool,
 }
 
@@ -55,7 +55,7 @@ struct Unit<'t> {
     shape: StringContent,
 }
 
-/// What a change replaced.
+/// The kinds of strings in which a change has replaced the old name.
 #[derive(Default)]
 struct Replaced {
     tables: BTreeSet<String>,
@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sql_is_told_from_prose() {
+    fn sql_statements_are_distinguished_from_prose() {
         let found = |text: &str| {
             let tables = tables(text)?;
             Some(tables.into_iter().collect::<Vec<_>>().join(" "))
