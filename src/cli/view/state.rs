@@ -82,6 +82,18 @@ pub struct Finished {
     pub waiting: usize,
 }
 
+/// The text that the last tests ran on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TestedText {
+    /// The user's text as it is now.
+    #[default]
+    Current,
+    /// The user's text before the last applied proposal.
+    BeforeLastChange,
+    /// The user's text with changes that were taken back later.
+    WithRevertedChanges,
+}
+
 /// The visible state of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunState {
@@ -104,8 +116,8 @@ pub struct RunState {
     pub agents_are_gone: bool,
     /// The last test result for the user's text.
     pub tests: Option<String>,
-    /// Whether a proposal was applied since the last tests.
-    pub tests_are_old: bool,
+    /// Which text the last tests ran on, if it is no longer the user's text.
+    pub tested_text: TestedText,
     pub finished: Option<Finished>,
     /// Owners that were not notified of a changed contract, with the changed symbol.
     pub missed: BTreeSet<(SymbolPath, SymbolPath)>,
@@ -215,9 +227,10 @@ impl RunState {
                 self.did(agent, Doing::Thinking, shown.as_ref().unwrap_or(why));
             }
             Event::ProposalApplied { proposal, .. } => {
-                self.tests_are_old = true;
+                self.tested_text = TestedText::BeforeLastChange;
                 self.did_about(*proposal, Doing::Thinking, "applied");
             }
+            Event::TakenBack { .. } => self.tested_text = TestedText::WithRevertedChanges,
             Event::ProposalConflicted { proposal, why }
             | Event::ProposalNotApplied { proposal, why } => {
                 self.did_about(*proposal, Doing::Thinking, why);
@@ -232,7 +245,6 @@ impl RunState {
             | Event::ProposalApplying { .. }
             | Event::ProposalUndone { .. }
             | Event::FollowedUp { .. }
-            | Event::TakenBack { .. }
             | Event::Steered { .. } => {}
             Event::NotWoken { symbol, .. } => {
                 self.not_woken.insert(symbol.clone());
@@ -277,7 +289,7 @@ impl RunState {
             // Test results of a proposal do not apply to the user's text.
             if *phase != TestPhase::Proposal {
                 self.tests = Some(tests(report));
-                self.tests_are_old = false;
+                self.tested_text = TestedText::Current;
             }
         } else if let Event::RunFinished {
             stop_reason,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::state::{Finished, RunState};
+use super::state::{Finished, RunState, TestedText};
 use super::story::diff;
 use super::text::{Line, Style};
 use super::words;
@@ -50,10 +50,14 @@ pub fn summary(state: &RunState, traces: Traces<'_>) -> Vec<Line> {
     let changed: Vec<String> = finished.applied.iter().map(ToString::to_string).collect();
     lines.push(field("changed", &words::few(&changed)));
     let tests = state.tests.as_deref().unwrap_or("none were run");
-    lines.push(match state.tests.is_some() && state.tests_are_old {
-        true => field("tests", &format!("{tests}, before the last change")),
-        false => field("tests", tests),
-    });
+    let of = match state.tested_text {
+        TestedText::BeforeLastChange if state.tests.is_some() => ", before the last change",
+        TestedText::WithRevertedChanges if state.tests.is_some() => {
+            ", with the changes that were taken back"
+        }
+        TestedText::Current | TestedText::BeforeLastChange | TestedText::WithRevertedChanges => "",
+    };
+    lines.push(field("tests", &format!("{tests}{of}")));
     if !state.not_woken.is_empty() {
         let not_woken: Vec<String> = state.not_woken.iter().cloned().collect();
         lines.push(field("not woken", &words::few(&not_woken)));

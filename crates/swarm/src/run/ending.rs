@@ -261,7 +261,15 @@ fn tests_fail(facts: &RunFacts<'_>, failing: &[String]) -> (Proof, String) {
         what.push(now_and_then(&unsteady));
     }
     let passing = passing(facts);
-    not_done(facts, &format!("{passing}{}{others}", what.join("; ")))
+    // These tests ran before the changes were taken back.
+    let with = match facts.taken_back {
+        TakenBack::Yes(_) => "with the changes, ",
+        TakenBack::No => "",
+    };
+    not_done(
+        facts,
+        &format!("{with}{passing}{}{others}", what.join("; ")),
+    )
 }
 
 /// Describes the number of passing tests, for example `2 tests pass; `.

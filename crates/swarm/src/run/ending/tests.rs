@@ -680,7 +680,7 @@ fn headline_of_an_unfinished_run_says_what_was_changed_or_reverted() {
         ends(&run),
         is(
             Proof::NotDone,
-            &format!("Not done: 2 tests fail: a, b; {taken_back}")
+            &format!("Not done: with the changes, 2 tests fail: a, b; {taken_back}")
         )
     );
     let kept = Run {
