@@ -15,6 +15,7 @@ mod follow;
 mod forgotten;
 mod fresh;
 mod goals;
+mod gone_cases;
 mod joint_check;
 mod landing;
 mod layers;

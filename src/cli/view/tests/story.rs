@@ -324,6 +324,7 @@ fn failing_evidence_of_a_proposal_is_shown_completely() {
             millis: 1500,
             tried: Tried::All,
             only_as_changed: Default::default(),
+            uncounted: Default::default(),
             source: Default::default(),
         },
         contract: vec![text("f: a parameter more")],
@@ -592,6 +593,7 @@ fn test_file_that_cannot_be_loaded_is_named_by_its_path() {
                 millis: 500,
                 tried: Tried::All,
                 only_as_changed: Default::default(),
+                uncounted: Default::default(),
                 source: Default::default(),
             },
             ..evidence()
