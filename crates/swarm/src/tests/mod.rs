@@ -33,6 +33,7 @@ mod policy;
 mod rebinding;
 mod refused;
 mod renaming;
+mod renewed;
 mod repairs;
 mod rivals;
 mod scouting;
