@@ -25,9 +25,6 @@ pub enum TestEvidence {
         broken: Vec<String>,
         /// Tests that failed before and still fail.
         still_failing: Vec<String>,
-        /// Tests that both failed and passed with the change when they were repeated.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        unsteady: Vec<String>,
         /// Failure messages, capped.
         details: String,
         millis: u64,
@@ -35,7 +32,7 @@ pub enum TestEvidence {
         tried: Tried,
         #[serde(default, skip_serializing_if = "OnlyAsChanged::is_empty")]
         only_as_changed: Box<OnlyAsChanged>,
-        #[serde(default, skip_serializing_if = "UncountedTests::is_empty")]
+        #[serde(flatten)]
         uncounted: Box<UncountedTests>,
         #[serde(default, skip_serializing_if = "ResultSource::is_reporter")]
         source: ResultSource,
@@ -66,6 +63,9 @@ impl OnlyAsChanged {
 /// Tests whose results count neither for nor against a change.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UncountedTests {
+    /// Tests that both failed and passed on the same text when they were repeated.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unsteady: Vec<String>,
     /// Tests that failed earlier and pass now because files were changed meanwhile, not by the
     /// change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -77,18 +77,17 @@ pub struct UncountedTests {
 }
 
 impl UncountedTests {
-    pub fn is_empty(&self) -> bool {
-        self.mended_elsewhere.is_empty() && self.gone_cases.is_empty()
-    }
-
-    /// Returns the tests that are marked in a report.
+    /// Returns the unsteady tests of a report, and those that are marked in it.
     fn of(report: &TestReport) -> UncountedTests {
         let marked = |mark: &str| {
             let cases = report.cases.iter();
             let marked = cases.filter(|case| case.message.ends_with(mark));
             marked.map(|case| case.id.clone()).collect()
         };
+        let unsteady = report.cases.iter();
+        let unsteady = unsteady.filter(|case| case.status == TestStatus::Unsteady);
         UncountedTests {
+            unsteady: unsteady.map(|case| case.id.clone()).collect(),
             mended_elsewhere: marked(MENDED_ELSEWHERE),
             gone_cases: marked(GONE_CASE),
         }
@@ -195,14 +194,13 @@ impl TestEvidence {
                 fixed,
                 broken,
                 still_failing,
-                unsteady,
                 uncounted,
                 ..
             } => vec![
                 (TestDelta::Fixed, fixed),
                 (TestDelta::Broken, broken),
                 (TestDelta::StillFailing, still_failing),
-                (TestDelta::Unsteady, unsteady),
+                (TestDelta::Unsteady, &uncounted.unsteady),
                 (TestDelta::MendedElsewhere, &uncounted.mended_elsewhere),
                 (TestDelta::GoneCase, &uncounted.gone_cases),
             ],
@@ -243,8 +241,6 @@ impl TestEvidence {
         } else {
             details
         };
-        let unsteady = after.cases.iter();
-        let unsteady = unsteady.filter(|case| case.status == TestStatus::Unsteady);
         TestEvidence::Known {
             command: after.command.clone(),
             outcome: after.outcome,
@@ -256,7 +252,6 @@ impl TestEvidence {
             fixed: was.iter().filter(|id| passed_now(id)).cloned().collect(),
             broken: is.iter().filter(|id| !was.contains(*id)).cloned().collect(),
             still_failing: is.iter().filter(|id| was.contains(*id)).cloned().collect(),
-            unsteady: unsteady.map(|case| case.id.clone()).collect(),
             details,
             millis: after.millis,
             tried: Tried::All,
@@ -393,7 +388,6 @@ impl fmt::Display for TestEvidence {
                 millis,
                 tried,
                 fixed: _,
-                unsteady: _,
                 only_as_changed: _,
                 uncounted: _,
                 source: _,

@@ -42,8 +42,10 @@ export type TestEvidence =
       millis: number;
       /** Tests that pass only with test files that the run changed. */
       only_as_changed?: { tests: string[]; details?: string };
-      /** Tests that count neither for nor against the change. */
-      uncounted?: { mended_elsewhere?: string[]; gone_cases?: string[] };
+      /** Tests that pass because files were changed meanwhile. */
+      mended_elsewhere?: string[];
+      /** Cases that are gone because the change edits their parametrized test. */
+      gone_cases?: string[];
       /** `printed` where the results are read from what the command printed. */
       source?: string;
     };

@@ -176,8 +176,8 @@ export function testsLine(tests: TestEvidence): string {
     [tests.only_as_changed?.tests ?? [], "only as the run changed the tests"],
     [tests.still_failing, "still failing"],
     [tests.unsteady ?? [], "failing now and then"],
-    [tests.uncounted?.mended_elsewhere ?? [], "passing since files changed meanwhile, not by this change"],
-    [tests.uncounted?.gone_cases ?? [], "gone with the change of their parametrized test"],
+    [tests.mended_elsewhere ?? [], "passing since files changed meanwhile, not by this change"],
+    [tests.gone_cases ?? [], "gone with the change of their parametrized test"],
   ];
   for (const [ids, word] of more) {
     if (ids.length > 0) {
