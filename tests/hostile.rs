@@ -145,7 +145,7 @@ fn obedient() -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A client that accepts every request.
+/// A client that answers each request of the server with `null`, and records what the server sent.
 struct Client {
     server: Server,
     warnings: Vec<String>,

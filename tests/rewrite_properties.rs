@@ -32,7 +32,7 @@ const FILES: &[&str] = &[
 
 /// The format in which a file of the corpus is written.
 #[derive(Debug, Clone, Copy)]
-enum Variant {
+enum CorpusFormat {
     AsIs,
     Crlf,
     Tabs,
@@ -53,20 +53,20 @@ fn runner(cases: u32, seed: u64) -> TestRunner {
 /// Generates a file of the corpus in one of its variants.
 fn corpus() -> impl Strategy<Value = String> {
     let variants = prop::sample::select(vec![
-        Variant::AsIs,
-        Variant::Crlf,
-        Variant::Tabs,
-        Variant::NoFinalBreak,
-        Variant::ByteOrderMark,
+        CorpusFormat::AsIs,
+        CorpusFormat::Crlf,
+        CorpusFormat::Tabs,
+        CorpusFormat::NoFinalBreak,
+        CorpusFormat::ByteOrderMark,
     ]);
     (0..FILES.len(), variants).prop_map(|(file, variant)| {
         let text = FILES[file];
         match variant {
-            Variant::AsIs => text.to_owned(),
-            Variant::Crlf => text.replace("\r\n", "\n").replace('\n', "\r\n"),
-            Variant::Tabs => with_tabs(text),
-            Variant::NoFinalBreak => text.trim_end().to_owned(),
-            Variant::ByteOrderMark => format!("\u{feff}{text}"),
+            CorpusFormat::AsIs => text.to_owned(),
+            CorpusFormat::Crlf => text.replace("\r\n", "\n").replace('\n', "\r\n"),
+            CorpusFormat::Tabs => with_tabs(text),
+            CorpusFormat::NoFinalBreak => text.trim_end().to_owned(),
+            CorpusFormat::ByteOrderMark => format!("\u{feff}{text}"),
         }
     })
 }
@@ -106,20 +106,23 @@ impl Line {
     }
 }
 
-/// The format in which a model writes the source.
+/// The indentation and line breaks with which a model writes the new source of a symbol.
 #[derive(Debug, Clone)]
-struct Writing {
+struct SourceStyle {
+    /// Indentation of the first line.
     base: String,
+    /// Indentation of each further level.
     unit: &'static str,
     line_break: &'static str,
+    /// Text after the last line.
     ending: &'static str,
 }
 
-fn writing() -> impl Strategy<Value = Writing> {
+fn writing() -> impl Strategy<Value = SourceStyle> {
     let units = prop::sample::select(vec!["    ", "  ", "\t"]);
     let breaks = prop::sample::select(vec!["\n", "\r\n"]);
     let endings = prop::sample::select(vec!["", "\n", "\n\n  \n"]);
-    (0..3usize, units, breaks, endings).prop_map(|(depth, unit, line_break, ending)| Writing {
+    (0..3usize, units, breaks, endings).prop_map(|(depth, unit, line_break, ending)| SourceStyle {
         base: unit.repeat(depth),
         unit,
         line_break,
@@ -127,7 +130,7 @@ fn writing() -> impl Strategy<Value = Writing> {
     })
 }
 
-impl Writing {
+impl SourceStyle {
     fn write(&self, lines: &[Line]) -> String {
         let written: Vec<String> = lines
             .iter()
@@ -291,7 +294,7 @@ fn is_inside(name: &str, outer: &str) -> bool {
 fn full_rewrite_changes_only_its_symbol() {
     let strategy = (corpus(), any::<Index>(), function(0), class(), writing());
     let made = Cell::new(0);
-    let run = |(base, index, function, class, writing): (String, Index, _, _, Writing)| {
+    let run = |(base, index, function, class, writing): (String, Index, _, _, SourceStyle)| {
         let tree = parse(&base);
         let Some(symbol) = pick(&tree, index) else {
             return Ok(());
@@ -382,7 +385,7 @@ fn check_content(
         .collect();
     prop_assert_eq!(found, expected);
     // The symbol contains the same number of symbols as the source parsed alone.
-    let plain = Writing {
+    let plain = SourceStyle {
         base: String::new(),
         unit: "    ",
         line_break: "\n",
@@ -514,7 +517,7 @@ fn two_rewrites_of_the_same_base_merge_or_conflict() {
             Index,
             _,
             _,
-            Writing,
+            SourceStyle,
             Change,
             bool,
         )| {

@@ -64,6 +64,7 @@ Exit status:
   1  some or all of the requested changes were not undone
   2  wrong arguments";
 
+// The commands of the program. Their doc comments are the help texts.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Carry out one task in a project, without an editor.
@@ -80,7 +81,7 @@ pub enum Command {
     /// Try Starling: fix a small broken project in a temporary directory.
     Demo(DemoArgs),
     /// Run the language server (LSP) on stdin and stdout. Editors start this command.
-    Lsp(WorldArgs),
+    Lsp(ConfigurationArgs),
     /// Index the code of a project, and print the number of files and symbols.
     Index(IndexArgs),
     /// Find the symbols and files that a text is about, ranked by relevance. Uses no model.
@@ -104,7 +105,7 @@ pub enum Command {
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        world: WorldArgs,
+        world: ConfigurationArgs,
     },
     /// Show the configuration.
     #[command(subcommand)]
@@ -146,7 +147,7 @@ const NOT_BUILT: &str = match (cfg!(feature = "bench"), cfg!(feature = "local"))
 
 /// The arguments of all commands that load the configuration: the model, settings and trust.
 #[derive(Debug, Clone, Default, Args)]
-pub struct WorldArgs {
+pub struct ConfigurationArgs {
     /// Use this model for all roles: a configured name, local, gguf:PATH, openai:MODEL or replay:FILE.
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
@@ -161,13 +162,13 @@ pub struct WorldArgs {
     /// directories and Starling's cache are always hidden. May be repeated.
     #[arg(long, value_name = "PATH")]
     pub hide_from_tests: Vec<PathBuf>,
-    /// Use the project's own .starling/config.toml in this run even if the project is not trusted. Read
+    /// Use the project's own .starling/config.toml in this run even if the project is not trusted. Check
     /// that file first.
     #[arg(long)]
     pub trust: bool,
 }
 
-impl WorldArgs {
+impl ConfigurationArgs {
     pub fn trust(&self) -> Trust {
         match self.trust {
             true => Trust::Trusted,
@@ -176,6 +177,7 @@ impl WorldArgs {
     }
 }
 
+// The arguments of `starling run`.
 #[derive(Debug, Args)]
 pub struct RunArgs {
     /// What to do, in your words; `-` reads it from stdin. `@path/to/file` names a file, `#Class.method`
@@ -216,9 +218,10 @@ pub struct RunArgs {
     #[arg(long, hide = true, value_name = "PID")]
     pub end_with_parent: Option<i32>,
     #[command(flatten)]
-    pub world: WorldArgs,
+    pub world: ConfigurationArgs,
 }
 
+// The arguments of `starling review`.
 #[derive(Debug, Args)]
 pub struct ReviewArgs {
     /// Id of the run, or the start of the id. Default: all runs of the project with proposals that are
@@ -233,6 +236,7 @@ pub struct ReviewArgs {
     pub json: bool,
 }
 
+// The arguments of `starling undo`.
 #[derive(Debug, Args)]
 pub struct UndoArgs {
     /// Id of the run as shown by --list, or the start of the id. Default: the newest run that changed
@@ -257,6 +261,7 @@ pub struct UndoArgs {
     pub json: bool,
 }
 
+// The arguments of `starling ask`.
 #[derive(Debug, Args)]
 pub struct AskArgs {
     /// The question, in your words; `-` reads it from stdin.
@@ -281,9 +286,10 @@ pub struct AskArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub world: WorldArgs,
+    pub world: ConfigurationArgs,
 }
 
+// The arguments of `starling demo`.
 #[derive(Debug, Args)]
 pub struct DemoArgs {
     /// Replay recorded replies instead of calling a model.
@@ -296,9 +302,10 @@ pub struct DemoArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub world: WorldArgs,
+    pub world: ConfigurationArgs,
 }
 
+// The arguments of `starling init`.
 #[derive(Debug, Args)]
 pub struct InitArgs {
     /// The model to use: local, gguf:PATH or openai:MODEL. Default: the local model; if an API key of a
@@ -307,6 +314,7 @@ pub struct InitArgs {
     pub model: Option<String>,
 }
 
+// The arguments of `starling trust`.
 #[derive(Debug, Args)]
 pub struct TrustArgs {
     /// Project directory. Default: the root of the enclosing git repository, or else the nearest parent
@@ -321,6 +329,7 @@ pub struct TrustArgs {
     pub remove: bool,
 }
 
+// The subcommands of `starling models`.
 #[derive(Debug, Subcommand)]
 pub enum ModelsCommand {
     /// Download the weights of a local model.
@@ -331,6 +340,7 @@ pub enum ModelsCommand {
     Path { name: Option<String> },
 }
 
+// The subcommands of `starling config`.
 #[derive(Debug, Subcommand)]
 pub enum ConfigCommand {
     /// List the configuration keys, each with its value and the source of the value.
@@ -341,7 +351,7 @@ pub enum ConfigCommand {
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        world: WorldArgs,
+        world: ConfigurationArgs,
     },
 }
 

@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_asked_what_and_why_can_be_watched() {
+    fn steps_of_answering_a_question_are_described_in_short_lines() {
         let found = |n: u32| LocatedSymbol {
             symbol: format!("a.py::f{n}"),
             why: String::new(),

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 
-use super::args::{DemoArgs, WorldArgs};
-use super::embedded::{DEMO, Files, RECORDING, RECORDING_PROJECT};
+use super::args::{ConfigurationArgs, DemoArgs};
+use super::embedded::{DEMO, EmbeddedFiles, RECORDING, RECORDING_PROJECT};
 use super::run::{OutputMode, Stdin, check, follow};
 use super::services::configuration;
-use super::view::summary::Tree;
+use super::view::summary::ProjectLifetime;
 use super::{Outcome, WrongUse, models};
 use starling_config::{ConfigError, ModelKind};
 use starling_core::{Approval, AskIntent};
@@ -29,14 +29,14 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<Outcome> {
         false => {
             fetch_weights(&args.world).await?;
             check(&std::env::temp_dir(), &task(TASK), &args.world, Stdin::Free)?;
-            (Project::unpack(DEMO)?, task(TASK), args.world)
+            (DemoProject::unpack(DEMO)?, task(TASK), args.world)
         }
     };
     let root = project.root();
     eprintln!("the project is in {}", root.display());
     let tree = match args.keep {
-        true => Tree::Stays,
-        false => Tree::Temporary,
+        true => ProjectLifetime::Stays,
+        false => ProjectLifetime::Temporary,
     };
     let outcome = follow(&root, params, &world, show, Stdin::Free, tree).await;
     let worth_a_look = project.is_changed() && !matches!(outcome, Ok(Outcome::Settled));
@@ -51,10 +51,10 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<Outcome> {
 }
 
 /// Unpacks the bundled recording and its project, and returns them with the recorded parameters.
-fn replay(world: WorldArgs) -> anyhow::Result<(Project, RunParams, WorldArgs)> {
+fn replay(world: ConfigurationArgs) -> anyhow::Result<(DemoProject, RunParams, ConfigurationArgs)> {
     let text =
         RECORDING.context("this build contains no recording: run the demo without --replay")?;
-    let project = Project::unpack(RECORDING_PROJECT)?;
+    let project = DemoProject::unpack(RECORDING_PROJECT)?;
     let recording = project.scratch.path().join("recording.jsonl");
     std::fs::write(&recording, text)
         .with_context(|| format!("cannot write {}", recording.display()))?;
@@ -68,7 +68,7 @@ fn replay(world: WorldArgs) -> anyhow::Result<(Project, RunParams, WorldArgs)> {
         params.task = text;
         params.driver = Some(driver);
     }
-    let world = WorldArgs {
+    let world = ConfigurationArgs {
         model: Some(format!("replay:{}", recording.display())),
         ..world
     };
@@ -76,7 +76,7 @@ fn replay(world: WorldArgs) -> anyhow::Result<(Project, RunParams, WorldArgs)> {
 }
 
 /// Downloads the default weights if the demo would use them.
-async fn fetch_weights(world: &WorldArgs) -> anyhow::Result<()> {
+async fn fetch_weights(world: &ConfigurationArgs) -> anyhow::Result<()> {
     let here = std::env::temp_dir();
     let wrong = |error: ConfigError| WrongUse(error.to_string());
     let config = configuration(&here, world).map_err(wrong)?.config;
@@ -117,15 +117,15 @@ const PROJECT: &str = "project";
 
 /// Files in a temporary directory that is deleted on drop, unless it is kept. After a kill, the
 /// next run deletes the directory.
-struct Project {
-    files: Files,
+struct DemoProject {
+    files: EmbeddedFiles,
     scratch: Scratch,
 }
 
-impl Project {
-    fn unpack(files: Files) -> anyhow::Result<Project> {
+impl DemoProject {
+    fn unpack(files: EmbeddedFiles) -> anyhow::Result<DemoProject> {
         let scratch = Scratch::temporary().context("cannot create a temporary directory")?;
-        let project = Project { files, scratch };
+        let project = DemoProject { files, scratch };
         for (path, text) in files {
             let path = project.root().join(path);
             let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
@@ -155,8 +155,8 @@ mod tests {
 
     #[test]
     fn demo_project_is_unpacked_unchanged_and_deleted_unless_kept() {
-        let one = Project::unpack(DEMO).unwrap();
-        let two = Project::unpack(DEMO).unwrap();
+        let one = DemoProject::unpack(DEMO).unwrap();
+        let two = DemoProject::unpack(DEMO).unwrap();
         let roots = [one.root(), two.root()];
         assert_ne!(roots[0], roots[1]);
         for (path, text) in DEMO {

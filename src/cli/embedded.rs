@@ -1,7 +1,7 @@
 //! The projects that are embedded in the program.
 
 /// Paths and texts of files.
-pub type Files = &'static [(&'static str, &'static str)];
+pub type EmbeddedFiles = &'static [(&'static str, &'static str)];
 
 macro_rules! files {
     ($folder:literal: $($path:literal),* $(,)?) => {
@@ -10,7 +10,7 @@ macro_rules! files {
 }
 
 /// The broken project of `starling demo`.
-pub const DEMO: Files = files!("demo":
+pub const DEMO: EmbeddedFiles = files!("demo":
     "README.md",
     "loans/__init__.py",
     "loans/calendar.py",
@@ -24,7 +24,7 @@ pub const DEMO: Files = files!("demo":
 );
 
 /// The project of the embedded recording.
-pub const RECORDING_PROJECT: Files = files!("replay-project":
+pub const RECORDING_PROJECT: EmbeddedFiles = files!("replay-project":
     "TASK.md",
     "parcels/__init__.py",
     "parcels/advice.py",

@@ -22,7 +22,7 @@ pub struct Explained {
     pub doc: String,
 }
 
-/// No setting has this key.
+/// The error for a key that no setting has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown setting {key}{}; `starling config explain` lists all settings", suggestion(.nearest))]
 pub struct NoSuchKey {

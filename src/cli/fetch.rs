@@ -5,7 +5,7 @@ use std::path::Path;
 
 use indicatif::HumanBytes;
 
-use super::args::WorldArgs;
+use super::args::ConfigurationArgs;
 use super::first_model::{answer, can_ask};
 use super::models;
 use super::services::configuration;
@@ -18,7 +18,7 @@ use starling_models::weights::{self, KnownModel, WeightsError};
 ///
 /// # Errors
 /// The terminal cannot be read, or the download fails.
-pub async fn offer(root: &Path, world: &WorldArgs, is_json: bool) -> anyhow::Result<()> {
+pub async fn offer(root: &Path, world: &ConfigurationArgs, is_json: bool) -> anyhow::Result<()> {
     if cfg!(not(feature = "local")) || is_json || !can_ask() {
         return Ok(());
     }
@@ -31,7 +31,7 @@ pub async fn offer(root: &Path, world: &WorldArgs, is_json: bool) -> anyhow::Res
 }
 
 /// Returns the configured known models whose weights are missing.
-fn missing(root: &Path, world: &WorldArgs) -> Vec<&'static KnownModel> {
+fn missing(root: &Path, world: &ConfigurationArgs) -> Vec<&'static KnownModel> {
     let config = configuration(root, world).map(|loaded| loaded.config);
     let roles = config.map(|config| role_sources(&config, world.model.as_deref()));
     let Ok(Ok(roles)) = roles else {

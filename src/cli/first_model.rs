@@ -5,7 +5,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use super::args::WorldArgs;
+use super::args::ConfigurationArgs;
 use super::init::{ModelChoice, remember};
 use super::services::configuration;
 use starling_config::{Config, ModelConfig, user_file};
@@ -31,7 +31,11 @@ fn is_open(config: &Config) -> bool {
 ///
 /// # Errors
 /// The answer cannot be saved.
-pub async fn choose_once(root: &Path, world: &WorldArgs, is_json: bool) -> anyhow::Result<()> {
+pub async fn choose_once(
+    root: &Path,
+    world: &ConfigurationArgs,
+    is_json: bool,
+) -> anyhow::Result<()> {
     let Ok(loaded) = configuration(root, world) else {
         return Ok(());
     };

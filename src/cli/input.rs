@@ -40,7 +40,7 @@ pub enum Input {
 
 /// The source of inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum InputSource {
     /// Keys of a terminal in raw mode.
     Keys,
     Lines,
@@ -102,7 +102,7 @@ impl Inputs {
 
     /// Creates the input stream of this process. If no answer is possible, the first input is
     /// [`Input::Closed`].
-    pub fn of(source: Source) -> Inputs {
+    pub fn of(source: InputSource) -> Inputs {
         let (tell, inputs) = Inputs::channel();
         let interrupts = tell.clone();
         tokio::spawn(async move {
@@ -125,16 +125,16 @@ impl Inputs {
             }
         });
         match source {
-            Source::Keys => {
+            InputSource::Keys => {
                 let over = Arc::clone(&inputs.over);
                 let paused = Arc::clone(&inputs.paused);
                 tokio::spawn(tell_sizes(tell.clone()));
                 std::thread::spawn(move || read_keys(&tell, &over, &paused));
             }
-            Source::Lines => {
+            InputSource::Lines => {
                 std::thread::spawn(move || read_lines(&tell));
             }
-            Source::Nothing => {
+            InputSource::Nothing => {
                 // Cannot fail, because the receiver is in scope.
                 let _ = tell.send(Input::Closed);
             }

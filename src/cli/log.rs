@@ -22,7 +22,7 @@ static VIEW: Mutex<Option<mpsc::UnboundedSender<String>>> = Mutex::new(None);
 pub fn start(file: Option<&Path>) -> Result<(), WrongUse> {
     let filter = EnvFilter::try_from_env("STARLING_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
     let messages = fmt::layer()
-        .with_writer(|| Log)
+        .with_writer(|| LogLineWriter)
         .with_ansi(false)
         .with_target(false)
         .without_time()
@@ -49,9 +49,9 @@ pub fn divert() -> mpsc::UnboundedReceiver<String> {
 }
 
 /// A writer for one log line; `tracing` writes a line in a single call.
-struct Log;
+struct LogLineWriter;
 
-impl Write for Log {
+impl Write for LogLineWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut view = VIEW.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(lines) = &*view {
@@ -76,10 +76,10 @@ mod tests {
     #[test]
     fn log_lines_are_diverted_to_the_live_view_while_it_exists() {
         let mut lines = divert();
-        Log.write_all(b"one\n").unwrap();
+        LogLineWriter.write_all(b"one\n").unwrap();
         assert_eq!(lines.try_recv().unwrap(), "one");
         drop(lines);
-        Log.write_all(b"\n").unwrap();
+        LogLineWriter.write_all(b"\n").unwrap();
         assert!(VIEW.lock().unwrap().is_none());
     }
 }

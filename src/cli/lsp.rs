@@ -8,7 +8,7 @@ use anyhow::Context;
 use tokio::runtime::{Builder, Runtime};
 
 use super::Outcome;
-use super::args::WorldArgs;
+use super::args::ConfigurationArgs;
 use super::services::services;
 use super::slices;
 use starling_platform::processes::raise_thread_niceness;
@@ -18,7 +18,7 @@ use starling_server::{ExitKind, RestorePolicy, serve};
 const LESS: i32 = 10;
 
 /// Runs the command.
-pub async fn run(args: &WorldArgs) -> anyhow::Result<Outcome> {
+pub async fn run(args: &ConfigurationArgs) -> anyhow::Result<Outcome> {
     slices::of_all_threads(slices::SHORTEST);
     let workers = workers().context("cannot start the worker threads")?;
     let served = async {

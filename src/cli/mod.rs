@@ -39,16 +39,18 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{Cli, Command, ConfigCommand, WorldArgs};
+use args::{Cli, Command, ConfigCommand, ConfigurationArgs};
 
 const NO_DIRECTORY: &str = "the current directory does not exist any more";
 
 /// The outcome of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
+    /// The command succeeded. For a run: the task is done, and nothing in it remains unproven.
     Settled,
     /// A run made changes that no test proves.
     Unproven,
+    /// The task is not done, or the command failed.
     NotSettled,
 }
 
@@ -62,7 +64,7 @@ impl From<Outcome> for ExitCode {
     }
 }
 
-/// The command was used incorrectly.
+/// The error for a command that was used incorrectly.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct WrongUse(pub String);
@@ -137,7 +139,7 @@ async fn dispatch(command: Command) -> anyhow::Result<Outcome> {
     }
 }
 
-async fn examine(json: bool, world: &WorldArgs) -> anyhow::Result<Outcome> {
+async fn examine(json: bool, world: &ConfigurationArgs) -> anyhow::Result<Outcome> {
     let root = project::root(None)?;
     let loaded = services::configuration(&root, world);
     let findings = doctor::examine(
@@ -157,7 +159,7 @@ async fn examine(json: bool, world: &WorldArgs) -> anyhow::Result<Outcome> {
     }
 }
 
-fn explain(key: Option<&str>, json: bool, world: &WorldArgs) -> anyhow::Result<Outcome> {
+fn explain(key: Option<&str>, json: bool, world: &ConfigurationArgs) -> anyhow::Result<Outcome> {
     let root = project::root(None)?;
     let loaded =
         services::configuration(&root, world).map_err(|error| WrongUse(error.to_string()))?;

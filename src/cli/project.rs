@@ -37,7 +37,7 @@ const PACKAGE: &str = "__init__.py";
 
 /// Why a directory is the project's root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
+pub enum RootReason {
     Given,
     Git,
     /// The directory contains this file.
@@ -52,7 +52,7 @@ pub enum Reason {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
     pub root: PathBuf,
-    pub reason: Reason,
+    pub reason: RootReason,
 }
 
 impl Project {
@@ -76,7 +76,7 @@ impl Project {
         if given.is_some() {
             return Ok(Project {
                 root: start,
-                reason: Reason::Given,
+                reason: RootReason::Given,
             });
         }
         let home = std::env::home_dir().and_then(|home| home.canonical().ok());
@@ -87,15 +87,15 @@ impl Project {
     pub fn describe(&self) -> String {
         let root = self.root.display();
         match self.reason {
-            Reason::Given => format!("project: {root} (--repo)"),
-            Reason::Git => format!("project: {root} (git repository)"),
-            Reason::Manifest(file) => format!("project: {root} ({file})"),
-            Reason::Package => {
+            RootReason::Given => format!("project: {root} (--repo)"),
+            RootReason::Git => format!("project: {root} (git repository)"),
+            RootReason::Manifest(file) => format!("project: {root} ({file})"),
+            RootReason::Package => {
                 format!(
                     "project: {root} (contains the package of the current directory; choose another with --repo)"
                 )
             }
-            Reason::CurrentDirectory => {
+            RootReason::CurrentDirectory => {
                 format!("project: {root} (current directory; choose another with --repo)")
             }
         }
@@ -132,7 +132,7 @@ fn around(start: PathBuf, home: Option<&Path>) -> Project {
     if let Some(place) = git {
         return Project {
             root: (*place).to_owned(),
-            reason: Reason::Git,
+            reason: RootReason::Git,
         };
     }
     let with_one_of = |files: &[&'static str]| {
@@ -144,7 +144,7 @@ fn around(start: PathBuf, home: Option<&Path>) -> Project {
     if let Some((place, file)) = with_one_of(&MANIFESTS).or_else(|| with_one_of(&MARKS)) {
         return Project {
             root: place.to_owned(),
-            reason: Reason::Manifest(file),
+            reason: RootReason::Manifest(file),
         };
     }
     let is_package = |place: &Path| place.join(PACKAGE).is_file();
@@ -152,11 +152,11 @@ fn around(start: PathBuf, home: Option<&Path>) -> Project {
     match outside.or(places.last()) {
         Some(place) if **place != *start => Project {
             root: (*place).to_owned(),
-            reason: Reason::Package,
+            reason: RootReason::Package,
         },
         Some(_) | None => Project {
             root: start,
-            reason: Reason::CurrentDirectory,
+            reason: RootReason::CurrentDirectory,
         },
     }
 }
@@ -200,7 +200,7 @@ mod tests {
         (dir, home)
     }
 
-    fn found(files: &[&str], start: &str) -> (String, Reason) {
+    fn found(files: &[&str], start: &str) -> (String, RootReason) {
         let (_dir, home) = bed(files);
         let project = around(home.join(start), Some(&home));
         let below = project.root.strip_prefix(&home).unwrap();
@@ -208,74 +208,83 @@ mod tests {
     }
 
     #[test]
-    fn prefers_the_git_repository_to_a_nearer_manifest() {
+    fn git_repository_is_preferred_to_a_nearer_manifest_as_project_root() {
         let files = ["p/.git/HEAD", "p/a/pyproject.toml"];
-        assert_eq!(found(&files, "p/a/b"), ("p".into(), Reason::Git));
-        assert_eq!(found(&files, "p"), ("p".into(), Reason::Git));
+        assert_eq!(found(&files, "p/a/b"), ("p".into(), RootReason::Git));
+        assert_eq!(found(&files, "p"), ("p".into(), RootReason::Git));
         let work_tree = ["p/a/.git", "p/.git/HEAD"];
-        assert_eq!(found(&work_tree, "p/a/b"), ("p/a".into(), Reason::Git));
+        assert_eq!(found(&work_tree, "p/a/b"), ("p/a".into(), RootReason::Git));
     }
 
     #[test]
-    fn takes_the_nearest_manifest_without_git() {
+    fn nearest_manifest_is_the_project_root_if_there_is_no_repository() {
         for manifest in MANIFESTS {
             let far = format!("p/{manifest}");
             let found = found(&[&far, "p/.git/config"], "p/a/b");
-            assert_eq!(found, ("p".into(), Reason::Manifest(manifest)));
+            assert_eq!(found, ("p".into(), RootReason::Manifest(manifest)));
         }
         let files = ["p/setup.py", "p/a/setup.cfg"];
-        let expected = ("p/a".into(), Reason::Manifest("setup.cfg"));
+        let expected = ("p/a".into(), RootReason::Manifest("setup.cfg"));
         assert_eq!(found(&files, "p/a/b"), expected);
     }
 
     #[test]
-    fn takes_the_nearest_marker_file_without_a_manifest() {
+    fn nearest_marker_file_is_the_project_root_if_there_is_no_manifest() {
         for mark in MARKS.iter().map(|mark| mark.replace('*', "-dev")) {
             let far = format!("p/{mark}");
             let (root, reason) = found(&[&far, "p/a/__init__.py", "p/a/b/__init__.py"], "p/a/b");
             let expected = MARKS.iter().find(|known| **known == mark);
             let expected = expected.copied().unwrap_or(REQUIREMENTS);
-            assert_eq!((root.as_str(), reason), ("p", Reason::Manifest(expected)));
+            assert_eq!(
+                (root.as_str(), reason),
+                ("p", RootReason::Manifest(expected))
+            );
         }
         // A requirements file in a subdirectory does not make the subdirectory a project.
         let files = ["p/pyproject.toml", "p/a/requirements.txt"];
-        let expected = ("p".to_owned(), Reason::Manifest("pyproject.toml"));
+        let expected = ("p".to_owned(), RootReason::Manifest("pyproject.toml"));
         assert_eq!(found(&files, "p/a"), expected);
         let files = ["p/requirements.txt", "p/a/manage.py", "p/a/__init__.py"];
-        let expected = ("p/a".to_owned(), Reason::Manifest("manage.py"));
+        let expected = ("p/a".to_owned(), RootReason::Manifest("manage.py"));
         assert_eq!(found(&files, "p/a/b"), expected);
     }
 
     #[test]
-    fn a_package_belongs_to_the_directory_that_holds_it() {
+    fn project_root_is_the_directory_that_contains_the_package() {
         let files = ["p/a/__init__.py", "p/a/b/__init__.py"];
-        assert_eq!(found(&files, "p/a/b"), ("p".into(), Reason::Package));
-        assert_eq!(found(&files, "p"), ("p".into(), Reason::CurrentDirectory));
+        assert_eq!(found(&files, "p/a/b"), ("p".into(), RootReason::Package));
+        assert_eq!(
+            found(&files, "p"),
+            ("p".into(), RootReason::CurrentDirectory)
+        );
         // A directory without `__init__.py` is not part of the package around it.
-        let alone = ("p/a/b".to_owned(), Reason::CurrentDirectory);
+        let alone = ("p/a/b".to_owned(), RootReason::CurrentDirectory);
         assert_eq!(found(&["p/a/__init__.py"], "p/a/b"), alone);
         // The home directory and its parents do not count.
         let files = ["__init__.py", "p/__init__.py", "requirements.txt"];
-        assert_eq!(found(&files, "p"), ("p".into(), Reason::CurrentDirectory));
+        assert_eq!(
+            found(&files, "p"),
+            ("p".into(), RootReason::CurrentDirectory)
+        );
         let files = ["p/__init__.py", "p/a/__init__.py"];
-        assert_eq!(found(&files, "p/a"), ("p".into(), Reason::Package));
+        assert_eq!(found(&files, "p/a"), ("p".into(), RootReason::Package));
     }
 
     #[test]
     fn home_directory_and_its_parents_are_never_the_project() {
-        let alone = ("p/a/b".to_owned(), Reason::CurrentDirectory);
+        let alone = ("p/a/b".to_owned(), RootReason::CurrentDirectory);
         assert_eq!(found(&[], "p/a/b"), alone);
         // A repository in the home directory is not the project of its subdirectories.
         assert_eq!(found(&[".git/HEAD", "package.json"], "p/a/b"), alone);
-        assert_eq!(found(&[".git/HEAD"], ""), (String::new(), Reason::Git));
+        assert_eq!(found(&[".git/HEAD"], ""), (String::new(), RootReason::Git));
         let (dir, home) = bed(&[]);
         std::fs::write(dir.path().join("setup.py"), "").unwrap();
         let reason = around(home.join("p"), Some(&home)).reason;
-        assert_eq!(reason, Reason::CurrentDirectory);
+        assert_eq!(reason, RootReason::CurrentDirectory);
     }
 
     #[test]
-    fn ignores_directories_of_other_owners() {
+    fn directory_of_another_owner_is_not_the_project_root() {
         if !rustix::process::getuid().is_root() {
             // Only root can change the owner of a directory.
             return;
@@ -284,7 +293,7 @@ mod tests {
         std::os::unix::fs::chown(home.join("p"), Some(12_345), None).unwrap();
         let project = around(home.join("p/a/b"), Some(&home));
         assert_eq!(project.root, home.join("p/a"));
-        assert_eq!(project.reason, Reason::Manifest("setup.py"));
+        assert_eq!(project.reason, RootReason::Manifest("setup.py"));
     }
 
     #[test]
@@ -292,7 +301,7 @@ mod tests {
         let (_dir, home) = bed(&["p/.git/HEAD"]);
         let given = home.join("p/a");
         let project = Project::find(Some(&given)).unwrap();
-        assert_eq!((project.root, project.reason), (given, Reason::Given));
+        assert_eq!((project.root, project.reason), (given, RootReason::Given));
         let error = Project::find(Some(&home.join("p/.git/HEAD"))).unwrap_err();
         assert!(error.downcast_ref::<WrongUse>().is_some());
         let error = Project::find(Some(&home.join("none"))).unwrap_err();

@@ -9,8 +9,8 @@ use starling_platform::files::identity;
 use tokio::runtime::Handle;
 
 use super::Outcome;
-use super::args::{ReviewArgs, WorldArgs};
-use super::input::{Inputs, Source};
+use super::args::{ConfigurationArgs, ReviewArgs};
+use super::input::{InputSource, Inputs};
 use super::project;
 use super::run::{Viewer, to_name};
 use super::screen::Screen;
@@ -193,12 +193,12 @@ async fn review(runs: &[WaitingRun], root: &Path, json: bool) -> anyhow::Result<
     let mut first = Some(screen());
     let is_live = first.as_ref().is_some_and(Screen::is_live);
     let mut inputs = Inputs::of(match is_live {
-        true => Source::Keys,
-        false => Source::Lines,
+        true => InputSource::Keys,
+        false => InputSource::Lines,
     });
     for run in runs {
         let only = RestorePolicy::Only(run.id.clone());
-        let services = services(&WorldArgs::default(), Handle::current(), only)?;
+        let services = services(&ConfigurationArgs::default(), Handle::current(), only)?;
         let editor = HeadlessEditor::start(services, root).await?;
         let followed = editor.follow(RunReply {
             run: run.id.clone(),
@@ -435,7 +435,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_review_ends_with_what_it_did() {
+    fn end_of_a_review_counts_answered_proposals_and_applied_changes() {
         let told = "2 of 3 proposals answered, 1 change applied; no test ran after it: run them";
         assert_eq!(ended(3, 1, 1), told);
         let told = "0 of 1 proposal answered, 0 changes applied";
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_a_skipped_proposal_is_not_waited_for() {
+    fn proposal_that_needs_a_skipped_one_is_not_awaited() {
         let set = |ids: &[u32]| ids.iter().copied().map(ProposalId).collect::<BTreeSet<_>>();
         // The third needs the second, which needs the first.
         let needs = |id: ProposalId| match id.0 {
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn the_holder_of_a_lock_is_found_by_its_inode() {
+    fn process_that_holds_a_lock_is_found_by_the_inode_of_the_file() {
         let locks = "1: POSIX  ADVISORY  READ 5 08:01:4711 128 128\n\
                      2: FLOCK  ADVISORY  WRITE 17 08:01:4711 0 EOF\n\
                      2: -> FLOCK  ADVISORY  WRITE 18 08:01:4711 0 EOF\n";

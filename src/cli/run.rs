@@ -10,12 +10,12 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
-use super::args::{RunArgs, WorldArgs};
+use super::args::{ConfigurationArgs, RunArgs};
 use super::compose;
 use super::editing::Editing;
 use super::fetch;
 use super::first_model;
-use super::input::{Input, Inputs, Source};
+use super::input::{Input, InputSource, Inputs};
 use super::languages;
 use super::project::{self, Project};
 use super::review::{EndedRun, OFFERED_WITHIN, Reviewed};
@@ -23,7 +23,7 @@ use super::screen::Screen;
 use super::services::{allowed_writes, configuration, doubts, services};
 use super::view::prompt::{self, NextLine, PendingQuestion, Prompt, UserCommand};
 use super::view::state::{Finished, Review, RunState};
-use super::view::summary::{Traces, Tree, summary};
+use super::view::summary::{ProjectLifetime, Traces, summary};
 use super::view::text::{Line, Style};
 use super::view::tree::waiting_for;
 use super::{Outcome, WrongUse, log, trust};
@@ -51,7 +51,7 @@ const FRAME: Duration = Duration::from_millis(120);
 /// Interval at which a dumb terminal reports what the run waits for.
 const TELL_WAIT: Duration = Duration::from_secs(15);
 
-/// How a run is displayed.
+/// The output format of a run: for a terminal, or as JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputMode {
     Terminal,
@@ -129,7 +129,15 @@ pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
             OutputMode::Json => eprintln!("{line}"),
         }
     }
-    follow(&root, params, &args.world, show, stdin, Tree::Stays).await
+    follow(
+        &root,
+        params,
+        &args.world,
+        show,
+        stdin,
+        ProjectLifetime::Stays,
+    )
+    .await
 }
 
 fn not_empty(task: &str) -> Result<(), WrongUse> {
@@ -154,7 +162,7 @@ fn is_empty_device() -> bool {
 pub fn check(
     root: &Path,
     params: &RunParams,
-    world: &WorldArgs,
+    world: &ConfigurationArgs,
     stdin: Stdin,
 ) -> anyhow::Result<()> {
     let config = configuration(root, world)
@@ -183,10 +191,10 @@ pub fn check(
 pub async fn follow(
     root: &Path,
     params: RunParams,
-    world: &WorldArgs,
+    world: &ConfigurationArgs,
     show: OutputMode,
     stdin: Stdin,
-    tree: Tree,
+    tree: ProjectLifetime,
 ) -> anyhow::Result<Outcome> {
     let editor = HeadlessEditor::start(
         services(world, Handle::current(), RestorePolicy::Nothing)?,
@@ -198,9 +206,9 @@ pub async fn follow(
         OutputMode::Terminal => Screen::lively(),
     };
     let source = match (screen.is_live(), stdin) {
-        (true, _) => Source::Keys,
-        (false, Stdin::Free) => Source::Lines,
-        (false, Stdin::Used) => Source::Nothing,
+        (true, _) => InputSource::Keys,
+        (false, Stdin::Free) => InputSource::Lines,
+        (false, Stdin::Used) => InputSource::Nothing,
     };
     let viewer = Viewer {
         tree,
@@ -223,10 +231,11 @@ pub struct Viewer<'a> {
     screen: Screen,
     /// The review in the last question.
     asked: Option<Review>,
-    tree: Tree,
+    tree: ProjectLifetime,
     /// Lines that were entered before their questions, in order.
     lines: VecDeque<String>,
-    /// What the next line is, and the review that it is about.
+    /// After an answer without its text, such as `r`: which text the next line of input is, and the
+    /// review that it answers.
     next_line: Option<(NextLine, Review)>,
     /// Whether the user has already asked to stop.
     stopping: bool,
@@ -254,7 +263,7 @@ impl<'a> Viewer<'a> {
             dropped_at: None,
             screen,
             asked: None,
-            tree: Tree::Stays,
+            tree: ProjectLifetime::Stays,
             lines: VecDeque::new(),
             next_line: None,
             stopping: false,
@@ -435,9 +444,10 @@ impl<'a> Viewer<'a> {
     }
 
     /// Whether to drop a key because it was typed before the user can have read the question, or
-    /// directly after a dropped key. Ctrl-C is never dropped, nor a key that begins a text: the
-    /// letters of that text would answer. Text that was started before the
-    /// question continues, but Enter is dropped because it may have been meant for something else.
+    /// directly after a dropped key. Ctrl-C is never dropped. A key that begins a text, such as a reason,
+    /// is dropped only after another dropped key, because the letters that follow it would be taken as
+    /// answers. Text that was started before the question continues, but Enter is dropped because it may
+    /// have been meant for something else.
     fn is_too_early(&self, key: KeyEvent) -> bool {
         if self.asked.is_none() || key.modifiers.contains(KeyModifiers::CONTROL) {
             return false;
@@ -778,11 +788,11 @@ mod tests {
     };
     use starling_swarm::{ActorId, Ending, Event, ProposalId, Spent, StopReason};
 
-    /// The collected output.
+    /// A writer that collects the output for a test.
     #[derive(Clone, Default)]
-    struct Paper(Arc<Mutex<Vec<u8>>>);
+    struct CapturedOutput(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Paper {
+    impl Write for CapturedOutput {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().extend_from_slice(bytes);
             Ok(bytes.len())
@@ -793,7 +803,7 @@ mod tests {
         }
     }
 
-    impl Paper {
+    impl CapturedOutput {
         fn text(&self) -> String {
             String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
         }
@@ -838,11 +848,11 @@ mod tests {
         }
     }
 
-    async fn shown(inputs: &[Input], screen: fn(Paper) -> Screen) -> (Outcome, String) {
+    async fn shown(inputs: &[Input], screen: fn(CapturedOutput) -> Screen) -> (Outcome, String) {
         let folder = folder(&[]);
         let editor = editor(&folder, asks).await;
         let (tell, heard) = Inputs::channel();
-        let paper = Paper::default();
+        let paper = CapturedOutput::default();
         let viewer = Viewer::new(&editor, screen(paper.clone()));
         let mut show = std::pin::pin!(viewer.show(folder.path(), task("x"), heard));
         // Give each answer when a new question appears.
@@ -859,7 +869,7 @@ mod tests {
         (outcome, paper.text())
     }
 
-    fn lines(paper: Paper) -> Screen {
+    fn lines(paper: CapturedOutput) -> Screen {
         Screen::lines(Box::new(paper), Paint::Plain)
     }
 
@@ -886,7 +896,7 @@ mod tests {
             tell.send(Input::Line(early.to_owned())).unwrap();
         }
         tell.send(Input::Closed).unwrap();
-        let paper = Paper::default();
+        let paper = CapturedOutput::default();
         let viewer = Viewer::new(&editor, lines(paper.clone()));
         let outcome = viewer.show(folder.path(), task("x"), heard).await.unwrap();
         assert_eq!(outcome, Outcome::Settled);
@@ -915,7 +925,7 @@ mod tests {
         for early in ["a", "q"] {
             tell.send(Input::Line(early.to_owned())).unwrap();
         }
-        let paper = Paper::default();
+        let paper = CapturedOutput::default();
         let viewer = Viewer::new(&editor, lines(paper.clone()));
         let outcome = viewer.show(folder.path(), task("x"), heard).await.unwrap();
         assert_eq!(outcome, Outcome::NotSettled);
@@ -993,7 +1003,10 @@ mod tests {
     }
 
     /// Creates a viewer that shows its first question.
-    async fn asked<'e>(editor: &'e HeadlessEditor, paper: &Paper) -> (Viewer<'e>, HeadlessRun) {
+    async fn asked<'e>(
+        editor: &'e HeadlessEditor,
+        paper: &CapturedOutput,
+    ) -> (Viewer<'e>, HeadlessRun) {
         let mut run = editor.run(task("x")).await.unwrap();
         let mut viewer = Viewer::new(editor, lines(paper.clone()));
         while viewer.state.reviews.is_empty() {
@@ -1008,7 +1021,7 @@ mod tests {
     async fn keys_pressed_right_after_a_question_appears_are_ignored() {
         let folder = folder(&[]);
         let editor = editor(&folder, asks).await;
-        let (mut viewer, run) = asked(&editor, &Paper::default()).await;
+        let (mut viewer, run) = asked(&editor, &CapturedOutput::default()).await;
         viewer.input(key(KeyCode::Char('a')), &run).await.unwrap();
         assert_eq!(viewer.state.reviews.len(), 1, "too soon");
         age(&mut viewer);
@@ -1032,7 +1045,7 @@ mod tests {
     async fn keys_right_after_an_ignored_key_are_ignored_too() {
         let folder = folder(&[]);
         let editor = editor(&folder, asks).await;
-        let paper = Paper::default();
+        let paper = CapturedOutput::default();
         let (mut viewer, run) = asked(&editor, &paper).await;
         viewer.input(key(KeyCode::Char('n')), &run).await.unwrap();
         // By now the question may have been read, but the other letters belong to the first one.
@@ -1072,7 +1085,7 @@ mod tests {
             tell.send(say(line)).unwrap();
         }
         tell.send(Input::Closed).unwrap();
-        let paper = Paper::default();
+        let paper = CapturedOutput::default();
         let viewer = Viewer::new(&editor, lines(paper.clone()));
         viewer.show(folder.path(), task("x"), heard).await.unwrap();
         let text = paper.text();
@@ -1089,7 +1102,7 @@ mod tests {
     async fn rejection_reason_started_early_stays_a_reason() {
         let folder = folder(&[]);
         let editor = editor(&folder, asks).await;
-        let paper = Paper::default();
+        let paper = CapturedOutput::default();
         let (mut viewer, run) = asked(&editor, &paper).await;
         viewer.input(key(KeyCode::Char('r')), &run).await.unwrap();
         age(&mut viewer);
@@ -1102,7 +1115,7 @@ mod tests {
     async fn burst_of_keys_does_not_accept_a_proposal() {
         let folder = folder(&[]);
         let editor = editor(&folder, asks).await;
-        let paper = Paper::default();
+        let paper = CapturedOutput::default();
         let (mut viewer, run) = asked(&editor, &paper).await;
         age(&mut viewer);
         let keys = |text: &str| {
@@ -1126,7 +1139,7 @@ mod tests {
     async fn early_key_does_not_answer_with_the_kept_text() {
         let folder = folder(&[]);
         let editor = editor(&folder, asks).await;
-        let (mut viewer, run) = asked(&editor, &Paper::default()).await;
+        let (mut viewer, run) = asked(&editor, &CapturedOutput::default()).await;
         viewer.prompt = Prompt::Kept("shorter".to_owned());
         viewer.input(key(KeyCode::Char('a')), &run).await.unwrap();
         assert_eq!(viewer.state.reviews.len(), 1);
@@ -1137,7 +1150,7 @@ mod tests {
     async fn control_c_stops_the_run_even_right_after_a_question() {
         let folder = folder(&[]);
         let editor = editor(&folder, asks).await;
-        let (mut viewer, run) = asked(&editor, &Paper::default()).await;
+        let (mut viewer, run) = asked(&editor, &CapturedOutput::default()).await;
         viewer.input(key(KeyCode::Char('r')), &run).await.unwrap();
         let stop = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
         viewer.input(Input::Key(stop), &run).await.unwrap();
@@ -1148,7 +1161,7 @@ mod tests {
     async fn rejection_reason_can_be_typed_and_pasted() {
         let folder = folder(&[]);
         let editor = editor(&folder, asks).await;
-        let paper = Paper::default();
+        let paper = CapturedOutput::default();
         let (mut viewer, mut run) = asked(&editor, &paper).await;
         viewer.asked_at -= READING;
         viewer.input(key(KeyCode::Char('r')), &run).await.unwrap();
@@ -1177,7 +1190,7 @@ mod tests {
         let folder = folder(&[]);
         let editor = editor(&folder, asks).await;
         let mut run = editor.run(task("x")).await.unwrap();
-        let paper = Paper::default();
+        let paper = CapturedOutput::default();
         let mut viewer = Viewer::new(&editor, lines(paper.clone()));
         let type_in = async |viewer: &mut Viewer<'_>, text: &str, run: &HeadlessRun| {
             for char in text.chars() {
@@ -1220,7 +1233,7 @@ mod tests {
         let (tell, heard) = Inputs::channel();
         tell.send(Input::Interrupt).unwrap();
         tell.send(Input::Interrupt).unwrap();
-        let viewer = Viewer::new(&editor, lines(Paper::default()));
+        let viewer = Viewer::new(&editor, lines(CapturedOutput::default()));
         let outcome = viewer.show(folder.path(), task("x"), heard).await.unwrap();
         assert_eq!(outcome, Outcome::NotSettled);
     }

@@ -20,7 +20,7 @@ use starling_headless::RunNote;
 
 /// A display of a run and its output stream.
 pub struct Screen {
-    kind: Kind,
+    kind: OutputKind,
     out: Box<dyn Write + Send>,
     /// Whether the user was told to press Enter after a key.
     is_enter_told: bool,
@@ -31,9 +31,12 @@ const ENTER: &str = "press Enter after each key, because this terminal cannot sh
 
 /// The output format of a screen.
 #[derive(Debug)]
-enum Kind {
+enum OutputKind {
+    /// One event for each line, as JSON.
     Json,
+    /// Lines of text that are never redrawn.
     Lines(Paint),
+    /// Lines of text, and below them a view that is redrawn.
     Live(Live),
 }
 
@@ -47,14 +50,14 @@ pub struct Live {
 
 impl Screen {
     pub fn json(out: Box<dyn Write + Send>) -> Screen {
-        Screen::of(Kind::Json, out)
+        Screen::of(OutputKind::Json, out)
     }
 
     pub fn lines(out: Box<dyn Write + Send>, paint: Paint) -> Screen {
-        Screen::of(Kind::Lines(paint), out)
+        Screen::of(OutputKind::Lines(paint), out)
     }
 
-    fn of(kind: Kind, out: Box<dyn Write + Send>) -> Screen {
+    fn of(kind: OutputKind, out: Box<dyn Write + Send>) -> Screen {
         Screen {
             kind,
             out,
@@ -76,24 +79,24 @@ impl Screen {
             paint,
             drawn: Vec::new(),
         };
-        Screen::of(Kind::Live(live), out)
+        Screen::of(OutputKind::Live(live), out)
     }
 
     pub fn is_live(&self) -> bool {
         match self.kind {
-            Kind::Live(_) => true,
-            Kind::Json | Kind::Lines(_) => false,
+            OutputKind::Live(_) => true,
+            OutputKind::Json | OutputKind::Lines(_) => false,
         }
     }
 
     /// Whether plain lines go to a terminal without cursor movement.
     pub fn is_dumb_terminal(&self) -> bool {
-        matches!(self.kind, Kind::Lines(_)) && io::stdout().is_terminal()
+        matches!(self.kind, OutputKind::Lines(_)) && io::stdout().is_terminal()
     }
 
     /// Displays an event or intent of the run.
     pub fn note(&mut self, note: &RunNote, state: &RunState, prompt: &Prompt) -> io::Result<()> {
-        if let Kind::Json = self.kind {
+        if let OutputKind::Json = self.kind {
             writeln!(self.out, "{}", json(note)?)?;
             return self.out.flush();
         }
@@ -108,7 +111,7 @@ impl Screen {
     /// Displays a review that waits for the user.
     pub fn ask(&mut self, review: &Review, state: &RunState) -> io::Result<()> {
         let mut lines = story::question(review, state);
-        if let Kind::Lines(_) = self.kind {
+        if let OutputKind::Lines(_) = self.kind {
             lines.push(Line::plain(state.choices()));
             if self.is_dumb_terminal() && io::stdin().is_terminal() && !self.is_enter_told {
                 self.is_enter_told = true;
@@ -121,13 +124,13 @@ impl Screen {
     /// Prints permanent lines.
     pub fn say(&mut self, lines: &[Line]) -> io::Result<()> {
         match &mut self.kind {
-            Kind::Json => {}
-            Kind::Lines(paint) => {
+            OutputKind::Json => {}
+            OutputKind::Lines(paint) => {
                 for line in lines {
                     writeln!(self.out, "{}", line.paint(*paint))?;
                 }
             }
-            Kind::Live(live) => {
+            OutputKind::Live(live) => {
                 let width = usize::from(size().0).saturating_sub(1);
                 queue!(self.out, BeginSynchronizedUpdate)?;
                 live.clear(&mut self.out)?;
@@ -142,7 +145,7 @@ impl Screen {
 
     /// Redraws the live view.
     pub fn draw(&mut self, state: &RunState, prompt: &Prompt) -> io::Result<()> {
-        let Kind::Live(live) = &mut self.kind else {
+        let OutputKind::Live(live) = &mut self.kind else {
             return Ok(());
         };
         let (width, height) = size();
@@ -161,7 +164,7 @@ impl Screen {
     /// Hands the terminal to another program, or takes it back.
     pub fn leave(&mut self, leaves: bool) -> io::Result<()> {
         self.say(&[])?;
-        if let Kind::Live(_) = self.kind {
+        if let OutputKind::Live(_) = self.kind {
             match leaves {
                 true => {
                     execute!(self.out, Show, DisableBracketedPaste)?;
@@ -178,10 +181,10 @@ impl Screen {
 
     /// Ends the live view. Later output consists of plain lines.
     pub fn settle(&mut self) -> io::Result<()> {
-        if let Kind::Live(live) = &self.kind {
+        if let OutputKind::Live(live) = &self.kind {
             let paint = live.paint;
             self.say(&[])?;
-            self.kind = Kind::Lines(paint);
+            self.kind = OutputKind::Lines(paint);
         }
         Ok(())
     }
@@ -238,10 +241,11 @@ mod tests {
     use starling_server::protocol::{EventParams, IntentParams};
     use starling_swarm::{Event, RunId};
 
+    /// A writer that collects the output for a test.
     #[derive(Clone, Default)]
-    struct Paper(Arc<Mutex<Vec<u8>>>);
+    struct CapturedOutput(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Paper {
+    impl Write for CapturedOutput {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().extend_from_slice(bytes);
             Ok(bytes.len())
@@ -252,7 +256,7 @@ mod tests {
         }
     }
 
-    impl Paper {
+    impl CapturedOutput {
         /// Returns the output since the last call.
         fn take(&self) -> String {
             let bytes = std::mem::take(&mut *self.0.lock().unwrap());
@@ -260,12 +264,12 @@ mod tests {
         }
     }
 
-    fn live(paper: &Paper) -> Screen {
+    fn live(paper: &CapturedOutput) -> Screen {
         let live = Live {
             paint: Paint::Plain,
             drawn: Vec::new(),
         };
-        Screen::of(Kind::Live(live), Box::new(paper.clone()))
+        Screen::of(OutputKind::Live(live), Box::new(paper.clone()))
     }
 
     fn steered(text: &str) -> RunNote {
@@ -295,7 +299,7 @@ mod tests {
 
     #[test]
     fn json_output_contains_only_events() {
-        let paper = Paper::default();
+        let paper = CapturedOutput::default();
         let mut screen = Screen::json(Box::new(paper.clone()));
         show(&mut screen, &steered("two\nlines"));
         let line = paper.take();
@@ -319,7 +323,7 @@ mod tests {
 
     #[test]
     fn line_mode_prints_the_question_with_the_choices() {
-        let paper = Paper::default();
+        let paper = CapturedOutput::default();
         let mut screen = Screen::lines(Box::new(paper.clone()), Paint::Plain);
         show(&mut screen, &steered("faster"));
         assert_eq!(paper.take(), "→ you faster\n");
@@ -352,7 +356,7 @@ mod tests {
 
     #[test]
     fn live_view_redraws_itself_below_the_printed_lines() {
-        let paper = Paper::default();
+        let paper = CapturedOutput::default();
         let mut screen = live(&paper);
         assert!(screen.is_live());
         let mut state = RunState::default();

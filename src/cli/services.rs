@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 use tokio::task::spawn_blocking;
 
-use super::args::WorldArgs;
+use super::args::ConfigurationArgs;
 use super::trust;
 use starling_config::{self, Config, ConfigSources, LoadedConfig, ModelKind, ProjectFile};
 use starling_core::{ProblemKind, TestRunner};
@@ -37,14 +37,14 @@ const SWEEP_AFTER: Duration = Duration::from_secs(5);
 /// # Errors
 /// There is no cache directory.
 pub fn services(
-    args: &WorldArgs,
+    args: &ConfigurationArgs,
     workers: Handle,
     restore: RestorePolicy,
 ) -> anyhow::Result<Services> {
     let cache = cache_dir().context(
         "no home directory was found for the cache: set STARLING_CACHE_DIR to a directory",
     )?;
-    let world = Arc::new(World {
+    let world = Arc::new(CliServices {
         args: args.clone(),
         cache: cache.clone(),
         shadows: OnceCell::new(),
@@ -134,7 +134,7 @@ fn fetch(model: &str, report: &mut dyn FnMut(u64, u64)) -> anyhow::Result<()> {
 /// The configuration is invalid; the error describes the first problem.
 pub fn configuration(
     root: &Path,
-    args: &WorldArgs,
+    args: &ConfigurationArgs,
 ) -> Result<LoadedConfig, starling_config::ConfigError> {
     let file = ProjectFile::of(root);
     let trust = trust::of(root, args.trust(), &file);
@@ -170,7 +170,7 @@ pub async fn doubts(config: &Config, choice: Option<&str>) -> Vec<String> {
 }
 
 /// Returns the reasons why some of the project's settings are ignored.
-fn ignored(root: &Path, args: &WorldArgs) -> Vec<String> {
+fn ignored(root: &Path, args: &ConfigurationArgs) -> Vec<String> {
     match configuration(root, args) {
         Ok(loaded) => loaded.warnings.iter().map(ToString::to_string).collect(),
         Err(error) => vec![error.to_string()],
@@ -178,8 +178,8 @@ fn ignored(root: &Path, args: &WorldArgs) -> Vec<String> {
 }
 
 /// The services of the command line, shared by all runs of this process.
-struct World {
-    args: WorldArgs,
+struct CliServices {
+    args: ConfigurationArgs,
     cache: PathBuf,
     shadows: OnceCell<Shadows>,
     /// Language servers, which stay warm for later runs.
@@ -195,7 +195,7 @@ struct OpenModels {
     models: Models,
 }
 
-impl World {
+impl CliServices {
     async fn open(self: Arc<Self>, opening: OpenRequest) -> anyhow::Result<OpenedRun> {
         let workspace = Workspace::open(opening.root)?;
         let workspace_root = workspace.root().to_owned();
@@ -306,7 +306,7 @@ impl World {
 }
 
 /// Returns the globs of files that agents may change, from the configuration and the command line.
-pub(super) fn allowed_writes(config: &Config, args: &WorldArgs) -> Vec<String> {
+pub(super) fn allowed_writes(config: &Config, args: &ConfigurationArgs) -> Vec<String> {
     let globs = config.run.allow_write.iter().chain(&args.allow_write);
     globs.cloned().collect()
 }
@@ -341,7 +341,7 @@ fn container(config: &starling_config::SandboxSettings) -> Option<Container> {
 
 /// Returns the search paths of language servers. Programs of the project are used only if the
 /// project is trusted.
-pub fn places(root: &Path, args: &WorldArgs) -> ProgramSearch {
+pub fn places(root: &Path, args: &ConfigurationArgs) -> ProgramSearch {
     let own_programs = match trust::of(root, args.trust(), &ProjectFile::of(root)) {
         starling_config::Trust::Trusted => OwnPrograms::Allowed,
         starling_config::Trust::NotTrusted | starling_config::Trust::Changed => {

@@ -13,7 +13,7 @@ use std::process::Command;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use crate::list::{Attack, PRELUDE, Proof};
+use crate::list::{Attack, AttackProof, PRELUDE};
 
 const SECRETS: [&str; 16] = [
     "home/.ssh/id_ed25519",
@@ -191,8 +191,8 @@ impl AttackFixture {
         let said = String::from_utf8_lossy(&output.stdout);
         for attack in &attacks {
             let verdict = match attack.proof {
-                Proof::Secret => "secret",
-                Proof::Done | Proof::Harm | Proof::Limit => "done",
+                AttackProof::Secret => "secret",
+                AttackProof::Done | AttackProof::Harm | AttackProof::Limit => "done",
             };
             let expected = format!("@ {} {verdict}", attack.name);
             let got_through = said.lines().any(|line| line.trim_end() == expected);

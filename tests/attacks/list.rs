@@ -5,10 +5,14 @@ const ATTACKS: &str = include_str!("attacks.py");
 
 /// The evidence that an attack succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Proof {
+pub enum AttackProof {
+    /// The script ran to its end. Every refusal would have been an error.
     Done,
+    /// The output contains the canary value, which is in every secret file.
     Secret,
+    /// The host's files, sockets or processes have changed.
     Harm,
+    /// The script ran to its end and was not stopped at a resource limit.
     Limit,
 }
 
@@ -16,7 +20,7 @@ pub enum Proof {
 #[derive(Debug, Clone)]
 pub struct Attack {
     pub name: String,
-    pub proof: Proof,
+    pub proof: AttackProof,
     /// Whether the attack must succeed without a sandbox, as a control.
     pub control: bool,
     /// Whether the attack needs its own sandbox.
@@ -30,10 +34,10 @@ pub fn read() -> Vec<Attack> {
         let (head, code) = block.split_once('\n').unwrap();
         let words: Vec<&str> = head.split('|').map(str::trim).collect();
         let proof = match words[2] {
-            "done" => Proof::Done,
-            "secret" => Proof::Secret,
-            "harm" => Proof::Harm,
-            "limit" => Proof::Limit,
+            "done" => AttackProof::Done,
+            "secret" => AttackProof::Secret,
+            "harm" => AttackProof::Harm,
+            "limit" => AttackProof::Limit,
             other => panic!("{}: {other} is no proof", words[0]),
         };
         assert!(!attacks.iter().any(|attack| attack.name == words[0]));

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use bed::AttackFixture;
-use list::{Attack, Proof};
+use list::{Attack, AttackProof};
 use starling_core::{TestOutcome, TestRequest, TestRunner};
 use starling_runner::{ProjectTests, TestSettings};
 use starling_sandbox::{Bounds, Confinement, Kind, Policy, Shadows, take_part};
@@ -252,14 +252,14 @@ async fn try_some(
         let name = || format!("{} ({verdict} {why} {outcome:?})", attack.name);
         match (attack.proof, verdict) {
             (_, "secret") => tally.escaped.push(name()),
-            (Proof::Harm, _) if !harm.is_empty() => {
+            (AttackProof::Harm, _) if !harm.is_empty() => {
                 tally.escaped.push(format!("{}: {harm:?}", name()))
             }
-            (Proof::Done | Proof::Limit, "done") => tally.escaped.push(name()),
-            (Proof::Limit, "") if stopped => tally.held += 1,
+            (AttackProof::Done | AttackProof::Limit, "done") => tally.escaped.push(name()),
+            (AttackProof::Limit, "") if stopped => tally.held += 1,
             // The attack may have killed its own sandbox.
-            (Proof::Harm, "") if attack.alone => tally.held += 1,
-            (_, "refused") | (Proof::Secret | Proof::Harm, "done") => tally.held += 1,
+            (AttackProof::Harm, "") if attack.alone => tally.held += 1,
+            (_, "refused") | (AttackProof::Secret | AttackProof::Harm, "done") => tally.held += 1,
             (_, _) => tally.unclear.push(name()),
         }
     }

@@ -311,7 +311,7 @@ fn invalid_configuration_is_a_usage_error_with_file_and_line() {
 }
 
 #[test]
-fn doctor_reports_models_tests_and_sandbox() {
+fn doctor_advises_on_each_problem_and_fails_without_a_usable_model() {
     let bed = TestProject::new();
     let tape = bed.tape(&[NEW]);
     let doctor = bed.say(&["doctor", "--json", "--model", &tape]);

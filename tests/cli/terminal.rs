@@ -75,7 +75,7 @@ fn dumb_terminal_uses_plain_lines_for_output_and_answers() {
 }
 
 #[test]
-fn in_a_dumb_terminal_a_reason_that_starts_with_a_still_rejects() {
+fn rejection_reason_that_starts_with_a_is_not_read_as_accept_in_a_dumb_terminal() {
     let bed = TestProject::new();
     let model = bed.tape(&[NEW]);
     let args = ["run", "--model", model.as_str(), "Simplify f."];

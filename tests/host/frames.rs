@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 use super::HostProject;
 
 /// An LSP client that sends raw bytes to a language server process.
-struct Client {
+struct RawClient {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     bed: HostProject,
 }
 
-impl Client {
-    fn start() -> Client {
+impl RawClient {
+    fn start() -> RawClient {
         let bed = HostProject::new();
         let mut child = bed
             .starling(&["lsp"])
@@ -27,7 +27,7 @@ impl Client {
             .unwrap();
         let input = child.stdin.take().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
-        let mut client = Client {
+        let mut client = RawClient {
             child,
             input,
             output,
@@ -96,7 +96,7 @@ impl Client {
     }
 }
 
-impl Drop for Client {
+impl Drop for RawClient {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -114,7 +114,7 @@ fn framed(body: &[u8]) -> Vec<u8> {
 
 #[test]
 fn unreadable_lsp_message_gets_an_error_and_the_next_one_is_served() {
-    let mut client = Client::start();
+    let mut client = RawClient::start();
     let (parse, invalid) = (-32700, -32600);
     let none = json!(null);
     client.check(&framed(b"{\"jsonrpc\": \"2.0\", "), parse, &none);
@@ -137,7 +137,7 @@ fn unreadable_lsp_message_gets_an_error_and_the_next_one_is_served() {
 
 #[test]
 fn lsp_headers_are_case_insensitive() {
-    let mut client = Client::start();
+    let mut client = RawClient::start();
     let body = request(3, "starling/state", json!({})).to_string();
     let headers = format!(
         "content-type: application/json\r\ncontent-length: {}\r\n\r\n",
@@ -150,7 +150,7 @@ fn lsp_headers_are_case_insensitive() {
 
 #[test]
 fn text_with_a_lone_surrogate_keeps_its_utf16_positions() {
-    let mut client = Client::start();
+    let mut client = RawClient::start();
     let uri = format!("file://{}", client.bed.path("project/work.py").display());
     let open = format!(
         r#"{{"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {{"textDocument": {{"uri": "{uri}",

@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use starling_core::{ChatRequest, Message, Role, ToolCall};
 
 use super::models::{call, finish};
-use super::project::{ProjectRule, UNDEFINED, Unit, WRONG, is_marked, own_source, version_in};
+use super::project::{
+    ProjectFunction, ProjectRule, UNDEFINED, WRONG, is_marked, own_source, version_in,
+};
 use super::world::World;
 
 /// A model's reply.
@@ -245,7 +247,7 @@ fn seen_line(request: &ChatRequest, name: &str) -> Option<String> {
     None
 }
 
-fn hunk(world: &World, unit: &Unit, request: &ChatRequest, version: i64) -> Value {
+fn hunk(world: &World, unit: &ProjectFunction, request: &ChatRequest, version: i64) -> Value {
     let line = seen_line(request, &unit.name).or_else(|| {
         let text = world.desk().text(&unit.file)?;
         let line = text.lines().find(|line| is_marked(line, &unit.name))?;
@@ -265,7 +267,7 @@ fn hunk(world: &World, unit: &Unit, request: &ChatRequest, version: i64) -> Valu
 
 /// Returns how many arguments a symbol takes, and how many it should pass to the symbol that it
 /// calls.
-fn arity(world: &World, unit: &Unit) -> (usize, usize) {
+fn arity(world: &World, unit: &ProjectFunction) -> (usize, usize) {
     let texts = world.desk().texts(&world.project);
     let taken = world.project.taken(&unit.name, &texts).unwrap_or(1);
     let callee = unit.calls.as_ref();
@@ -384,7 +386,7 @@ fn attack(turn: &Turn<'_>, last: &[ToolCall]) -> Option<Reply> {
     turn.deviates("says nothing", 2).then(Reply::default)
 }
 
-fn look(turn: &Turn<'_>, unit: &Unit) -> Option<Reply> {
+fn look(turn: &Turn<'_>, unit: &ProjectFunction) -> Option<Reply> {
     let others = &turn.world.project.units;
     let other = turn.pick("other", others);
     if turn.deviates("asks", 12) {
@@ -415,7 +417,7 @@ fn look(turn: &Turn<'_>, unit: &Unit) -> Option<Reply> {
 }
 
 /// Proposes the change that the task needs, or a worse change.
-fn work(turn: &Turn<'_>, unit: &Unit, is_own: bool, replies: usize) -> Reply {
+fn work(turn: &Turn<'_>, unit: &ProjectFunction, is_own: bool, replies: usize) -> Reply {
     let texts = turn.world.desk().texts(&turn.world.project);
     let project = &turn.world.project;
     let version = project.version(&unit.name, &texts);
@@ -460,7 +462,7 @@ fn work(turn: &Turn<'_>, unit: &Unit, is_own: bool, replies: usize) -> Reply {
 }
 
 /// Returns a proposal of a version, as a hunk or as the whole symbol.
-fn change(turn: &Turn<'_>, unit: &Unit, is_own: bool, version: i64) -> Value {
+fn change(turn: &Turn<'_>, unit: &ProjectFunction, is_own: bool, version: i64) -> Value {
     let (taken, passed) = arity(turn.world, unit);
     let mut change = json!({"reason": format!("version {version}")});
     if !is_own {

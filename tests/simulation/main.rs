@@ -90,7 +90,7 @@ fn seeds_that_once_broke_a_guarantee_keep_it() {
 /// Runs one seed and prints its violations.
 #[test]
 #[ignore = "a tool: set STARLING_SIMULATION_SEED"]
-fn one_seed() {
+fn one_seed_from_the_environment_keeps_all_guarantees() {
     let seed = std::env::var("STARLING_SIMULATION_SEED").expect("STARLING_SIMULATION_SEED is set");
     let seed = seed.parse().expect("a seed");
     let outcome = simulate(seed, &BTreeSet::new());
@@ -106,7 +106,7 @@ fn one_seed() {
 /// Prints the first seed of each kind of violation.
 #[test]
 #[ignore = "a tool: lists what the first seeds find"]
-fn survey() {
+fn survey_of_many_seeds_prints_each_kind_of_violation() {
     let mut found: BTreeMap<(&str, String), (u64, u64, String)> = BTreeMap::new();
     let began = std::time::Instant::now();
     for seed in 0..seeds() {

@@ -10,7 +10,7 @@ use super::project::Project;
 
 /// Everything that the seed decides about a run before it starts.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct SimulationPlan {
     pub task: Task,
     pub calling: ToolCalling,
     pub latencies: Latencies,
@@ -39,7 +39,7 @@ pub struct Latencies {
     pub person: u64,
 }
 
-impl Plan {
+impl SimulationPlan {
     pub fn generate(choices: &Choices, project: &Project) -> Self {
         let approval = match choices.number("plan approval", 10) {
             0..=3 => Approval::Auto,
@@ -66,7 +66,7 @@ impl Plan {
             require_tests: false,
             patch: None,
         };
-        Plan {
+        SimulationPlan {
             task,
             calling: match choices.number("plan calling", 8) {
                 0 => ToolCalling::Text,

@@ -22,7 +22,7 @@ pub const UNDEFINED: &str = "undefined_name";
 
 /// A function or method of the generated project. It contains a line with its version.
 #[derive(Debug, Clone)]
-pub struct Unit {
+pub struct ProjectFunction {
     pub file: String,
     pub name: String,
     /// The function that this one calls.
@@ -31,7 +31,7 @@ pub struct Unit {
     pub goal: i64,
 }
 
-impl Unit {
+impl ProjectFunction {
     pub fn path(&self) -> String {
         format!("{}::{}", self.file, self.name)
     }
@@ -51,6 +51,7 @@ impl Unit {
 pub enum ProjectRule {
     /// Both symbols have the same version.
     Same(String, String),
+    /// The symbol has at least this version.
     AtLeast(String, i64),
     /// The version of the function can be read and is not `WRONG`.
     Sound(String),
@@ -85,7 +86,7 @@ impl ProjectRule {
 /// A generated project: its functions and methods, and its tests.
 #[derive(Debug, Clone)]
 pub struct Project {
-    pub units: Vec<Unit>,
+    pub units: Vec<ProjectFunction>,
     pub laws: Vec<ProjectRule>,
 }
 
@@ -96,7 +97,7 @@ impl Project {
     pub fn generate(choices: &Choices) -> Self {
         let count = 3 + choices.number("project units", 6);
         let files = ["a.py", "b.py", "pkg/c.py"];
-        let mut units: Vec<Unit> = Vec::new();
+        let mut units: Vec<ProjectFunction> = Vec::new();
         for at in 0..count {
             let key = |what: &str| format!("project unit {at} {what}");
             let file = *choices.pick(&key("file"), &files);
@@ -112,7 +113,7 @@ impl Project {
                 .collect();
             let calls = (!callable.is_empty() && choices.number(&key("calls"), 2) == 0)
                 .then(|| choices.pick(&key("callee"), &callable).clone());
-            units.push(Unit {
+            units.push(ProjectFunction {
                 file: file.to_owned(),
                 name,
                 calls,
@@ -123,7 +124,7 @@ impl Project {
         Project { units, laws }
     }
 
-    pub fn unit(&self, path: &str) -> Option<&Unit> {
+    pub fn unit(&self, path: &str) -> Option<&ProjectFunction> {
         self.units.iter().find(|unit| unit.path() == path)
     }
 
@@ -148,10 +149,10 @@ impl Project {
         texts
     }
 
-    fn imported_by(&self, file: &str) -> Vec<&Unit> {
+    fn imported_by(&self, file: &str) -> Vec<&ProjectFunction> {
         let users = self.units.iter().filter(|unit| unit.file == file);
         let called: BTreeSet<&String> = users.filter_map(|unit| unit.calls.as_ref()).collect();
-        let is_used = |unit: &&Unit| called.contains(&unit.name) && unit.file != file;
+        let is_used = |unit: &&ProjectFunction| called.contains(&unit.name) && unit.file != file;
         self.units.iter().filter(is_used).collect()
     }
 
@@ -252,7 +253,7 @@ impl Project {
     }
 }
 
-fn laws(choices: &Choices, units: &[Unit]) -> Vec<ProjectRule> {
+fn laws(choices: &Choices, units: &[ProjectFunction]) -> Vec<ProjectRule> {
     let mut laws: Vec<ProjectRule> = Vec::new();
     for (at, unit) in units.iter().enumerate() {
         let key = |what: &str| format!("project law {at} {what}");
@@ -286,7 +287,7 @@ pub fn version_in(line: &str) -> Option<i64> {
 
 /// Returns the complete text of a symbol with a version. It takes `taken` arguments and passes
 /// `passed` arguments.
-pub fn source(unit: &Unit, version: i64, taken: usize, passed: usize) -> String {
+pub fn source(unit: &ProjectFunction, version: i64, taken: usize, passed: usize) -> String {
     let arguments = |count: usize, each: &str| {
         let names = (0..count).map(|at| format!("{each}{at}"));
         names.collect::<Vec<_>>().join(", ")
@@ -313,7 +314,7 @@ pub fn source(unit: &Unit, version: i64, taken: usize, passed: usize) -> String 
 }
 
 /// Returns the text of a method without its class.
-pub fn own_source(unit: &Unit, version: i64, taken: usize, passed: usize) -> String {
+pub fn own_source(unit: &ProjectFunction, version: i64, taken: usize, passed: usize) -> String {
     let whole = source(unit, version, taken, passed);
     match unit.is_method() {
         true => {

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::actors::Reply;
 use super::choices::Choices;
 use super::judge::Judge;
-use super::plan::Plan;
+use super::plan::SimulationPlan;
 use super::project::{Project, Texts};
 
 /// Texts that no model may see, with their paths.
@@ -25,7 +25,7 @@ pub const SECRETS: [(&str, &str); 3] = [
 /// Everything that the parts of a simulated run share.
 pub struct World {
     pub choices: Choices,
-    pub plan: Plan,
+    pub plan: SimulationPlan,
     pub project: Project,
     pub desk: Mutex<UserTexts>,
     pub log: OnceLock<EventLog>,
@@ -37,14 +37,14 @@ pub struct World {
     /// The remaining parts of truncated replies, by conversation.
     pub cuts: Mutex<BTreeMap<String, Reply>>,
     began: Instant,
-    /// How often `next_key` was called with each name.
+    /// Number of calls of `next_key` with each name.
     counts: Mutex<BTreeMap<String, u64>>,
 }
 
 impl World {
     pub fn new(choices: Choices, root: &Path) -> Arc<World> {
         let project = Project::generate(&choices);
-        let plan = Plan::generate(&choices, &project);
+        let plan = SimulationPlan::generate(&choices, &project);
         let desk = UserTexts::new(root, &project, &choices);
         let judge = Judge::new(&plan, &project, &desk);
         Arc::new(World {

@@ -23,7 +23,7 @@ pub fn encoding_of(hello: &Value) -> Encoding {
 
 /// The way in which changes are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sync {
+pub enum SyncMode {
     AsRecorded,
     /// The whole text after each change.
     Full,
@@ -36,11 +36,11 @@ pub struct Buffers {
     closed: BTreeMap<String, String>,
     recorded: Encoding,
     agreed: Encoding,
-    sync: Sync,
+    sync: SyncMode,
 }
 
 impl Buffers {
-    pub fn new(recorded: Encoding, agreed: Encoding, sync: Sync) -> Buffers {
+    pub fn new(recorded: Encoding, agreed: Encoding, sync: SyncMode) -> Buffers {
         Buffers {
             open: BTreeMap::new(),
             closed: BTreeMap::new(),
@@ -121,7 +121,7 @@ impl Buffers {
             let whole = text.to_string();
             let change = change.as_object_mut().unwrap();
             change.remove("rangeLength");
-            if range.is_null() || sync == Sync::Full {
+            if range.is_null() || sync == SyncMode::Full {
                 change.remove("range");
                 change.insert("text".to_owned(), json!(whole));
             }

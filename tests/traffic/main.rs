@@ -10,7 +10,7 @@ mod fixture;
 mod replay;
 mod wire;
 
-use buffers::Sync;
+use buffers::SyncMode;
 use replay::{AS_RECORDED, ClientVariation, Replay};
 use serde_json::{Value, json};
 
@@ -19,12 +19,12 @@ macro_rules! twisted {
     ($($twist:ident),*) => {$(
         mod $twist {
             #[test]
-            fn neovim() {
+            fn neovim_with_the_plugin() {
                 super::Replay::play("neovim-0.12", &super::$twist());
             }
 
             #[test]
-            fn neovim_alone() {
+            fn neovim_without_the_plugin() {
                 super::Replay::play("neovim-0.10-plain", &super::$twist());
             }
 
@@ -70,7 +70,7 @@ fn neovim_with_the_plugin() {
 }
 
 #[test]
-fn neovim_alone() {
+fn neovim_without_the_plugin() {
     Replay::play("neovim-0.10-plain", &AS_RECORDED);
 }
 
@@ -109,7 +109,7 @@ fn no_word_about_encodings() -> ClientVariation {
 
 fn the_whole_text_each_time() -> ClientVariation {
     ClientVariation {
-        sync: Sync::Full,
+        sync: SyncMode::Full,
         ..AS_RECORDED
     }
 }

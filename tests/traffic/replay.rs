@@ -6,22 +6,22 @@ use std::path::Path;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::buffers::{Buffers, Sync, encoding_of};
+use super::buffers::{Buffers, SyncMode, encoding_of};
 use super::can::ClientCapabilities;
-use super::fixture::{Fixture, Step};
+use super::fixture::{Recording, Step};
 use super::wire::Server;
 
 /// A difference from the recorded client.
 pub struct ClientVariation {
     pub hello: fn(&mut Value),
-    pub sync: Sync,
+    pub sync: SyncMode,
     /// Facts that do not occur for the modified client.
     pub never: &'static [&'static str],
 }
 
 pub const AS_RECORDED: ClientVariation = ClientVariation {
     hello: |_| {},
-    sync: Sync::AsRecorded,
+    sync: SyncMode::AsRecorded,
     never: &[],
 };
 
@@ -57,7 +57,7 @@ impl Replay {
         let bed = tempfile::tempdir().unwrap();
         let bed = bed.path().canonicalize().unwrap();
         let root = bed.join("project");
-        let mut fixture = Fixture::read(client, &root);
+        let mut fixture = Recording::read(client, &root);
         std::fs::create_dir_all(root.join(".git")).unwrap();
         for (file, text) in &fixture.files {
             let path = root.join(file);

@@ -9,17 +9,17 @@ mod shape;
 
 use project::Project;
 use serde_json::{Value, json};
-use shape::Shape;
+use shape::ProjectShape;
 
 fn check(name: &str) {
-    let shape = Shape::read(name);
+    let shape = ProjectShape::read(name);
     let project = Project::of(&shape);
     check_doctor(&shape, &project);
     check_run(&shape, &project);
 }
 
 /// Checks that the doctor finds the runner and counts the tests.
-fn check_doctor(shape: &Shape, project: &Project) {
+fn check_doctor(shape: &ProjectShape, project: &Project) {
     let recording = project.recording(&[]);
     let doctor = project.starling(&["doctor", "--json", "--model", &recording]);
     for expected in shape.settings("doctor") {
@@ -54,7 +54,7 @@ fn check_doctor(shape: &Shape, project: &Project) {
 }
 
 /// Checks that the wrong text is refused, the right one is applied, and no other file is changed.
-fn check_run(shape: &Shape, project: &Project) {
+fn check_run(shape: &ProjectShape, project: &Project) {
     let before = project.files();
     let proposals: Vec<_> = shape.wrong.iter().chain(&shape.right).collect();
     let recording = project.recording(&proposals);

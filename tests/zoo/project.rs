@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::shape::{Proposed, Shape};
+use crate::shape::{ProjectShape, Proposed};
 
 /// A temporary project with the layout of a shape.
 pub struct Project {
@@ -46,7 +46,7 @@ impl std::fmt::Debug for Output {
 }
 
 impl Project {
-    pub fn of(shape: &Shape) -> Project {
+    pub fn of(shape: &ProjectShape) -> Project {
         let dir = tempfile::tempdir().unwrap();
         let root = dir
             .path()

@@ -19,9 +19,9 @@
 
 use std::path::{Path, PathBuf};
 
-/// A project layout to test: its files, settings, and a wrong and a right change.
+/// A kind of project to test: its files, its settings, and a wrong and a right change.
 #[derive(Default)]
-pub struct Shape {
+pub struct ProjectShape {
     settings: Vec<(String, String)>,
     /// Paths and texts.
     pub files: Vec<(String, String)>,
@@ -36,10 +36,10 @@ pub struct Proposed {
     pub source: String,
 }
 
-impl Shape {
-    pub fn read(name: &str) -> Shape {
+impl ProjectShape {
+    pub fn read(name: &str) -> ProjectShape {
         let text = std::fs::read_to_string(directory().join(format!("{name}.txt"))).unwrap();
-        let mut shape = Shape::default();
+        let mut shape = ProjectShape::default();
         let mut lines = text.lines().skip(1).peekable();
         while let Some(line) = lines.next_if(|line| title(line).is_none()) {
             let (key, value) = line.split_once(": ").expect("a setting");

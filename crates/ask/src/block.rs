@@ -15,11 +15,13 @@ use super::cite::{
 pub struct DroppedCitation {
     /// The citation as the model wrote it.
     pub citation: String,
+    /// The text of the claim that cited it.
     pub claim: String,
+    /// Why the citation is wrong.
     pub why: String,
 }
 
-/// A problem of one claim in a block.
+/// A problem of one claim (a statement about the code) in a block of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flaw {
     /// The byte range of the claim in the block's source.
@@ -52,7 +54,7 @@ pub struct Block {
     borne_out: BTreeSet<String>,
 }
 
-/// A claim without a citation.
+/// A claim (a statement about the code) that cites no line.
 #[derive(Debug, Clone)]
 struct UncitedClaim {
     span: Range<usize>,

@@ -78,9 +78,9 @@ mod tests {
     use starling_core::prompts::{AskSystemSmall, Prompt};
 
     /// A project without files.
-    struct Nothing;
+    struct EmptyProject;
 
-    impl Files for Nothing {
+    impl Files for EmptyProject {
         fn is_file(&self, _: &str) -> bool {
             false
         }
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn sentences_copied_from_the_example_are_removed() {
         let prompt = "Be short.\n\nExample, of a zoo:\nThe `mane` is combed [zoo/lion.py:3]. `Ape.f` sings a song [zoo/ape.py:7].";
-        let example = PromptExample::of(prompt, &Nothing);
+        let example = PromptExample::of(prompt, &EmptyProject);
         for (text, expected) in [
             (
                 "The cart pays [a.py:1]. The mane is combed from `[b.py:9]`.",
@@ -116,13 +116,13 @@ mod tests {
                 "```\nThe mane is combed.\n```",
             ),
         ] {
-            assert_eq!(example.taken_out(text, &Nothing), expected);
+            assert_eq!(example.taken_out(text, &EmptyProject), expected);
         }
     }
 
     #[test]
     fn prompt_for_small_models_contains_an_example() {
-        let example = PromptExample::of(&AskSystemSmall {}.render(), &Nothing);
+        let example = PromptExample::of(&AskSystemSmall {}.render(), &EmptyProject);
         assert_eq!(example.sentences.len(), 2, "{example:?}");
     }
 }

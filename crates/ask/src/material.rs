@@ -23,12 +23,17 @@ struct ContextLimits {
     symbols: usize,
     /// Limit for all excerpts together.
     excerpts: Tokens,
+    /// Limit for the excerpt of a symbol that the question names.
     named: Tokens,
+    /// Limit for the excerpt of the best match.
     first: Tokens,
+    /// Limit for the excerpts of the next two matches.
     best: Tokens,
+    /// Limit for each other excerpt.
     rest: Tokens,
     /// Number of symbols whose uses are listed, and maximum number of uses per symbol.
     used: (usize, usize),
+    /// Limit for the map of the repository.
     map_tokens: usize,
 }
 

@@ -32,7 +32,7 @@ pub struct AnsweredQuestion {
     pub answer: String,
     /// Symbols that the answer cites.
     pub symbols: Vec<SymbolPath>,
-    files: Files,
+    files: FileHashes,
 }
 
 /// An owner's answer to a question.
@@ -41,11 +41,11 @@ pub struct OwnerFinding {
     pub symbol: SymbolPath,
     pub question: String,
     pub answer: String,
-    files: Files,
+    files: FileHashes,
 }
 
-/// The files that an entry depends on, each with the hash of its text at that time.
-type Files = BTreeMap<FilePath, ContentHash>;
+/// The files on which an earlier answer depends, each with the hash of its text at that time.
+type FileHashes = BTreeMap<FilePath, ContentHash>;
 
 /// Why a session cannot be resumed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -155,7 +155,7 @@ fn normal(question: &str) -> String {
     words.join(" ").to_lowercase()
 }
 
-fn hashes(paths: impl Iterator<Item = FilePath>, files: &Snapshot) -> Files {
+fn hashes(paths: impl Iterator<Item = FilePath>, files: &Snapshot) -> FileHashes {
     let hash = |path: FilePath| {
         let text = files.read(&path).ok()?;
         Some((path, ContentHash::of(&text)))
@@ -163,7 +163,7 @@ fn hashes(paths: impl Iterator<Item = FilePath>, files: &Snapshot) -> Files {
     paths.filter_map(hash).collect()
 }
 
-fn still_so(seen: &Files, files: &Snapshot) -> bool {
+fn still_so(seen: &FileHashes, files: &Snapshot) -> bool {
     seen.iter().all(|(path, hash)| {
         files
             .read(path)

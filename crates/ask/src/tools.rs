@@ -38,7 +38,7 @@ pub struct Question {
     pub why: String,
 }
 
-/// What a valid tool call does.
+/// A valid tool call: reading code, or a question to the owner of a symbol.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AskAction {
     Look(CodeLookup),
@@ -50,6 +50,7 @@ pub type Call = starling_dialogue::Call<AskAction>;
 /// The tools of a role.
 pub type AskTools<'a> = Toolbox<'a, AskRole, AskAction>;
 
+/// Executes the calls of one kind of tools.
 type Executor<'a> = Arc<dyn Execute<AskAction> + 'a>;
 
 /// The executors of the tools. Without them, calls can be described and parsed, but not executed.

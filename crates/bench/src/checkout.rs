@@ -14,28 +14,28 @@ const MOST_IDLE: usize = 16;
 
 /// A pool of checkouts in one directory. Each checkout is used by one run at a time.
 #[derive(Debug, Clone)]
-pub struct Checkouts(Arc<Shared>);
+pub struct Checkouts(Arc<CheckoutPool>);
 
-/// The state that all handles of a checkout pool share.
+/// A pool of checkouts, shared by all its handles.
 #[derive(Debug)]
-struct Shared {
+struct CheckoutPool {
     folder: PathBuf,
-    lent: Mutex<Lent>,
+    lent: Mutex<PoolState>,
     /// Removes the temporary folder after the checkouts.
     _scratch: Option<Scratch>,
 }
 
 /// The checkouts of a pool: how many were created, and which are idle.
 #[derive(Debug, Default)]
-struct Lent {
+struct PoolState {
     made: usize,
     /// Idle checkouts. The last entry is the most recently used one.
-    idle: Vec<Idle>,
+    idle: Vec<IdleCheckout>,
 }
 
 /// A checkout that is not in use and can be reused for another commit of its repository.
 #[derive(Debug)]
-struct Idle {
+struct IdleCheckout {
     repository: PathBuf,
     folder: PathBuf,
 }
@@ -44,7 +44,7 @@ struct Idle {
 /// [`Checkout::done`], a process may still be using it, so it is removed instead of reused.
 #[derive(Debug)]
 pub struct Checkout {
-    checkouts: Arc<Shared>,
+    checkouts: Arc<CheckoutPool>,
     repository: PathBuf,
     folder: PathBuf,
     is_done: bool,
@@ -54,7 +54,7 @@ impl Checkouts {
     /// Keeps checkouts in `folder`, which must contain nothing else. The folder is removed when the last
     /// user of the pool drops it.
     pub fn below(folder: PathBuf) -> Self {
-        Checkouts(Arc::new(Shared {
+        Checkouts(Arc::new(CheckoutPool {
             folder,
             lent: Mutex::default(),
             _scratch: None,
@@ -67,7 +67,7 @@ impl Checkouts {
     /// Fails if the folder cannot be created.
     pub fn temporary() -> io::Result<Self> {
         let scratch = Scratch::temporary()?;
-        Ok(Checkouts(Arc::new(Shared {
+        Ok(Checkouts(Arc::new(CheckoutPool {
             folder: scratch.path().join("checkouts"),
             lent: Mutex::default(),
             _scratch: Some(scratch),
@@ -107,20 +107,20 @@ impl Checkouts {
     }
 }
 
-impl Shared {
-    fn lent(&self) -> MutexGuard<'_, Lent> {
+impl CheckoutPool {
+    fn lent(&self) -> MutexGuard<'_, PoolState> {
         self.lent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Shared {
+impl Drop for CheckoutPool {
     fn drop(&mut self) {
         // If removal fails, the rest is removed at the next use of the folder.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
-impl Lent {
+impl PoolState {
     fn idle_of(&mut self, repository: &Path) -> Option<PathBuf> {
         let at = self
             .idle
@@ -159,7 +159,7 @@ impl Drop for Checkout {
             let mut lent = self.checkouts.lent();
             if self.is_done {
                 let repository = std::mem::take(&mut self.repository);
-                lent.idle.push(Idle { repository, folder });
+                lent.idle.push(IdleCheckout { repository, folder });
                 (lent.idle.len() > MOST_IDLE).then(|| lent.idle.remove(0).folder)
             } else {
                 Some(folder)

@@ -30,6 +30,7 @@ pub struct Answer {
     pub pass_to_pass: Vec<String>,
 }
 
+/// An instance of a benchmark such as SWE-bench: a task, and the answer, which is hidden from runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instance {
     pub task: Task,

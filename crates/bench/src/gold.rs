@@ -34,7 +34,11 @@ pub fn proposals(
     after: &str,
 ) -> Result<Vec<Proposal>, Inexpressible> {
     let mut why = String::new();
-    for plan in [Plan::Symbols, Plan::Functions, Plan::Lines] {
+    for plan in [
+        ProposalGranularity::Symbols,
+        ProposalGranularity::Functions,
+        ProposalGranularity::Lines,
+    ] {
         match tried(plan, file, before, after) {
             Ok(rewrites) => {
                 let proposal = |rewrite| Proposal {
@@ -52,9 +56,9 @@ pub fn proposals(
     })
 }
 
-/// The ways to express a change, best first.
+/// How finely a known change is split into proposals, the best granularity first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Plan {
+enum ProposalGranularity {
     /// Rewrites whole functions, deletes and adds symbols, then patches the lines between them.
     Symbols,
     /// Rewrites whole functions, then patches the remaining lines, including new symbols.
@@ -63,14 +67,19 @@ enum Plan {
     Lines,
 }
 
-fn tried(plan: Plan, file: &FilePath, before: &str, after: &str) -> Result<Vec<Rewrite>, String> {
+fn tried(
+    plan: ProposalGranularity,
+    file: &FilePath,
+    before: &str,
+    after: &str,
+) -> Result<Vec<Rewrite>, String> {
     let goal = parse(file, after);
     let mut said = Vec::new();
     let mut now = parse(file, before);
     let steps: &[fn(&SymbolTree, &SymbolTree) -> Vec<Rewrite>] = match plan {
-        Plan::Symbols => &[whole, gone, come],
-        Plan::Functions => &[whole],
-        Plan::Lines => &[],
+        ProposalGranularity::Symbols => &[whole, gone, come],
+        ProposalGranularity::Functions => &[whole],
+        ProposalGranularity::Lines => &[],
     };
     for step in steps {
         // The steps are sequential: each is a separate proposal against the text that the previous

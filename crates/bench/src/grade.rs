@@ -37,8 +37,8 @@ pub struct Grader {
     pub deadline: Duration,
 }
 
-/// The place where the tests of one instance run.
-struct Runtime<'g> {
+/// The environment, the Python and the sandbox with which the tests of one instance run.
+struct TestRuntime<'g> {
     /// Environment whose commands run the tests. Without it, the tests that the instance names are
     /// evaluated.
     environment: Option<&'g Environment>,
@@ -119,7 +119,7 @@ impl Grader {
         lent: &Checkout,
         instance: &Instance,
         patch: &str,
-        runtime: &Runtime<'_>,
+        runtime: &TestRuntime<'_>,
         repository: &Path,
     ) -> Result<Grade, String> {
         let checkout = &lent.path();
@@ -135,7 +135,7 @@ impl Grader {
         bring::tests(instance, patch, repository, checkout)
             .await
             .map_err(text)?;
-        let tests = Tests {
+        let tests = CheckoutTests {
             deadline: self.deadline,
             runtime,
             checkout,
@@ -200,7 +200,7 @@ impl Grader {
         &self,
         instance: &Instance,
         environment: &Environment,
-        runtime: &Runtime<'_>,
+        runtime: &TestRuntime<'_>,
         repository: &Path,
         canary: Option<&Canary>,
     ) -> Result<TestReport, String> {
@@ -214,7 +214,7 @@ impl Grader {
         if let Some(canary) = canary {
             bring::settle(canary, instance, checkout).map_err(text)?;
         }
-        let tests = Tests {
+        let tests = CheckoutTests {
             deadline: self.deadline,
             runtime,
             checkout,
@@ -224,18 +224,18 @@ impl Grader {
         report
     }
 
-    async fn runtime(&self, id: &str) -> Result<Runtime<'_>, String> {
+    async fn runtime(&self, id: &str) -> Result<TestRuntime<'_>, String> {
         let environment = self.environments.get(id);
         if let Some(containers) = &self.containers {
             let container = containers.of(id).await.map_err(text)?;
-            return Ok(Runtime {
+            return Ok(TestRuntime {
                 environment,
                 python: container::python().to_owned(),
                 shadows: self.shadows.clone().in_containers(container),
             });
         }
         let environment = environment.ok_or("the instance has no test environment")?;
-        Ok(Runtime {
+        Ok(TestRuntime {
             environment: Some(environment),
             python: environment.built(&self.cache).await.map_err(text)?,
             shadows: self.shadows.clone(),
@@ -243,14 +243,14 @@ impl Grader {
     }
 }
 
-/// The tests of one checkout.
-struct Tests<'g> {
+/// Runs the tests of one instance in a checkout of its repository.
+struct CheckoutTests<'g> {
     deadline: Duration,
-    runtime: &'g Runtime<'g>,
+    runtime: &'g TestRuntime<'g>,
     checkout: &'g Path,
 }
 
-impl Tests<'_> {
+impl CheckoutTests<'_> {
     async fn run(&self, environment: &Environment, command: &str) -> Result<TestReport, String> {
         let workspace = Workspace::open(self.checkout.to_owned()).map_err(text)?;
         let python = &self.runtime.python;

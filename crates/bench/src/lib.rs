@@ -24,9 +24,9 @@ pub use ceiling::{Ceiling, Failure, ceiling};
 pub use checkout::{Checkout, Checkouts};
 pub use container::{ContainerError, Containers, ImageTemplate};
 pub use dataset::{Answer, DatasetError, Instance, Task, read_instances};
-pub use env::{Env, Farewell};
+pub use env::{Env, TrainerSessionEnd};
 pub use environment::{Environment, EnvironmentError, read_environments};
-pub use export::{Export, ExportError, Exported, Format, Graded, Measuring, Source};
+pub use export::{Export, ExportError, Exported, Format, Graded, HeldOutPolicy, RunSource};
 pub use git::{GitError, Repositories};
 pub use gold::{Inexpressible, Proposal, proposals};
 pub use grade::{Grade, Grader, Grades, Unresolved};
@@ -34,8 +34,8 @@ pub use oracle::known_changes;
 pub use patch::{FileChange, changes_of};
 pub use predictions::{Prediction, PredictionsError, read_predictions};
 pub use run::{
-    Cost, Ended, Finished, Kept, Outcome, Place, PlaceError, Record, Report, Runs, Settings,
-    earlier, records, settings,
+    Cost, Ended, Finished, KeptRecords, Outcome, Record, Report, RunDirectory, RunDirectoryError,
+    Runs, Settings, earlier, records, settings,
 };
 pub use scaling::{Scaling, scaling};
 pub use select::{Candidate, Choice, Judge, Signal, Signals, choose};

@@ -12,7 +12,7 @@ use super::select::{Choice, Signal};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Scaling {
     pub instances: usize,
-    /// Maximum number of samples of an instance.
+    /// The largest number of graded samples of one instance.
     pub samples: usize,
     /// Share of instances that k randomly drawn samples would resolve at least once, by k (pass@k).
     /// This is the unbiased estimate; instances with fewer than k samples are left out.

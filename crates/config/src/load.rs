@@ -60,7 +60,7 @@ pub fn user_file() -> Option<PathBuf> {
     Some(dirs.config_dir().join("starling").join("config.toml"))
 }
 
-/// What happened to a configuration file.
+/// Whether a configuration file was read, and if not, why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileState {
     Read,

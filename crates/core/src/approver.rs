@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use starling_syntax::SymbolPath;
 
-/// An agent's plan for a change, stated before code is written.
+/// An intent as the approver sees it: an agent's plan for a change, before code is written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IntentView {
     pub symbol: SymbolPath,

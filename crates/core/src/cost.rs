@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_that_may_have_been_worked_on_cost_their_worst_case() {
+    fn failed_request_that_the_provider_may_have_processed_costs_its_worst_case() {
         let model = || "m".to_owned();
         let server = |status| ModelError::Server {
             model: model(),

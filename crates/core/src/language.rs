@@ -19,7 +19,7 @@ pub enum Severity {
     Hint,
 }
 
-/// The kind of a diagnostic, as far as the tool reports it.
+/// The kind of a diagnostic, if the tool reports one.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
@@ -72,7 +72,7 @@ pub enum Diagnostics {
     },
 }
 
-/// The required thoroughness of a result.
+/// The language server that a request is sent to: a fast one, or a thorough one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Effort {
     /// The preferred language server.

@@ -428,7 +428,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts_are_written_for_readers() {
+    fn token_counts_and_dollars_are_formatted_for_readers() {
         assert_eq!(Tokens(9_999).to_string(), "9999");
         assert_eq!(Tokens(10_000).to_string(), "10.0k");
         assert_eq!(Tokens(123_456).to_string(), "123.5k");

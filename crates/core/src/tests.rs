@@ -80,14 +80,14 @@ impl TestOutcome {
     }
 }
 
-/// How the results of a test run were determined.
+/// The source of the results of a test run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultSource {
-    /// By Starling's own reporter inside the test runner.
+    /// Starling's own reporter inside the test runner.
     #[default]
     Reporter,
-    /// Parsed from the command's output, which the code under test can forge.
+    /// The printed output of the command, which the code under test can forge.
     Printed,
 }
 

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_are_guessed_upwards_and_never_wrap() {
+    fn token_estimate_rounds_up_and_sums_saturate() {
         assert_eq!(Tokens::estimate(""), Tokens(0));
         assert_eq!(Tokens::estimate("a"), Tokens(1));
         assert_eq!(Tokens::estimate(&"a".repeat(7)), Tokens(2));
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_vocabularies_split_counts_by_the_byte() {
+    fn upper_bound_counts_digits_and_non_ascii_text_by_the_byte() {
         assert_eq!(Tokens::at_most(""), Tokens(0));
         assert_eq!(Tokens::at_most("abc"), Tokens(2));
         assert_eq!(Tokens::at_most("1234"), Tokens(4));
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_has_the_tokens_of_its_parts() {
+    fn prompt_tokens_are_the_sum_of_its_messages_and_tools() {
         let user = Message::User {
             text: "a".repeat(7),
         };

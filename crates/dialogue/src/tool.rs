@@ -10,7 +10,7 @@ use starling_core::ToolSpec;
 use crate::line::{LineArguments, LineSyntax};
 use crate::schema::schema;
 
-/// What a call of a tool costs. Results that cost least to get again are the first that a
+/// The cost of a tool call. Results that cost least to get again are the first that a
 /// conversation leaves out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ToolCost {
@@ -31,6 +31,7 @@ pub trait Execute<A>: Send + Sync {
     async fn execute(&self, action: &A) -> String;
 }
 
+/// Parses the JSON arguments of a call into an action.
 type ReadArguments<A> = Arc<dyn Fn(&str) -> Result<A, serde_json::Error> + Send + Sync>;
 
 /// A tool: its description for models, the roles that may use it, and its executor. `U` is the type

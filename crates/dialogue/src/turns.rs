@@ -10,17 +10,18 @@ use tracing::Instrument;
 use crate::call::Call;
 use crate::conversation::Conversation;
 
-/// Why there is no reply of a model: it was not called, or its call failed.
+/// An error for a missing reply of a model: the model was not called, or its call failed.
 pub trait ModelFailure {
     /// Returns the model's error; `None` if the model was not called.
     fn of_model(&self) -> Option<&ModelError>;
 }
 
-/// What to do after a reply without a tool call.
+/// The result of handling a reply without a tool call.
 pub struct AfterWords<E> {
     /// The message that answers the model's reply; `None` if the reply is left out of the
     /// conversation.
     pub told: Option<String>,
+    /// The result of the conversation, if the reply ends it.
     pub end: Option<E>,
 }
 

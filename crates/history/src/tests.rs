@@ -655,7 +655,7 @@ fn result_event_ends_an_unfinished_change() {
 }
 
 #[tokio::test]
-async fn undo_covers_a_change_that_a_killed_run_did_not_record() {
+async fn undo_reverts_a_change_that_a_killed_run_applied_but_did_not_record() {
     let project = TestProject::new();
     let (one, two, three) = ("a\nb\n", "a\nB\n", "a\nB\nc\n");
     for typed in ["", "# typed since\n"] {

@@ -31,7 +31,7 @@ pub struct BadCall {
     pub name: String,
     /// The symbol that contains the call.
     pub symbol: SymbolPath,
-    /// What is called: a function or a class.
+    /// The called function or class.
     pub callee: SymbolPath,
     pub why: Misfit,
 }
@@ -118,10 +118,11 @@ fn remove_known(known: Vec<BadCall>, bad: &mut Vec<BadCall>) {
     );
 }
 
-/// The form of a definition, as calls see it.
+/// The parts of a definition that decide whether a call of it fits: its contract, and for a data
+/// class its fields.
 type Form = (Contract, Option<Vec<Parameter>>);
 
-/// The calls of a state of the workspace.
+/// Checks the calls in one state of the workspace.
 struct Calls<'w> {
     world: WorkspaceState<'w>,
     resolver: Resolver<'w, Code>,

@@ -11,12 +11,17 @@ const SKIPPED: u32 = 4;
 const SKIPPED_OWNER: u32 = 1;
 const BEGUN: u32 = 1;
 
-/// Quality of a match, best variant first.
+/// How well a symbol name matches the query, best variant first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum MatchQuality {
+    /// The name is the query.
     Exact,
+    /// The name differs from the query only in upper and lower case.
     OtherCase,
+    /// The words of the query begin parts of the name. The number is the penalty for parts of the
+    /// name that the query lacks or abbreviates.
     Parts(u32),
+    /// The letters of the query occur inside the name.
     Inside,
 }
 

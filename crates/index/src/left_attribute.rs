@@ -1,5 +1,4 @@
-//! What is left of an attribute that was renamed: places of the classes that share it that have the old
-//! name still.
+//! Finds the code that still uses the old name of a renamed attribute.
 
 use super::dangling::is_tried;
 use super::facts::is_test;
@@ -18,18 +17,19 @@ const BY_NAME: [&str; 5] = [
     "setattr(",
 ];
 
-/// Whose attribute a renaming is about.
+/// The classes whose attribute is renamed.
 #[derive(Debug, Clone, Copy)]
 pub enum AttributeOf<'c> {
-    /// Of these classes and of those that share it with them.
+    /// These classes, and the classes that share the attribute with them.
     Classes(&'c [SymbolPath]),
-    /// Of the only classes that share one; if there are several such groups, as [`Self::Renamed`].
+    /// The only group of classes that share an attribute of this name. If there are several groups,
+    /// like [`Self::Renamed`].
     Only,
-    /// Of the classes that have the new name in place of the old one.
+    /// The classes in which the new name already replaces the old one.
     Renamed,
 }
 
-/// The places of the attribute `old` in `after`, of the classes that are meant.
+/// Returns the locations in `after` that still use the attribute `old` of the classes in `of`.
 pub(super) fn left_attribute(
     before: WorkspaceState<'_>,
     after: WorkspaceState<'_>,
@@ -127,7 +127,7 @@ fn meant(
     chosen.map(|(group, _)| group).collect()
 }
 
-/// Where code takes the attribute by its name in a string.
+/// Returns the locations where code looks up the attribute by its name in a string.
 fn by_name(world: WorkspaceState<'_>, name: &str, classes: &[Body]) -> Vec<Dangling> {
     let bases = classes
         .iter()
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forgotten_class_of_the_family_is_left() {
+    fn related_class_that_keeps_the_old_attribute_name_is_reported() {
         let half = UNITS
             .replacen("reach", "span", 3)
             .replace("reach = 1", "span = 1");
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_sets_it_on_an_object_that_may_be_one_is_left() {
+    fn assignment_of_the_old_attribute_to_a_possible_instance_is_reported() {
         let battle = "class Battle:\n    most = 1\n\n\ndef load():\n    return Battle()\n";
         let new = battle.replace("most", "limit");
         let play = "from battle import load\n\n\ndef play(b):\n    b.most = 2\n    c = load()\n    c.most = 3\n    \
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn the_class_that_is_named_is_meant() {
+    fn named_class_decides_whose_old_attribute_is_searched() {
         let text = "class A:\n    size = 1\n\n\nclass B:\n    size = 2\n\n\nclass C(B):\n    pass\n\n\nC.size\n";
         let files = [("a.py", text)];
         let renamed = text.replacen("size", "bulk", 1);
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_and_members_of_an_enumeration_are_left_where_they_are_named() {
+    fn old_names_of_data_class_fields_and_enum_members_are_reported() {
         let text = "from dataclasses import dataclass\nfrom enum import Enum\n\n\n@dataclass\nclass P:\n    wide: int\n\n\n\
                     class Phase(Enum):\n    STRIKE = 1\n";
         let user = "from p import P, Phase\n\nP(wide=1)\nprint(Phase.STRIKE, Phase['STRIKE'])\nQ(wide=2)\n";

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::code::{Code, IndexedFile};
 use super::segment::{BadSegment, Segment, VERSION};
 use starling_syntax::FilePath;
-use starling_workspace::{Stamp, private_directory, replace_private_file};
+use starling_workspace::{Stamp, private_directory, private_file, replace_private_file};
 
 const MANIFEST: &str = "manifest";
 const LOCK: &str = "lock";
@@ -174,7 +174,7 @@ impl Store {
         let bytes = fs::read(other.directory.join(MANIFEST))?;
         let manifest = decode(&bytes).map_err(io::Error::other)?;
         private_directory(&self.directory)?;
-        let lock = File::create(self.directory.join(LOCK))?;
+        let lock = private_file(&self.directory.join(LOCK))?;
         if lock.try_lock().is_err() {
             return Ok(());
         }
@@ -199,7 +199,7 @@ impl Store {
     /// Fails if the directory cannot be written. In that case the previous index stays valid.
     pub(super) fn save(&self, code: &Code) -> io::Result<()> {
         private_directory(&self.directory)?;
-        let lock = File::create(self.directory.join(LOCK))?;
+        let lock = private_file(&self.directory.join(LOCK))?;
         if lock.try_lock().is_err() {
             return Ok(());
         }

@@ -452,7 +452,7 @@ fn continuations() -> String {
 }
 
 #[test]
-fn a_file_that_takes_too_long_to_parse_is_skipped_and_told() {
+fn file_that_takes_too_long_to_parse_is_skipped_and_reported() {
     let Fixture { dir, .. } = fixture();
     std::fs::write(dir.path().join("shop/odd.py"), continuations()).unwrap();
     std::fs::write(dir.path().join("shop/empty.py"), "").unwrap();
@@ -477,7 +477,7 @@ fn a_file_that_takes_too_long_to_parse_is_skipped_and_told() {
 }
 
 #[test]
-fn a_buffer_that_begins_with_a_private_key_is_in_no_answer() {
+fn buffer_with_a_private_key_is_in_no_query_result() {
     let Fixture { dir, .. } = fixture();
     let workspace = Workspace::open(dir.path().to_owned()).unwrap();
     let key = "-----BEGIN OPENSSH PRIVATE KEY-----\nSECRETLINE = 1\n";
@@ -495,7 +495,7 @@ fn a_buffer_that_begins_with_a_private_key_is_in_no_answer() {
 }
 
 #[test]
-fn a_reading_that_is_stopped_leaves_out_the_rest_and_stores_nothing() {
+fn stopped_indexing_leaves_out_unread_files_and_stores_nothing() {
     let Fixture { dir, .. } = fixture();
     let cache = tempfile::tempdir().unwrap();
     let workspace = Workspace::open(dir.path().to_owned()).unwrap();
@@ -531,7 +531,7 @@ fn a_reading_that_is_stopped_leaves_out_the_rest_and_stores_nothing() {
 
 /// Texts of 300 KB that repeat one form: work that grows with the square of their length would take minutes.
 #[test]
-fn no_form_of_text_takes_long_to_read() {
+fn long_repetitive_text_is_indexed_in_bounded_time() {
     const LONG: usize = 300_000;
     let again = |part: &str| part.repeat(LONG / part.len());
     let pair = |open: &str, close: &str| {

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn servers_with_blocking_override_search_get_no_such_requests() {
+    fn override_search_is_not_requested_from_servers_that_it_blocks() {
         assert!(is_deaf_over("basedpyright", "implementationProvider"));
         assert!(!is_deaf_over("basedpyright", "referencesProvider"));
         assert!(!is_deaf_over("ty", "implementationProvider"));

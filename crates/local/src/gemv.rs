@@ -2,8 +2,8 @@
 //!
 //! The speed of generating a token is limited by reading the weights from memory. The file's blocks
 //! are a quarter smaller than the tiles that candle packs for long prompts, and are read
-//! sequentially. This needs a CPU with AVX-512 VNNI; on other CPUs, `BlockPlan::new` returns `None`
-//! and candle's own kernels are used.
+//! sequentially. This needs a CPU with AVX-512 VNNI; on other CPUs, `BlockMatrixShape::new` returns
+//! `None` and candle's own kernels are used.
 
 use candle_core::quantized::GgmlDType;
 
@@ -36,14 +36,14 @@ pub struct BlockMatrix<'a> {
     columns: usize,
 }
 
-/// The layout and width of a supported matrix.
+/// The block layout and the row length of a supported quantised matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BlockPlan {
+pub struct BlockMatrixShape {
     layout: BlockLayout,
     columns: usize,
 }
 
-impl BlockPlan {
+impl BlockMatrixShape {
     /// Returns `None` if the CPU or the layout is not supported.
     pub fn new(dtype: GgmlDType, columns: usize) -> Option<Self> {
         let layout = match dtype {
@@ -370,7 +370,7 @@ mod tests {
         const COLUMNS: usize = 768;
         for dtype in [GgmlDType::Q4K, GgmlDType::Q6K] {
             // CPUs without the instructions use candle's kernels, which are not tested here.
-            let Some(plan) = BlockPlan::new(dtype, COLUMNS) else {
+            let Some(plan) = BlockMatrixShape::new(dtype, COLUMNS) else {
                 continue;
             };
             let weights = Tensor::from_vec(noise(ROWS * COLUMNS, 1), (ROWS, COLUMNS), &Device::Cpu);
@@ -397,14 +397,14 @@ mod tests {
 
     #[test]
     fn unsupported_layouts_and_widths_are_declined() {
-        assert_eq!(BlockPlan::new(GgmlDType::Q8_0, 256), None);
-        assert_eq!(BlockPlan::new(GgmlDType::Q4K, 576), None);
-        assert_eq!(BlockPlan::new(GgmlDType::Q4K, 0), None);
+        assert_eq!(BlockMatrixShape::new(GgmlDType::Q8_0, 256), None);
+        assert_eq!(BlockMatrixShape::new(GgmlDType::Q4K, 576), None);
+        assert_eq!(BlockMatrixShape::new(GgmlDType::Q4K, 0), None);
     }
 
     #[test]
     fn multiplying_with_a_wrong_width_returns_none() {
-        if let Some(plan) = BlockPlan::new(GgmlDType::Q4K, 256) {
+        if let Some(plan) = BlockMatrixShape::new(GgmlDType::Q4K, 256) {
             assert!(multiply(&[plan.of(&[0; 144])], &[0.0; 512]).is_none());
             let zero = multiply(&[plan.of(&[0; 144])], &[0.0; 256]);
             assert_eq!(zero, Some(vec![vec![0.0]]));

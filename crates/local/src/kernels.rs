@@ -173,9 +173,11 @@ pub fn attend_single(
         || queries.len() * room * key_heads != keys.len() * heads
     {
         bail!(
-            "{len} positions of {} keys do not fit {} queries",
+            "attention over {len} of {room} positions: {} query, {} key and {} value numbers do not fit \
+             {heads} heads with {key_heads} key heads",
+            queries.len(),
             keys.len(),
-            queries.len()
+            values.len()
         )
     }
     let shared = heads / key_heads * head;

@@ -36,7 +36,7 @@ use starling_core::{
     ChatModel, ChatReply, ChatRequest, ChatWatch, ModelError, ModelProfile, Price, Tokens,
     ToolCalling,
 };
-use worker::{Source, WorkerEvent, WorkerJob};
+use worker::{ModelSource, WorkerEvent, WorkerJob};
 
 /// Maximum number of queued requests; further callers wait until the queue has room.
 const QUEUE: usize = 32;
@@ -75,7 +75,7 @@ impl LocalModel {
     /// # Errors
     /// [`ModelError::Unavailable`] if the file is missing, damaged or not supported.
     pub fn open(options: LocalOptions) -> Result<Self, ModelError> {
-        let mut source = Source {
+        let mut source = ModelSource {
             name: options.name,
             path: options.path,
             window: 0,

@@ -252,7 +252,7 @@ async fn repeated_greedy_request_gives_the_same_answer_from_the_cache() {
 }
 
 #[tokio::test]
-async fn a_seed_repeats_and_temperature_matters() {
+async fn same_seed_repeats_the_answer_and_another_seed_changes_it() {
     let directory = TempDir::new().unwrap();
     let model = open(&TestModelRecipe::default(), directory.path());
     let warm = |seed| ChatRequest {
@@ -363,6 +363,7 @@ async fn dropping_a_call_stops_the_generation() {
     })
     .unwrap();
     let (seen, mut first_delta) = tokio::sync::mpsc::unbounded_channel();
+    /// A watch that sends a signal for each piece of the answer.
     struct DeltaSignal(tokio::sync::mpsc::UnboundedSender<()>);
     impl ChatWatch for DeltaSignal {
         fn delta(&self, _: &str) {

@@ -10,10 +10,10 @@ use super::mapped::TensorSpan;
 
 /// A weight matrix of the network.
 pub struct WeightMatrix {
-    /// For inputs with several rows, other devices and other layouts.
+    /// Used for inputs with several rows, other devices and other layouts.
     general: QMatMul,
-    /// For a single row, reading the file's blocks directly.
-    direct: Option<(gemv::BlockPlan, TensorSpan)>,
+    /// Used for a single row. It reads the file's blocks directly.
+    direct: Option<(gemv::BlockMatrixShape, TensorSpan)>,
 }
 
 impl WeightMatrix {
@@ -24,7 +24,7 @@ impl WeightMatrix {
     /// Out of memory.
     pub fn new(tensor: QTensor, span: Option<TensorSpan>) -> Result<Self> {
         let columns = tensor.shape().dims().last().copied().unwrap_or(0);
-        let plan = gemv::BlockPlan::new(tensor.dtype(), columns);
+        let plan = gemv::BlockMatrixShape::new(tensor.dtype(), columns);
         let direct = plan.zip(span);
         Ok(Self {
             general: QMatMul::from_arc(Arc::new(tensor))?,

@@ -37,9 +37,9 @@ pub enum WorkerEvent {
     Done(Box<Result<ChatReply, ModelError>>),
 }
 
-/// The model that the worker loads.
+/// The model file that the worker loads, and its context window in tokens.
 #[derive(Debug, Clone)]
-pub struct Source {
+pub struct ModelSource {
     pub name: String,
     pub path: PathBuf,
     pub window: usize,
@@ -68,7 +68,7 @@ struct LoadedModel {
 }
 
 /// Processes jobs until the last sender is dropped.
-pub fn run(source: &Source, mut jobs: Receiver<WorkerJob>) {
+pub fn run(source: &ModelSource, mut jobs: Receiver<WorkerJob>) {
     let mut engine = None;
     while let Some(job) = jobs.blocking_recv() {
         if job.events.is_closed() {
@@ -90,7 +90,10 @@ pub fn run(source: &Source, mut jobs: Receiver<WorkerJob>) {
     }
 }
 
-fn load(source: &Source, events: &UnboundedSender<WorkerEvent>) -> Result<LoadedModel, RequestEnd> {
+fn load(
+    source: &ModelSource,
+    events: &UnboundedSender<WorkerEvent>,
+) -> Result<LoadedModel, RequestEnd> {
     let notice = |message: String| {
         let model = source.name.clone();
         events
@@ -128,7 +131,7 @@ fn device() -> Device {
 }
 
 fn answer(
-    source: &Source,
+    source: &ModelSource,
     engine: &mut LoadedModel,
     job: &WorkerJob,
 ) -> Result<ChatReply, RequestEnd> {
@@ -181,7 +184,7 @@ fn answer(
 
 /// Encodes the prompt of a request.
 fn known(
-    source: &Source,
+    source: &ModelSource,
     vocabulary: &Vocabulary,
     request: &ChatRequest,
 ) -> Result<Vec<u32>, RequestEnd> {
@@ -283,7 +286,7 @@ impl WorkerJob {
     }
 }
 
-impl Source {
+impl ModelSource {
     /// Checks that the prompt leaves room for an answer.
     fn check(&self, prompt: &[u32]) -> Result<(), RequestEnd> {
         if prompt.is_empty() {

@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_what_pytest_collects() {
+    fn tests_and_errors_are_counted_in_pytest_collection_output() {
         let ids = "tests/test_a.py::test_x[a b]\ntests/test_a.py::T::test_y\n\n2 tests collected in 0.01s\n";
         assert_eq!(count_of_pytest(ids), (2, 0));
         assert_eq!(

@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_configuration_can_make_pytest_collect_other_files() {
+    fn pytest_configuration_that_collects_other_files_selects_pytest() {
         for setting in ["python_files = check_*.py", "addopts = --doctest-modules"] {
             let ini = format!("[pytest]\n{setting}\n");
             let files = [("pytest.ini", ini.as_str()), ("check_a.py", "")];

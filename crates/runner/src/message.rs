@@ -109,21 +109,21 @@ ValueError: no
 "#;
 
     #[test]
-    fn cuts_a_traceback_to_the_workspace() {
+    fn traceback_is_cut_to_the_frames_of_the_workspace() {
         let expected = "Traceback (most recent call last):\n  File \"tests/test_a.py\", line 3, in test_x\n    f(1)\n  \
              … 2 frames outside the workspace\n  File \"src/a.py\", line 12, in f\n    raise ValueError(\"no\")\nValueError: no";
         assert_eq!(shorten(TRACE, Path::new("/w")), expected);
     }
 
     #[test]
-    fn cuts_pytests_short_traceback() {
+    fn short_pytest_traceback_is_cut_to_the_frames_of_the_workspace() {
         let body = "tests/t.py:3: in test_x\n    f(1)\n/usr/lib/p.py:9: in wrap\n    return g()\nE   ValueError: no\n";
         let expected = "tests/t.py:3: in test_x\n    f(1)\n  … 1 frame outside the workspace\nE   ValueError: no";
         assert_eq!(shorten(body, Path::new("/w")), expected);
     }
 
     #[test]
-    fn finds_the_frames_of_the_workspace() {
+    fn workspace_frames_of_a_traceback_are_found() {
         let output = format!("{TRACE}{TRACE}x.py:4: in f\n../y.py:4: in f\n");
         let found = frames(&output, Path::new("/w"));
         let named: Vec<_> = found.iter().map(|(f, line)| (f.as_str(), *line)).collect();

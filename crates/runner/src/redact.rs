@@ -19,12 +19,12 @@ const VALUES_MOST: usize = 2000;
 /// The secrets of one project. They are read again after one of their files has changed.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SecretValues {
-    read: Arc<Mutex<Read>>,
+    read: Arc<Mutex<ReadSecrets>>,
 }
 
 /// The secrets that were read from the files of a project.
 #[derive(Debug, Default)]
-struct Read {
+struct ReadSecrets {
     directories: Directories,
     files: Vec<SecretFile>,
     /// The secrets in all forms in which programs may print them, longest first.
@@ -34,7 +34,7 @@ struct Read {
     numbers: HashMap<String, usize>,
 }
 
-impl Read {
+impl ReadSecrets {
     fn set_values(&mut self, mut values: Vec<String>) {
         for value in &values {
             let next = self.numbers.len() + 1;
@@ -82,7 +82,7 @@ impl SecretValues {
         found.iter().fold(text, replace)
     }
 
-    fn refreshed(&self, root: &Path) -> MutexGuard<'_, Read> {
+    fn refreshed(&self, root: &Path) -> MutexGuard<'_, ReadSecrets> {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         let files = read.directories.secret_files(root);
         if read.files != files {

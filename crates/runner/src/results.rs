@@ -29,7 +29,7 @@ pub enum ResultsFrom {
     PrintedText,
 }
 
-/// The reporters that a command uses.
+/// Which of Starling's reporters of test results a command loads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reporters {
     Pytest,
@@ -38,13 +38,13 @@ pub(super) enum Reporters {
     Both,
 }
 
-/// The reporters of one run. Their name is random, so that no project can name it in its
-/// configuration.
+/// Starling's reporters of test results for one run. Their module name is random, so that no
+/// project can name it in its configuration.
 pub(super) struct Recorder {
     name: String,
 }
 
-/// The records that a reporter wrote.
+/// The test results that the reporters of one run wrote.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Recorded {
     /// Number of sessions that began.
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_the_test_records_of_a_session() {
+    fn test_records_of_a_session_are_parsed() {
         use TestStatus::{Error, Failed, Skipped};
         let (recorded, cases) = read(
             "begin|9.0\ntest|passed|call|0.1|t.py::a|\ntest|failed|teardown|0|t.py::a|E  x\n\

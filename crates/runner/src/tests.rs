@@ -131,7 +131,7 @@ async fn unittest_sees_the_change_and_the_project_tree_is_not_modified() {
 }
 
 #[tokio::test]
-async fn a_copy_imports_its_own_modules() {
+async fn tests_in_a_copied_shadow_import_its_changed_modules() {
     let project = unittest_project();
     let mut tests = project.tests(None).await;
     tests.shadows = tests.shadows.copies("asked for");
@@ -168,7 +168,7 @@ async fn command_that_runs_no_test_has_the_outcome_not_run() {
 }
 
 #[tokio::test]
-async fn a_given_command_is_run_by_a_shell() {
+async fn user_test_command_is_run_by_a_shell() {
     let project = unittest_project();
     let tests = project
         .tests(Some("cat src/pkg/code.py && echo {tests} && exit 3"))
@@ -190,7 +190,7 @@ async fn a_given_command_is_run_by_a_shell() {
 }
 
 #[tokio::test]
-async fn a_hanging_test_ends_at_the_deadline() {
+async fn hanging_test_is_stopped_at_the_deadline() {
     let hanging = "import time, unittest\nclass T(unittest.TestCase):\n    \
         def test_a(self): pass\n    def test_b(self): time.sleep(1000)\n";
     let project = Project::new(&[("test_x.py", hanging)]);
@@ -236,7 +236,7 @@ async fn project_without_runnable_tests_is_not_reported_as_ok() {
 
 /// pytest runs if the interpreter can import it; otherwise the report explains how to install it.
 #[tokio::test]
-async fn pytest_runs_where_it_is_installed() {
+async fn pytest_runs_if_it_is_installed_and_is_otherwise_reported_missing() {
     let project = Project::new(&[
         ("pkg.py", CODE),
         (

@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_actions_at_a_position() {
+    fn code_actions_fit_the_client_and_the_position() {
         let none = json!({"diagnostics": []});
         let problem = json!({"diagnostics": [{
             "range": {"start": {"line": 6, "character": 8}, "end": {"line": 6, "character": 14}},

@@ -42,15 +42,15 @@ struct AsksShared {
     state: Mutex<AskTable>,
 }
 
-#[derive(Default)]
 /// The questions and sessions of a client.
+#[derive(Default)]
 struct AskTable {
     entries: Vec<AskEntry>,
     /// The results of earlier questions of each session, by the client's name for the session.
     sessions: BTreeMap<String, Session>,
 }
 
-/// A question, its steps so far, and its state.
+/// A question, its session, and the token that cancels it.
 struct AskEntry {
     id: AskId,
     question: String,
@@ -59,7 +59,7 @@ struct AskEntry {
     cancel: Option<CancellationToken>,
 }
 
-/// A question that is being answered.
+/// The input for answering one question: its parameters, the settings, and the open buffers.
 struct AskPlan {
     id: AskId,
     params: AskParams,

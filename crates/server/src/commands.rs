@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn explains_invalid_commands() {
+    fn invalid_command_is_rejected_with_an_explanation() {
         let wrong = |name, argument| parse(name, argument).unwrap_err();
         insta::assert_snapshot!(
             [

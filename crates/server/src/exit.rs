@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn null_parameters_count_as_absent() {
+    fn null_and_empty_request_parameters_count_as_absent() {
         let request = |value| -> Request { serde_json::from_value(value).unwrap() };
         let shutdown = json!({"jsonrpc": "2.0", "id": 3, "method": "shutdown"});
         let mut with_null = shutdown.clone();

@@ -48,7 +48,7 @@ pub use session::{
     RunStarter, Services, WaitingReview, WaitingRun, locked_runs, swarm, waiting_runs,
 };
 
-/// How a client disconnected.
+/// Whether a client disconnected properly or abruptly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitKind {
     /// The client sent `shutdown` first.

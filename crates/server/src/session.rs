@@ -96,7 +96,7 @@ pub enum RunError {
     NotStarted(String),
 }
 
-/// How far a run has come.
+/// The phase of a run, with the data that exists only in that phase.
 enum RunPhase {
     /// The run is being prepared. Contains the messages for it that arrived meanwhile.
     Opening(Vec<(Option<SymbolPath>, String)>),
@@ -127,7 +127,7 @@ struct RunEntry {
     written: Option<CancellationToken>,
 }
 
-/// Where a run comes from.
+/// Whether this server started a run, or found it in a trajectory of an earlier server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RunOrigin {
     Started,

@@ -37,9 +37,9 @@ impl Language {
     }
 }
 
-/// The kinds of syntax nodes that matter when symbols are read.
+/// A kind of syntax node that matters when symbols are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum NodeKind {
     /// A class definition; has a field `name`.
     Class,
     /// A function definition; has a field `name`.
@@ -56,48 +56,48 @@ pub(super) enum Part {
     Expression,
 }
 
-const PYTHON_PARTS: &[(&str, Part)] = &[
-    ("class_definition", Part::Class),
-    ("function_definition", Part::Function),
-    ("decorated_definition", Part::Decorated),
-    ("comment", Part::Comment),
-    ("string", Part::String),
-    ("raise_statement", Part::Raise),
-    ("yield", Part::Yield),
-    ("identifier", Part::Leaf),
-    ("integer", Part::Leaf),
-    ("float", Part::Leaf),
-    ("true", Part::Leaf),
-    ("false", Part::Leaf),
-    ("none", Part::Leaf),
-    ("expression_statement", Part::Expression),
-    ("assignment", Part::Expression),
-    ("augmented_assignment", Part::Expression),
-    ("return_statement", Part::Expression),
-    ("assert_statement", Part::Expression),
-    ("import_statement", Part::Expression),
-    ("import_from_statement", Part::Expression),
-    ("parameters", Part::Expression),
-    ("call", Part::Expression),
-    ("argument_list", Part::Expression),
-    ("keyword_argument", Part::Expression),
-    ("attribute", Part::Expression),
-    ("subscript", Part::Expression),
-    ("binary_operator", Part::Expression),
-    ("unary_operator", Part::Expression),
-    ("comparison_operator", Part::Expression),
-    ("boolean_operator", Part::Expression),
-    ("not_operator", Part::Expression),
-    ("conditional_expression", Part::Expression),
-    ("parenthesized_expression", Part::Expression),
-    ("list", Part::Expression),
-    ("tuple", Part::Expression),
-    ("expression_list", Part::Expression),
-    ("pattern_list", Part::Expression),
-    ("dictionary", Part::Expression),
-    ("pair", Part::Expression),
-    ("list_comprehension", Part::Expression),
-    ("generator_expression", Part::Expression),
+const PYTHON_PARTS: &[(&str, NodeKind)] = &[
+    ("class_definition", NodeKind::Class),
+    ("function_definition", NodeKind::Function),
+    ("decorated_definition", NodeKind::Decorated),
+    ("comment", NodeKind::Comment),
+    ("string", NodeKind::String),
+    ("raise_statement", NodeKind::Raise),
+    ("yield", NodeKind::Yield),
+    ("identifier", NodeKind::Leaf),
+    ("integer", NodeKind::Leaf),
+    ("float", NodeKind::Leaf),
+    ("true", NodeKind::Leaf),
+    ("false", NodeKind::Leaf),
+    ("none", NodeKind::Leaf),
+    ("expression_statement", NodeKind::Expression),
+    ("assignment", NodeKind::Expression),
+    ("augmented_assignment", NodeKind::Expression),
+    ("return_statement", NodeKind::Expression),
+    ("assert_statement", NodeKind::Expression),
+    ("import_statement", NodeKind::Expression),
+    ("import_from_statement", NodeKind::Expression),
+    ("parameters", NodeKind::Expression),
+    ("call", NodeKind::Expression),
+    ("argument_list", NodeKind::Expression),
+    ("keyword_argument", NodeKind::Expression),
+    ("attribute", NodeKind::Expression),
+    ("subscript", NodeKind::Expression),
+    ("binary_operator", NodeKind::Expression),
+    ("unary_operator", NodeKind::Expression),
+    ("comparison_operator", NodeKind::Expression),
+    ("boolean_operator", NodeKind::Expression),
+    ("not_operator", NodeKind::Expression),
+    ("conditional_expression", NodeKind::Expression),
+    ("parenthesized_expression", NodeKind::Expression),
+    ("list", NodeKind::Expression),
+    ("tuple", NodeKind::Expression),
+    ("expression_list", NodeKind::Expression),
+    ("pattern_list", NodeKind::Expression),
+    ("dictionary", NodeKind::Expression),
+    ("pair", NodeKind::Expression),
+    ("list_comprehension", NodeKind::Expression),
+    ("generator_expression", NodeKind::Expression),
 ];
 
 /// The bytes with which comments and strings start. Every comment and every string contains at
@@ -110,7 +110,7 @@ const PYTHON_YIELD: &[u8] = b"yield";
 pub(super) struct Grammar {
     language: tree_sitter::Language,
     /// The part for each node kind, indexed by kind id.
-    parts: Vec<Option<Part>>,
+    parts: Vec<Option<NodeKind>>,
     signs: [u8; 3],
     yields: Finder<'static>,
 }
@@ -134,8 +134,8 @@ thread_local! {
 }
 
 impl Grammar {
-    fn new(language: tree_sitter::Language, named: &[(&str, Part)]) -> Self {
-        let leaf = |number| (!language.node_kind_is_named(number)).then_some(Part::Leaf);
+    fn new(language: tree_sitter::Language, named: &[(&str, NodeKind)]) -> Self {
+        let leaf = |number| (!language.node_kind_is_named(number)).then_some(NodeKind::Leaf);
         let mut parts: Vec<_> = (0..language.node_kind_count() as u16).map(leaf).collect();
         for (kind, part) in named {
             let number = language.id_for_node_kind(kind, true);
@@ -157,7 +157,7 @@ impl Grammar {
         from + self.yields.find(&rest[..sign]).unwrap_or(sign)
     }
 
-    pub(super) fn part(&self, node: Node<'_>) -> Option<Part> {
+    pub(super) fn part(&self, node: Node<'_>) -> Option<NodeKind> {
         self.parts
             .get(usize::from(node.kind_id()))
             .copied()
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_that_grows_with_the_square_has_an_end() {
+    fn parser_stops_on_text_that_needs_quadratic_work() {
         let grammar = Language::Python.grammar().unwrap();
         let long = 300_000;
         let comments = "    # c\n".repeat(long / 8);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_does_not_depend_on_how_the_text_is_handed_over() {
+    fn tree_does_not_depend_on_the_pieces_in_which_the_text_is_passed() {
         let grammar = Language::Python.grammar().unwrap();
         let text = "def ä():\n    return 'é' + \"😀\"  # é\n".repeat(100);
         let whole = PARSER.with_borrow_mut(|parser| {

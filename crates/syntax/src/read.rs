@@ -8,7 +8,7 @@ use tree_sitter::{Node, Tree};
 
 use super::definition::{contract, docstring, docstring_node, range_of};
 use super::identifier::normalized;
-use super::language::{Grammar, Part};
+use super::language::{Grammar, NodeKind};
 use super::lines::Lines;
 use super::span::Layout;
 use super::{Contract, FilePath, Symbol, SymbolId, SymbolKind, SymbolPath};
@@ -87,18 +87,18 @@ impl<'t> RelevantNodes<'t> {
         let mut cursor = root.walk();
         walk(&mut cursor, |node| {
             match grammar.part(node) {
-                Some(Part::Class) => found.define(node, true),
-                Some(Part::Function) => found.define(node, false),
-                Some(Part::Decorated) => {
+                Some(NodeKind::Class) => found.define(node, true),
+                Some(NodeKind::Function) => found.define(node, false),
+                Some(NodeKind::Decorated) => {
                     if let Some(inner) = node.child_by_field_name("definition") {
                         decorated.insert(inner.id(), node);
                     }
                 }
-                Some(Part::Comment) => {
+                Some(NodeKind::Comment) => {
                     found.comments.push(range_of(node));
                     return ControlFlow::Break(());
                 }
-                Some(Part::String) => {
+                Some(NodeKind::String) => {
                     found.strings.push(range_of(node));
                     // A plain string has at most three children: its quotes and its content. Only
                     // an f-string has more.
@@ -106,10 +106,10 @@ impl<'t> RelevantNodes<'t> {
                         return ControlFlow::Break(());
                     }
                 }
-                Some(Part::Raise) => found.raises.push(node),
-                Some(Part::Yield) => found.yields.push(node),
-                Some(Part::Leaf) => return ControlFlow::Break(()),
-                Some(Part::Expression) => {
+                Some(NodeKind::Raise) => found.raises.push(node),
+                Some(NodeKind::Yield) => found.yields.push(node),
+                Some(NodeKind::Leaf) => return ControlFlow::Break(()),
+                Some(NodeKind::Expression) => {
                     // Expressions are most of the tree, and most of them contain no relevant node.
                     if sign < node.start_byte() {
                         sign = grammar.next_sign(text, node.start_byte());

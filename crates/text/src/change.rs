@@ -51,8 +51,8 @@ pub struct ApplyMismatch {
     pub actual: usize,
 }
 
-/// Two change sets touch the same text, or the position of a change in the newer text is uncertain.
-/// Both ranges are byte offsets into the common base text.
+/// The error if two change sets touch the same text, or the position of a change in the newer text
+/// is uncertain. Both ranges are byte offsets into the common base text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("both sides changed bytes {}..{}", .ours.start, .ours.end)]
 pub struct Conflict {

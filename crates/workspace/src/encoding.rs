@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_and_writes_the_declared_encoding() {
+    fn text_in_a_declared_encoding_survives_reading_and_writing() {
         let cases: [(&[u8], &str); 8] = [
             (
                 b"# -*- coding: latin-1 -*-\ns = '\xe9'\n",
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_private_key_is_not_read_under_any_name() {
+    fn private_key_is_rejected_under_any_file_name() {
         for start in [
             "-----BEGIN OPENSSH PRIVATE KEY-----",
             "\u{feff}\n-----BEGIN RSA PRIVATE KEY-----\r",
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_may_not_make_python_read_other_text() {
+    fn change_that_makes_python_decode_the_file_differently_is_detected() {
         const ODD: [&str; 14] = [
             "unicode_escape",
             "raw-unicode-escape",
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn a_declaration_counts_only_where_python_reads_it() {
+    fn encoding_declaration_counts_only_in_the_first_lines_of_python_files() {
         let text = "s = 1\n# coding: latin-1\né";
         comes_back("a.py", text.as_bytes(), text);
         let text = "# a\n# b\n# coding: latin-1\né";
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn says_why_bytes_are_no_text() {
+    fn decode_error_gives_the_reason() {
         let why = |name: &str, bytes: &[u8]| read(name, bytes).unwrap_err();
         assert_eq!(why("a.py", b"\xe9"), DecodeError::NotUtf8);
         assert_eq!(
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn a_character_that_the_encoding_lacks_is_refused() {
+    fn character_that_the_declared_encoding_lacks_is_rejected() {
         let text = "# coding: latin-1\nx = 1\ns = '€'\n";
         let error = encode(Path::new("a.py"), text).unwrap_err();
         assert_eq!((error.character, error.line), ('€', 3));

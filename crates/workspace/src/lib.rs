@@ -13,6 +13,7 @@ mod policy;
 mod private;
 mod program;
 mod regular;
+mod secret_names;
 mod snapshot;
 mod stamp;
 mod unusual;
@@ -23,13 +24,14 @@ pub use directories::{missing_directories, remove_empty_directories};
 pub use encoding::{DecodeError, EncodeError, decode, encode};
 pub use git_names::git_configurations;
 pub use patch_command::PatchCommand;
-pub use paths::{MAX_FILE_BYTES, ReadError, inside, is_secret_path, may_show};
+pub use paths::{MAX_FILE_BYTES, ReadError, inside, may_show};
 pub use policy::{BadGlob, PathPolicy, WriteRule};
 pub use private::{private_directory, private_file, replace_private_file};
 pub use program::{HostPrograms, ProgramError, Variables};
 pub use regular::{
     load_source, open_regular, read_bounded, read_given, read_regular, read_source, read_text,
 };
+pub use secret_names::is_secret_path;
 pub use snapshot::{Held, Overlay, Snapshot};
 pub use stamp::Stamp;
 pub use unusual::UnusualPaths;

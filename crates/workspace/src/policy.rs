@@ -34,7 +34,7 @@ pub enum WriteRule {
     },
 }
 
-/// A glob of files that agents may change is invalid.
+/// The error for an invalid glob in the list of files that agents may change.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{glob}: not a valid .gitignore glob ({message}); examples: Makefile, ci/**")]
 pub struct BadGlob {

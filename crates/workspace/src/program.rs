@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn the_home_directory_is_no_project() {
+    fn path_directories_are_kept_if_the_project_is_the_home_directory() {
         let home = std::env::home_dir().unwrap().canonical().unwrap();
         let path = std::env::join_paths([home.join(".local/bin")]).unwrap();
         assert_eq!(HostPrograms::on(&path, &home).path(), path);

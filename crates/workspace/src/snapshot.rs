@@ -40,6 +40,7 @@ pub enum Held {
     Nothing,
 }
 
+/// The listed files of a workspace on disk, with the texts that were read so far.
 #[derive(Debug)]
 struct Disk {
     policy: PathPolicy,
@@ -289,6 +290,7 @@ mod tests {
     use super::super::Workspace;
     use super::*;
 
+    /// A workspace in a temporary directory.
     struct Fixture {
         dir: tempfile::TempDir,
         workspace: Workspace,
@@ -308,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_does_not_change_after_the_first_read() {
+    fn text_of_a_snapshot_stays_the_same_after_the_first_read() {
         let fixture = fixture(&[("a.py", "x = 1\r\n"), ("b.py", "b")]);
         let snapshot = fixture.workspace.snapshot(Overlay::new());
         let copy = snapshot.clone();
@@ -323,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn the_overlay_stands_over_the_disk() {
+    fn overlay_texts_replace_files_on_disk() {
         let fixture = fixture(&[("a.py", "disk"), ("b.py", "gone")]);
         let snapshot = fixture.workspace.snapshot(Overlay::from([
             (path("a.py"), Some("buffer".into())),
@@ -350,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_may_not_be_read_is_not_laid_over() {
+    fn overlay_text_of_a_forbidden_path_is_ignored() {
         let fixture = fixture(&[(".env", "SECRET=1"), ("a.py", "a")]);
         let outside = tempfile::NamedTempFile::new().unwrap();
         let root = fixture.dir.path();
@@ -373,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_begins_with_a_private_key_is_not_shown_wherever_it_is_from() {
+    fn text_with_a_private_key_is_unreadable_on_disk_and_in_the_overlay() {
         let key = "-----BEGIN OPENSSH PRIVATE KEY-----\nabc\n";
         let declared = format!("-----BEGIN PRIVATE KEY-----\n# coding: latin-1\n{key}");
         let fixture = fixture(&[
@@ -405,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_takes_too_long_to_parse_has_no_tree() {
+    fn text_that_takes_too_long_to_parse_is_readable_but_has_no_tree() {
         let text = format!("x = 1{}\n", " \\\n".repeat(30_000));
         let fixture = fixture(&[("a.py", &text), ("b.py", "x = 1\n")]);
         let snapshot = fixture.workspace.snapshot(Overlay::new());
@@ -418,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hard_link_to_a_secret_is_a_secret() {
+    fn hard_link_to_a_secret_file_is_rejected_as_secret() {
         let fixture = fixture(&[(".env", "SECRET=1"), ("a.py", "a")]);
         let root = fixture.dir.path();
         std::fs::create_dir(root.join("docs")).unwrap();
@@ -431,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn snapshots_share_what_they_have_read() {
+    fn changed_snapshot_shares_read_texts_with_its_base() {
         let fixture = fixture(&[("a.py", "a"), ("b.py", "b")]);
         let snapshot = fixture.workspace.snapshot(Overlay::new());
         let next = snapshot.with(path("a.py"), Some("new".into()));
@@ -440,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_what_it_holds_without_reading() {
+    fn held_state_of_a_file_is_known_without_reading_it() {
         let fixture = fixture(&[("a.py", "disk"), ("b.py", "b")]);
         let overlay = Overlay::from([(path("a.py"), Some("buffer".into()))]);
         let snapshot = fixture.workspace.snapshot(overlay);
@@ -460,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn says_why_a_file_cannot_be_read() {
+    fn read_error_gives_the_reason() {
         let fixture = fixture(&[(".env", "SECRET=1")]);
         let root = fixture.dir.path();
         std::fs::write(root.join("latin.py"), b"caf\xe9").unwrap();
@@ -482,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn trees_are_read_once_and_follow_the_text() {
+    fn syntax_trees_are_parsed_once_and_match_the_snapshot_text() {
         let fixture = fixture(&[("a.py", "def f(): pass\n"), ("b.py", "def b(): pass\n")]);
         let snapshot = fixture.workspace.snapshot(Overlay::new());
         let tree = snapshot.tree(&path("a.py")).unwrap();
@@ -508,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_read_stays_so() {
+    fn failed_read_of_a_snapshot_is_not_repeated() {
         let fixture = fixture(&[]);
         let snapshot = fixture.workspace.snapshot(Overlay::new());
         assert!(snapshot.read(&path("late.py")).is_err());
@@ -519,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ignored_file_is_read_but_not_listed() {
+    fn ignored_file_is_readable_but_not_listed() {
         let fixture = fixture(&[(".gitignore", "out.py\n"), ("out.py", "made")]);
         let snapshot = fixture.workspace.snapshot(Overlay::new());
         assert_eq!(snapshot.files(), []);

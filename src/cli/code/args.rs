@@ -19,6 +19,7 @@ pub struct CodeArgs {
     pub json: bool,
 }
 
+// The arguments of `starling index`.
 #[derive(Debug, Args)]
 pub struct IndexArgs {
     /// Parse every file again: neither read nor write the cache of the index.
@@ -32,6 +33,7 @@ pub struct IndexArgs {
     pub code: CodeArgs,
 }
 
+// A text that is given as an argument or as a file.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub struct TextArgs {
@@ -42,6 +44,7 @@ pub struct TextArgs {
     pub file: Option<PathBuf>,
 }
 
+// The arguments of `starling locate`.
 #[derive(Debug, Args)]
 pub struct LocateArgs {
     #[command(flatten)]
@@ -53,6 +56,7 @@ pub struct LocateArgs {
     pub code: CodeArgs,
 }
 
+// The arguments of `starling map`.
 #[derive(Debug, Args)]
 pub struct MapArgs {
     /// Maximum size of the map, in tokens.
@@ -68,6 +72,7 @@ pub struct MapArgs {
     pub code: CodeArgs,
 }
 
+// The arguments of `starling references`.
 #[derive(Debug, Args)]
 pub struct ReferencesArgs {
     /// The symbol, for example shop/cart.py::Cart.total, or only Cart.total if the project has one symbol
@@ -81,6 +86,7 @@ pub struct ReferencesArgs {
     pub code: CodeArgs,
 }
 
+// The arguments of `starling definition`.
 #[derive(Debug, Args)]
 pub struct DefinitionArgs {
     /// Position of a name in a file of the project. Lines and columns (in characters) start at 1.
@@ -90,6 +96,7 @@ pub struct DefinitionArgs {
     pub code: CodeArgs,
 }
 
+// The arguments of `starling symbols`.
 #[derive(Debug, Args)]
 pub struct SymbolsArgs {
     /// Name of a symbol, or parts or initials of the name: QuerySet.filter, "query filter", qsf.

@@ -9,7 +9,7 @@ use super::super::Outcome;
 use super::super::view::text::Line;
 use super::args::IndexArgs;
 use super::output::{print_json, print_lines};
-use super::{Cache, open};
+use super::{CacheUse, open};
 use starling_index::Index;
 
 /// The JSON output of `starling index`.
@@ -37,8 +37,8 @@ const WITHOUT_SYMBOLS: [(&str, &str); 3] = [
 pub fn index(args: &IndexArgs) -> anyhow::Result<Outcome> {
     let began = Instant::now();
     let cache = match args.no_cache {
-        true => Cache::LeftAlone,
-        false => Cache::Used,
+        true => CacheUse::LeftAlone,
+        false => CacheUse::Used,
     };
     let index = open(&args.code, cache)?;
     let report = index.report();

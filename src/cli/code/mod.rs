@@ -33,20 +33,20 @@ use starling_workspace::{MAX_FILE_BYTES, Overlay, Workspace, read_given};
 
 /// Whether to read and write the stored index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cache {
+enum CacheUse {
     Used,
     LeftAlone,
 }
 
 /// Opens the index of the project.
-fn open(args: &CodeArgs, cache: Cache) -> anyhow::Result<Index> {
+fn open(args: &CodeArgs, cache: CacheUse) -> anyhow::Result<Index> {
     let root = root(args.repo.as_deref())?;
     let workspace = Workspace::open(root).map_err(|error| WrongUse(error.to_string()))?;
     Ok(while_reading(|| {
         let snapshot = workspace.snapshot(Overlay::new());
         let index = match (cache, cache_dir()) {
-            (Cache::Used, Some(cache)) => Index::open(snapshot, cache),
-            (Cache::LeftAlone, _) | (Cache::Used, None) => Index::new(snapshot),
+            (CacheUse::Used, Some(cache)) => Index::open(snapshot, cache),
+            (CacheUse::LeftAlone, _) | (CacheUse::Used, None) => Index::new(snapshot),
         };
         index.warm();
         index
@@ -55,7 +55,7 @@ fn open(args: &CodeArgs, cache: Cache) -> anyhow::Result<Index> {
 
 /// Opens the index of the project for a query, and logs skipped files.
 fn open_for_question(args: &CodeArgs) -> anyhow::Result<Index> {
-    let index = open(args, Cache::Used)?;
+    let index = open(args, CacheUse::Used)?;
     index.warn_of_skipped();
     Ok(index)
 }

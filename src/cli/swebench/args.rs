@@ -10,6 +10,7 @@ use crate::cli::args::{dollars, driver};
 use starling_bench::{Containers, Format, ImageTemplate, Repositories};
 use starling_sandbox::Container;
 
+// The subcommands of `starling swebench`. Their doc comments are the help texts.
 #[derive(Debug, Subcommand)]
 pub enum SwebenchCommand {
     /// Count the reference changes that the edit engine can express as proposals, byte for byte. Uses no
@@ -90,6 +91,7 @@ impl ContainerArgs {
     }
 }
 
+// The arguments of `starling swebench env`.
 #[derive(Debug, Args)]
 pub struct EnvArgs {
     #[command(flatten)]
@@ -113,6 +115,7 @@ pub struct EnvArgs {
     pub idle_seconds: u64,
 }
 
+// The arguments of `starling swebench export`.
 #[derive(Debug, Args)]
 pub struct ExportArgs {
     /// Directories that were passed to runs as --out.
@@ -160,6 +163,7 @@ impl FormatArg {
     }
 }
 
+// The arguments of `starling swebench ceiling`.
 #[derive(Debug, Args)]
 pub struct CeilingArgs {
     #[command(flatten)]
@@ -169,6 +173,7 @@ pub struct CeilingArgs {
     pub json: bool,
 }
 
+// The arguments of `starling swebench run`.
 #[derive(Debug, Clone, Args)]
 pub struct RunArgs {
     #[command(flatten)]
@@ -284,6 +289,7 @@ fn shard(text: &str) -> Result<Shard, String> {
     parts.ok_or_else(|| "expected I/N, with I from 1 to N, for example 2/3".into())
 }
 
+// The arguments of `starling swebench grade`.
 #[derive(Debug, Args)]
 pub struct GradeArgs {
     #[command(flatten)]

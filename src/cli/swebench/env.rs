@@ -9,7 +9,7 @@ use anyhow::Context;
 use super::args::EnvArgs;
 use super::chosen;
 use crate::cli::{Outcome, WrongUse};
-use starling_bench::{Checkouts, Env, Farewell, Grader, Runs, read_environments};
+use starling_bench::{Checkouts, Env, Grader, Runs, TrainerSessionEnd, read_environments};
 use starling_sandbox::{Policy, Shadows, cache_dir};
 
 /// Time limit for one test run of the grader.
@@ -54,8 +54,8 @@ pub(super) async fn serve(args: &EnvArgs) -> anyhow::Result<Outcome> {
     };
     let input = tokio::io::BufReader::new(tokio::io::stdin());
     match env.serve(input, tokio::io::stdout()).await? {
-        Farewell::Closed => Ok(Outcome::Settled),
-        Farewell::Idle => {
+        TrainerSessionEnd::Closed => Ok(Outcome::Settled),
+        TrainerSessionEnd::Idle => {
             eprintln!(
                 "no request was received for {} s; exiting",
                 args.idle_seconds

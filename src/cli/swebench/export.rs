@@ -9,7 +9,9 @@ use anyhow::Context;
 use super::args::ExportArgs;
 use super::samples;
 use crate::cli::WrongUse;
-use starling_bench::{Export, ExportError, Exported, Graded, Measuring, Source, read_instances};
+use starling_bench::{
+    Export, ExportError, Exported, Graded, HeldOutPolicy, RunSource, read_instances,
+};
 use starling_workspace::private_file;
 
 pub(super) fn export(args: &ExportArgs) -> anyhow::Result<()> {
@@ -45,15 +47,15 @@ fn wanted(args: &ExportArgs) -> anyhow::Result<Export> {
         split: args.split.clone(),
         held_out,
         measuring: match args.allow_held_out {
-            true => Measuring::Allowed,
-            false => Measuring::Refused,
+            true => HeldOutPolicy::Allowed,
+            false => HeldOutPolicy::Refused,
         },
     })
 }
 
 /// Returns the runs with their grades. A run with several samples becomes one source for each
 /// sample; its grades are beside the trajectories.
-fn sources(args: &ExportArgs) -> anyhow::Result<Vec<Source>> {
+fn sources(args: &ExportArgs) -> anyhow::Result<Vec<RunSource>> {
     let is_sampled = |root: &&PathBuf| samples::count(root) > 0;
     let (sampled, runs): (Vec<&PathBuf>, Vec<&PathBuf>) = args.out_of.iter().partition(is_sampled);
     if !args.graded.is_empty() && args.graded.len() != runs.len() {
@@ -66,7 +68,7 @@ fn sources(args: &ExportArgs) -> anyhow::Result<Vec<Source>> {
     let mut sources = Vec::new();
     for (at, root) in runs.into_iter().enumerate() {
         let graded = args.graded.get(at).map(|path| Graded::read(path));
-        sources.push(Source {
+        sources.push(RunSource {
             root: root.clone(),
             graded: graded.transpose().map_err(told)?,
         });
@@ -75,7 +77,7 @@ fn sources(args: &ExportArgs) -> anyhow::Result<Vec<Source>> {
         for sample in 1..=samples::count(root) {
             let grades = samples::grades_of(root, sample);
             let graded = grades.exists().then(|| Graded::read(&grades));
-            sources.push(Source {
+            sources.push(RunSource {
                 root: samples::folder(root, sample),
                 graded: graded.transpose().map_err(told)?,
             });
@@ -87,7 +89,7 @@ fn sources(args: &ExportArgs) -> anyhow::Result<Vec<Source>> {
 /// Reports errors that the caller can fix as wrong use.
 fn told(error: ExportError) -> anyhow::Error {
     match error {
-        ExportError::Place(error) => error.into(),
+        ExportError::Directory(error) => error.into(),
         ExportError::Unreadable { .. }
         | ExportError::NoGrades { .. }
         | ExportError::Ungraded(_)
@@ -108,6 +110,7 @@ mod tests {
     use super::*;
     use clap::Parser;
 
+    // A command line with the arguments of `starling swebench export`.
     #[derive(Parser)]
     struct ExportLine {
         #[command(flatten)]

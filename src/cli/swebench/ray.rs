@@ -13,7 +13,7 @@ use tokio::process::Command;
 
 use super::args::RunArgs;
 use crate::cli::WrongUse;
-use starling_bench::{self as bench, Place, Record, Task};
+use starling_bench::{self as bench, Record, RunDirectory, Task};
 use starling_core::Dollars;
 use starling_platform::files::PathExt;
 use starling_sandbox::Scratch;
@@ -40,7 +40,7 @@ pub(super) async fn run(
     args: &RunArgs,
     address: &str,
     tasks: &[&Task],
-    place: &Place,
+    place: &RunDirectory,
     mut seen: impl FnMut(&Record),
 ) -> anyhow::Result<()> {
     let done = place.records()?;

@@ -12,8 +12,8 @@ use super::{chosen, ray, report, samples};
 use crate::cli::view::words;
 use crate::cli::{Outcome, WrongUse};
 use starling_bench::{
-    self as bench, Ended, Instance, Kept, Place, PlaceError, Record, Report, Runs, Settings,
-    known_changes, read_environments,
+    self as bench, Ended, Instance, KeptRecords, Record, Report, RunDirectory, RunDirectoryError,
+    Runs, Settings, known_changes, read_environments,
 };
 use starling_config::{self, ConfigSources, ProjectFile, Trust};
 use starling_core::Dollars;
@@ -51,14 +51,14 @@ pub(super) async fn solve(
         None => BTreeMap::new(),
     };
     let kept = match args.retry_failed {
-        true => Kept::Finished,
-        false => Kept::Everything,
+        true => KeptRecords::Finished,
+        false => KeptRecords::Everything,
     };
     let settings = Settings {
         sample,
         ..settings(args)?
     };
-    let place = Place::open(&args.out, settings, kept).map_err(wrong_place)?;
+    let place = RunDirectory::open(&args.out, settings, kept).map_err(wrong_place)?;
     let runs = Runs {
         repositories: args.data.repositories(),
         environments,
@@ -96,10 +96,12 @@ pub(super) async fn solve(
 }
 
 /// A directory of another run is wrong use by the caller; an I/O error is not.
-fn wrong_place(error: PlaceError) -> anyhow::Error {
+fn wrong_place(error: RunDirectoryError) -> anyhow::Error {
     match error {
-        PlaceError::Taken(_) | PlaceError::Other { .. } => WrongUse(error.to_string()).into(),
-        PlaceError::Disk { .. } | PlaceError::NoRecord { .. } => error.into(),
+        RunDirectoryError::Taken(_) | RunDirectoryError::Other { .. } => {
+            WrongUse(error.to_string()).into()
+        }
+        RunDirectoryError::Disk { .. } | RunDirectoryError::NoRecord { .. } => error.into(),
     }
 }
 

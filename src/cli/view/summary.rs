@@ -13,18 +13,19 @@ use starling_syntax::SymbolPath;
 
 /// Whether the project still exists after the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tree {
+pub enum ProjectLifetime {
     Stays,
+    /// The project was in a temporary directory, which is deleted.
     Temporary,
 }
 
-/// Files and commands for the next steps after a run.
+/// The files of a run that the summary names, for the user's next steps.
 #[derive(Debug, Clone, Copy)]
 pub struct Traces<'a> {
     pub trajectory: &'a Path,
     /// The project, if it is not found from the current directory.
     pub repo: Option<&'a Path>,
-    pub tree: Tree,
+    pub tree: ProjectLifetime,
 }
 
 /// Formats the summary of a run.
@@ -80,12 +81,12 @@ pub fn summary(state: &RunState, traces: Traces<'_>) -> Vec<Line> {
     }
     lines.push(field("spent", &spent));
     // A deleted project needs no undo.
-    if traces.tree == Tree::Stays && !finished.diff.is_empty() {
+    if traces.tree == ProjectLifetime::Stays && !finished.diff.is_empty() {
         lines.push(field("undo", &command("undo", traces.repo)));
     }
     let trajectory = traces.trajectory.display().to_string();
     lines.push(field("story", &trajectory));
-    if traces.tree == Tree::Stays {
+    if traces.tree == ProjectLifetime::Stays {
         lines.extend(waiting(finished.waiting, traces.repo));
     }
     lines

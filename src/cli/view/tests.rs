@@ -7,7 +7,7 @@ use std::path::Path;
 use super::prompt::Prompt;
 use super::state::{Doing, RunState};
 use super::story::{question, tell};
-use super::summary::{Traces, Tree, summary};
+use super::summary::{ProjectLifetime, Traces, summary};
 use super::text::{Line, Paint};
 use super::tree::view;
 use starling_core::*;
@@ -313,7 +313,7 @@ fn painted(lines: &[Line], paint: Paint) -> String {
 }
 
 #[test]
-fn the_tree_while_agents_talk() {
+fn tree_shows_questions_and_requests_between_agents() {
     let state = state(&[beginning(), talk()]);
     insta::assert_snapshot!(plain(&view(&state, &Prompt::default(), 100)));
 }
@@ -337,7 +337,7 @@ fn tree_shows_thinking_time_and_indexing_progress() {
 }
 
 #[test]
-fn agents_of_a_run_that_is_over_do_not_think() {
+fn tree_shows_no_thinking_agent_after_the_run_ended() {
     let mut state = state(&[beginning(), reviews()]);
     state.agents_are_gone = true;
     let applied = Event::ProposalApplied {
@@ -353,7 +353,7 @@ fn agents_of_a_run_that_is_over_do_not_think() {
 }
 
 #[test]
-fn what_is_typed_while_nothing_is_asked_stands_below_the_tree() {
+fn text_typed_without_a_question_is_shown_below_the_tree() {
     let state = state(&[beginning()]);
     let ahead = Prompt::Ahead("use a set".to_owned());
     let shown = plain(&view(&state, &ahead, 100));
@@ -365,7 +365,7 @@ fn what_is_typed_while_nothing_is_asked_stands_below_the_tree() {
 }
 
 #[test]
-fn the_tree_while_reviews_wait() {
+fn tree_shows_waiting_reviews_within_the_window_width() {
     let state = state(&[beginning(), talk(), reviews()]);
     let lines = view(&state, &Prompt::Rejecting("too lo".to_owned()), 100);
     insta::assert_snapshot!(plain(&lines));
@@ -377,13 +377,13 @@ fn the_tree_while_reviews_wait() {
 }
 
 #[test]
-fn the_story_of_a_run() {
+fn run_log_shows_the_events_of_a_run_in_order() {
     let all = [beginning(), talk(), reviews(), ending(StopReason::Settled)];
     insta::assert_snapshot!(plain(&story(&all.concat())));
 }
 
 #[test]
-fn what_others_decide_on_is_shown_when_they_decide() {
+fn proposal_reviewed_by_the_proxy_is_shown_with_its_decision() {
     let mut events = reviews();
     events.retain(|event| !matches!(event, Event::ReviewAsked { .. }));
     events.push(Event::ProposalChecked {
@@ -401,18 +401,18 @@ fn what_others_decide_on_is_shown_when_they_decide() {
 }
 
 #[test]
-fn a_diff_has_colours() {
+fn diff_in_a_question_is_coloured() {
     let state = state(&[reviews()]);
     let asked = question(state.reviews.front().unwrap(), &state);
     insta::assert_snapshot!(painted(&asked, Paint::Colour).replace('\x1b', "␛"));
 }
 
 #[test]
-fn the_end_says_everything() {
+fn summary_shows_the_result_and_names_every_reason_to_stop() {
     let traces = Traces {
         trajectory: Path::new("/c/runs/1.jsonl"),
         repo: Some(Path::new("/c d")),
-        tree: Tree::Stays,
+        tree: ProjectLifetime::Stays,
     };
     let settled = state(&[beginning(), talk(), reviews(), ending(StopReason::Settled)]);
     insta::assert_snapshot!(plain(&summary(&settled, traces)));
@@ -447,7 +447,7 @@ fn summary_says_if_the_tests_ran_before_the_last_change() {
     let traces = Traces {
         trajectory: Path::new("/c/runs/1.jsonl"),
         repo: None,
-        tree: Tree::Stays,
+        tree: ProjectLifetime::Stays,
     };
     let mut events = ending(StopReason::Cancelled);
     let said = |events: &[Event]| plain(&summary(&state(&[events.to_vec()]), traces));
@@ -471,7 +471,7 @@ fn summary_attributes_final_statements_to_the_agents() {
     let traces = Traces {
         trajectory: Path::new("/c/runs/1.jsonl"),
         repo: None,
-        tree: Tree::Stays,
+        tree: ProjectLifetime::Stays,
     };
     let mut events = ending(StopReason::NothingChanged {
         why: "I am done.".to_owned(),
@@ -500,7 +500,7 @@ fn summary_suggests_a_larger_model_after_a_failure_of_the_local_one() {
     let traces = Traces {
         trajectory: Path::new("/c/runs/1.jsonl"),
         repo: None,
-        tree: Tree::Stays,
+        tree: ProjectLifetime::Stays,
     };
     for (agent, proof, is_told) in [
         ("local", Proof::NotDone, true),
@@ -535,7 +535,7 @@ fn summary_does_not_repeat_a_diff_that_was_shown() {
     let traces = Traces {
         trajectory: Path::new("/c/runs/1.jsonl"),
         repo: None,
-        tree: Tree::Stays,
+        tree: ProjectLifetime::Stays,
     };
     let end = ending(StopReason::Settled);
     let shown = state(&[reviews(), end.clone()]);
@@ -552,7 +552,7 @@ fn zero_cost_is_shown_only_if_the_model_is_free() {
     let traces = Traces {
         trajectory: Path::new("/c/runs/1.jsonl"),
         repo: None,
-        tree: Tree::Stays,
+        tree: ProjectLifetime::Stays,
     };
     let mut free = ending(StopReason::Settled);
     if let Some(Event::RunFinished { spent, .. }) = free.last_mut() {
@@ -575,7 +575,7 @@ fn summary_starts_with_the_headline() {
     let traces = Traces {
         trajectory: Path::new("/c/runs/1.jsonl"),
         repo: None,
-        tree: Tree::Stays,
+        tree: ProjectLifetime::Stays,
     };
     let shown = |stop_reason: StopReason, proof: Proof, headline: &str| {
         let mut events = ending(stop_reason);
@@ -704,7 +704,7 @@ fn each_part_of_a_set_is_shown_with_the_check_of_the_set() {
 }
 
 #[test]
-fn what_is_needed_is_told_without_a_check_with_none() {
+fn run_log_shows_a_needed_proposal_without_an_empty_joint_check() {
     let mut found = evidence();
     found.together = Some(JointEvidence {
         with: Vec::new(),
@@ -791,7 +791,7 @@ fn new_evidence_of_the_proposal_in_question_is_told_and_of_others_is_not() {
 }
 
 #[test]
-fn reviews_wait_in_line_and_leave_it() {
+fn reviews_are_queued_and_removed_when_they_are_decided() {
     let mut now = state(&[beginning(), reviews()]);
     let intent = IntentView {
         symbol: symbol("loans/desk.py::lend"),

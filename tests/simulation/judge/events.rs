@@ -85,8 +85,9 @@ impl Judge {
                 let turn = self.proposals.turns.get_mut(&agent);
                 let change = turn.and_then(|turn| {
                     if is_kept_part {
-                        // A part that failed alone is proposed again together with the parts that
-                        // followed it.
+                        // The turn's proposal failed its check alone, and is checked again together
+                        // with the turn's later proposals: its refusal is taken back, and it is no
+                        // new proposal of the turn.
                         turn.refused = turn.refused.saturating_sub(1);
                         return None;
                     }

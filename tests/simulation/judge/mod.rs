@@ -13,7 +13,7 @@ use starling_core::{Approval, Driver, Limits, Tokens};
 use starling_swarm::{EventLog, Record, StopReason};
 
 use super::actors::Reply;
-use super::plan::Plan;
+use super::plan::SimulationPlan;
 use super::project::{Project, Texts};
 use super::world::{SECRETS, UserTexts};
 use proposals::Proposals;
@@ -61,8 +61,8 @@ pub struct Judge {
     /// Texts that the user typed and that a model has seen.
     seen_tokens: BTreeSet<String>,
     typed: BTreeMap<String, Duration>,
-    /// By number of a test run: the files whose text differed from the user's when the test run
-    /// started, each with the time when the user last changed it.
+    /// For each test run, by number: the files whose text differed from the user's when it started,
+    /// each with the time when the user last changed it.
     older_texts: BTreeMap<Option<i32>, BTreeMap<String, Duration>>,
     /// Files that an agent tried to change, so that their texts were read again.
     drafted_files: BTreeSet<String>,
@@ -83,7 +83,7 @@ pub struct Judge {
 }
 
 impl Judge {
-    pub fn new(plan: &Plan, project: &Project, desk: &UserTexts) -> Self {
+    pub fn new(plan: &SimulationPlan, project: &Project, desk: &UserTexts) -> Self {
         let texts = desk.texts(project);
         let failing = failing(project, &texts);
         Judge {

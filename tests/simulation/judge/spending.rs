@@ -11,7 +11,7 @@ use super::{Judge, Request};
 /// Tolerance for the time limit of a run, because its clock advances in steps.
 const SLACK: Duration = Duration::from_secs(5);
 
-/// What the run has spent and how long it has worked, as the providers count it.
+/// The calls, tokens, costs and working time of a run, as the simulated providers count them.
 #[derive(Default)]
 pub struct Spending {
     pub calls: u32,

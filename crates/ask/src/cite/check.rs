@@ -26,9 +26,11 @@ const CODE: usize = 12;
 /// The result of checking a citation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CitationVerdict {
+    /// The cited lines support the claim.
     Holds(Citation),
     /// The citation was corrected: another line, or the full path.
     Moved(Citation),
+    /// The cited lines do not support the claim, for this reason.
     Wrong(String),
 }
 
@@ -161,6 +163,7 @@ impl Files for CitationChecker {
 enum QuoteLocation {
     /// The sentence quotes nothing longer than a name, or the quote may refer to other lines.
     Unknown,
+    /// The quote is on the cited lines.
     There,
     /// The quote is on another line nearby.
     At(u32),
@@ -390,8 +393,9 @@ impl<'t> FileLines<'t> {
         near.map(|line| self.line(line))
     }
 
-    /// Returns the nearest line that contains a name of the claim, or a word if the claim has no
-    /// names: of the members that the claim names, if there are any.
+    /// Returns the line nearest to the cited lines, at most `most` lines away, that contains a name of
+    /// the claim, or one of its words if the claim has no names. If the claim or its citation names
+    /// symbols of this file, only lines of these symbols count.
     fn nearest(
         &self,
         (first, last): (u32, u32),

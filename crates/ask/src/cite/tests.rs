@@ -65,9 +65,9 @@ fn places(text: &str) -> Vec<String> {
 }
 
 /// A project without files.
-struct Nothing;
+struct EmptyProject;
 
-impl Files for Nothing {
+impl Files for EmptyProject {
     fn is_file(&self, _: &str) -> bool {
         false
     }
@@ -78,7 +78,7 @@ impl Files for Nothing {
 }
 
 fn found(text: &str) -> Vec<(String, Vec<(u32, u32)>)> {
-    marks(text, &Nothing)
+    marks(text, &EmptyProject)
         .into_iter()
         .map(|m| (m.path, m.lines))
         .collect()
@@ -385,7 +385,7 @@ fn citation_of_a_claim_without_symbol_names_is_kept() {
 #[test]
 fn text_is_split_into_sentences_outside_of_code_and_abbreviations() {
     let claim_texts = |text: &str| -> Vec<String> {
-        let claims = claims(text, &Nothing);
+        let claims = claims(text, &EmptyProject);
         claims
             .iter()
             .map(|c| text[c.span.clone()].trim().to_owned())
@@ -401,8 +401,8 @@ fn text_is_split_into_sentences_outside_of_code_and_abbreviations() {
     );
     assert_eq!(claim_texts("1. First. Second."), ["1. First.", "Second."]);
     let text = "It is so. [a.py:1]";
-    assert_eq!(claims(text, &Nothing).len(), 1);
-    assert_eq!(claims(text, &Nothing)[0].cited.len(), 1);
+    assert_eq!(claims(text, &EmptyProject).len(), 1);
+    assert_eq!(claims(text, &EmptyProject)[0].cited.len(), 1);
 }
 
 #[test]

@@ -143,7 +143,7 @@ async fn model_may_drop_a_claim_that_it_cannot_cite() {
 }
 
 #[tokio::test]
-async fn restarted_answer_is_shown_once() {
+async fn answer_restarted_after_a_lost_connection_is_shown_once() {
     let stumble = ScriptedReaction::Stumble(format!("{GOOD}\n\nAn"), format!("{GOOD} Yes."));
     let project = AskTestProject::new(AskScriptedModel::new([stumble]));
     let answer = project.ask("How does pay work?").await;

@@ -26,9 +26,9 @@ pub struct Env {
     pub idle: Duration,
 }
 
-/// The reason why the session with a trainer ended.
+/// Why the session with a trainer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Farewell {
+pub enum TrainerSessionEnd {
     /// The trainer closed the session or its end of the pipe.
     Closed,
     /// The trainer sent nothing for too long.
@@ -44,19 +44,19 @@ impl Env {
         &self,
         input: impl AsyncBufRead + Unpin,
         mut output: impl AsyncWrite + Unpin,
-    ) -> io::Result<Farewell> {
+    ) -> io::Result<TrainerSessionEnd> {
         let mut lines = input.lines();
-        let mut trainer = Trainer {
+        let mut trainer = TrainerSession {
             env: self,
             next: 0,
             episode: None,
         };
         loop {
             let Ok(line) = tokio::time::timeout(self.idle, lines.next_line()).await else {
-                return Ok(Farewell::Idle);
+                return Ok(TrainerSessionEnd::Idle);
             };
             let Some(line) = line? else {
-                return Ok(Farewell::Closed);
+                return Ok(TrainerSessionEnd::Closed);
             };
             if line.trim().is_empty() {
                 continue;
@@ -72,21 +72,21 @@ impl Env {
             output.write_all(&line).await?;
             output.flush().await?;
             if is_last {
-                return Ok(Farewell::Closed);
+                return Ok(TrainerSessionEnd::Closed);
             }
         }
     }
 }
 
 /// The state of a session with a trainer.
-struct Trainer<'e> {
+struct TrainerSession<'e> {
     env: &'e Env,
     /// Index of the instance to use when the trainer names none.
     next: usize,
     episode: Option<(&'e Instance, Episode)>,
 }
 
-impl Trainer<'_> {
+impl TrainerSession<'_> {
     async fn answer(&mut self, wanted: TrainerRequest) -> TrainerResponse {
         match wanted {
             TrainerRequest::Instances {} => {

@@ -92,7 +92,7 @@ fn runs(repositories: Repositories, program: PathBuf, cache: &Path) -> Runs {
 }
 
 /// Returns the server's answers to these lines.
-async fn talk(env: &Env, lines: &[Value]) -> (Farewell, Vec<Value>) {
+async fn talk(env: &Env, lines: &[Value]) -> (TrainerSessionEnd, Vec<Value>) {
     let input: String = lines.iter().map(|line| format!("{line}\n")).collect();
     let mut output = Vec::new();
     let farewell = env.serve(input.as_bytes(), &mut output).await.unwrap();
@@ -121,7 +121,7 @@ async fn policy_of_the_trainer_replaces_the_model_and_the_grade_is_the_reward() 
         json!({"op": "never read"}),
     ];
     let (farewell, said) = talk(&env, &lines).await;
-    assert_eq!(farewell, Farewell::Closed);
+    assert_eq!(farewell, TrainerSessionEnd::Closed);
     assert_eq!(said.len(), 8);
     assert_eq!(said[0]["instances"], json!(["a__b-1", "a__b-2"]));
     assert_eq!(said[1]["observation"]["messages"][0]["content"], "Q");
@@ -165,7 +165,7 @@ async fn invalid_trainer_requests_return_an_error_and_change_nothing() {
         json!({"op": "reset", "instance_id": "other"}),
     ];
     let (farewell, said) = talk(&env, &lines).await;
-    assert_eq!(farewell, Farewell::Closed);
+    assert_eq!(farewell, TrainerSessionEnd::Closed);
     let errors: Vec<&str> = said
         .iter()
         .map(|one| one["error"].as_str().unwrap())
@@ -185,5 +185,5 @@ async fn environment_exits_if_the_trainer_sends_no_request() {
     let (silent, _open) = tokio::io::duplex(8);
     let reader = tokio::io::BufReader::new(silent);
     let farewell = env.serve(reader, Vec::new()).await.unwrap();
-    assert_eq!(farewell, Farewell::Idle);
+    assert_eq!(farewell, TrainerSessionEnd::Idle);
 }

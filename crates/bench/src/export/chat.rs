@@ -31,10 +31,11 @@ pub fn specs(specs: &[ToolSpec]) -> Value {
     specs.iter().map(function).collect()
 }
 
-/// The tool calls of a conversation so far: the new id and the tool of each.
+/// Numbers the tool calls of a conversation, whose recorded ids differ between providers.
 #[derive(Default)]
 struct Calls {
     count: usize,
+    /// The new id and the tool of each call, by its recorded id.
     named: BTreeMap<String, (String, String)>,
 }
 
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn exported_tool_descriptions_equal_those_sent_to_models() {
+    fn known_tools_are_exported_with_their_parameters_and_unknown_ones_are_not() {
         let told = tools(&["propose".into(), "unknown".into()]);
         assert_eq!(told.as_array().unwrap().len(), 1);
         assert_eq!(told[0]["function"]["name"], "propose");

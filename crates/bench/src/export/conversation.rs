@@ -33,8 +33,9 @@ pub(super) fn of(exchanges: &[Exchange]) -> Vec<Conversation> {
     done.into_iter().flatten().collect()
 }
 
-/// A conversation that may continue.
+/// A conversation to which later recorded model calls may still belong.
 struct OpenConversation {
+    /// Its position among all conversations, in the order in which they started.
     place: usize,
     talk: Conversation,
     /// The last reply, which is not part of a prompt yet.

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::run::{PlaceError, Record, Settings, records, settings};
+use super::run::{Record, RunDirectoryError, Settings, records, settings};
 use conversation::Conversation;
 use starling_core::Exchange;
 use starling_swarm::{Record as Logged, Stamped};
@@ -21,7 +21,7 @@ use starling_swarm::{Record as Logged, Stamped};
 /// Names of splits that are reserved for evaluation.
 const MEASURING: [&str; 4] = ["test", "held-out", "heldout", "eval"];
 
-/// The format of an example.
+/// The format of an exported training example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// A conversation of a resolved instance.
@@ -35,7 +35,7 @@ pub enum Format {
 
 /// Whether instances that are reserved for evaluation may be exported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Measuring {
+pub enum HeldOutPolicy {
     Refused,
     Allowed,
 }
@@ -45,18 +45,18 @@ pub enum Measuring {
 pub struct Graded {
     resolved: BTreeSet<String>,
     #[serde(default)]
-    unresolved: Vec<Named>,
+    unresolved: Vec<ListedInstance>,
 }
 
 /// An entry in a list of instances, of which only the instance id is read.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-struct Named {
+struct ListedInstance {
     instance_id: String,
 }
 
 /// The directory of a run, and the grades of its predictions.
 #[derive(Debug, Clone)]
-pub struct Source {
+pub struct RunSource {
     pub root: PathBuf,
     pub graded: Option<Graded>,
 }
@@ -65,12 +65,12 @@ pub struct Source {
 #[derive(Debug, Clone)]
 pub struct Export {
     pub format: Format,
-    pub sources: Vec<Source>,
+    pub sources: Vec<RunSource>,
     /// Name of the split, which is part of each line.
     pub split: String,
     /// Ids of instances that are reserved for evaluation.
     pub held_out: BTreeSet<String>,
-    pub measuring: Measuring,
+    pub measuring: HeldOutPolicy,
 }
 
 /// The lines of an export, and the numbers of examples and instances that were left out.
@@ -89,7 +89,7 @@ pub struct Exported {
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     #[error(transparent)]
-    Place(#[from] PlaceError),
+    Directory(#[from] RunDirectoryError),
     #[error("{}: {error}", .path.display())]
     Unreadable { path: PathBuf, error: io::Error },
     #[error("{}: {error}; expected the output of `starling swebench grade --json`", .path.display())]
@@ -127,7 +127,7 @@ impl Graded {
     }
 
     fn outcome(&self, id: &str) -> Outcome {
-        let named = |named: &Named| named.instance_id == id;
+        let named = |named: &ListedInstance| named.instance_id == id;
         if self.resolved.contains(id) {
             Outcome::Resolved
         } else if self.unresolved.iter().any(named) {
@@ -157,7 +157,7 @@ impl Outcome {
     }
 }
 
-/// One instance of one run.
+/// An instance of a run, with its record, its grade and its model calls.
 struct InstanceConversations {
     record: Record,
     settings: Settings,
@@ -245,7 +245,7 @@ impl Export {
     }
 
     fn refuse_measuring(&self, told: &[InstanceConversations]) -> Result<(), ExportError> {
-        if self.measuring == Measuring::Allowed || self.format == Format::Raw {
+        if self.measuring == HeldOutPolicy::Allowed || self.format == Format::Raw {
             return Ok(());
         }
         if MEASURING.contains(&self.split.to_lowercase().as_str()) {

@@ -36,13 +36,13 @@ fn graded(resolved: &[&str], unresolved: &[&str]) -> Option<Graded> {
     Some(serde_json::from_value(text).unwrap())
 }
 
-fn export(format: Format, sources: Vec<Source>) -> Export {
+fn export(format: Format, sources: Vec<RunSource>) -> Export {
     Export {
         format,
         sources,
         split: "train".into(),
         held_out: BTreeSet::new(),
-        measuring: Measuring::Refused,
+        measuring: HeldOutPolicy::Refused,
     }
 }
 
@@ -60,11 +60,11 @@ fn each_resolved_conversation_is_exported_once() {
         &[("a__b-1", "yes"), ("a__b-2", "better")],
     );
     let sources = vec![
-        Source {
+        RunSource {
             root: one,
             graded: graded(&["a__b-1"], &["a__b-2"]),
         },
-        Source {
+        RunSource {
             root: two,
             graded: graded(&["a__b-1", "a__b-2"], &[]),
         },
@@ -106,13 +106,13 @@ fn each_resolved_conversation_is_exported_once() {
 fn held_out_instances_are_exported_only_if_explicitly_allowed() {
     let dir = tempfile::tempdir().unwrap();
     let root = run(dir.path(), "one", &[("a__b-1", "yes")]);
-    let ungraded = vec![Source {
+    let ungraded = vec![RunSource {
         root: root.clone(),
         graded: None,
     }];
     let error = export(Format::Sft, ungraded).lines().unwrap_err();
     assert!(matches!(error, ExportError::Ungraded(_)), "{error}");
-    let source = vec![Source {
+    let source = vec![RunSource {
         root,
         graded: graded(&["a__b-1"], &[]),
     }];
@@ -130,7 +130,7 @@ fn held_out_instances_are_exported_only_if_explicitly_allowed() {
         error.contains("the split Test is reserved for evaluation"),
         "{error}"
     );
-    wanted.measuring = Measuring::Allowed;
+    wanted.measuring = HeldOutPolicy::Allowed;
     assert_eq!(wanted.lines().unwrap().lines[0]["split"], "Test");
 }
 

@@ -10,7 +10,7 @@ use starling_core::{TestReport, TestStatus};
 /// The words with which runners count tests that did not pass.
 const FAILING: [&str; 4] = ["failed", "error", "errors", "exceptions"];
 
-/// Failing tests with unique names.
+/// Failing tests with a unique random word in their names, which are added to a test file.
 #[derive(Debug)]
 pub(super) struct Canary {
     word: String,

@@ -23,7 +23,7 @@ const LAST_WAIT: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(500);
 
 /// The settings with which one run is started.
-pub(super) struct Child<'a> {
+pub(super) struct ChildSettings<'a> {
     pub(super) program: &'a Path,
     pub(super) arguments: &'a [OsString],
     pub(super) checkout: &'a Path,
@@ -32,7 +32,7 @@ pub(super) struct Child<'a> {
     pub(super) limit: Duration,
 }
 
-impl Child<'_> {
+impl ChildSettings<'_> {
     /// Runs the program on a task until it ends or reaches the time limit. `heard` records the
     /// events until then.
     pub(super) async fn run(

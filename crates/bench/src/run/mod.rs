@@ -17,13 +17,15 @@ use super::container::Containers;
 use super::dataset::Task;
 use super::environment::Environment;
 use super::git::Repositories;
-use child::{Child, ReceivedEvents};
+use child::{ChildSettings, ReceivedEvents};
 use starling_core::Dollars;
 use starling_index::Index;
 use starling_models::oracle::KnownChange;
 use starling_swarm::RunId;
 
-pub use place::{Kept, Place, PlaceError, Settings, earlier, records, settings};
+pub use place::{
+    KeptRecords, RunDirectory, RunDirectoryError, Settings, earlier, records, settings,
+};
 pub use record::{Cost, Finished, Outcome, Record, Report};
 
 /// Extra time, beyond its own limit, for a process to end in order.
@@ -65,9 +67,9 @@ impl Runs {
     pub async fn all(
         &self,
         tasks: &[&Task],
-        place: &Place,
+        place: &RunDirectory,
         mut seen: impl FnMut(&Record),
-    ) -> Result<Ended, PlaceError> {
+    ) -> Result<Ended, RunDirectoryError> {
         let done = place.records()?;
         let mut spent: f64 = done.values().map(|record| record.spent().dollars.0).sum();
         spent += place
@@ -214,7 +216,7 @@ impl Runs {
             let path = std::path::absolute(path).map_err(text)?;
             arguments.extend(["--hide-from-tests".into(), path.into()]);
         }
-        let child = Child {
+        let child = ChildSettings {
             program: &self.program,
             arguments: &arguments,
             checkout: &checkout,

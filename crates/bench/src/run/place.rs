@@ -94,7 +94,7 @@ impl fmt::Display for Settings {
 
 /// Whether records of failed instances are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kept {
+pub enum KeptRecords {
     Everything,
     /// Failed instances are run again.
     Finished,
@@ -102,7 +102,7 @@ pub enum Kept {
 
 /// A run's directory that only this process writes to.
 #[derive(Debug)]
-pub struct Place {
+pub struct RunDirectory {
     root: PathBuf,
     settings: Settings,
     _lock: File,
@@ -110,7 +110,7 @@ pub struct Place {
 
 /// Error when a directory cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum PlaceError {
+pub enum RunDirectoryError {
     #[error("{}: {error}", .path.display())]
     Disk { path: PathBuf, error: io::Error },
     #[error("{}: {error}; remove this file to run the instance again", .path.display())]
@@ -131,45 +131,49 @@ pub enum PlaceError {
     },
 }
 
-impl Place {
+impl RunDirectory {
     /// Opens a directory, which can contain a partial run, and removes the work directory of an
     /// interrupted run.
     ///
     /// # Errors
     /// Fails if the directory cannot be written, if another process writes to it, or if it belongs
     /// to another run.
-    pub fn open(root: &Path, settings: Settings, kept: Kept) -> Result<Self, PlaceError> {
+    pub fn open(
+        root: &Path,
+        settings: Settings,
+        kept: KeptRecords,
+    ) -> Result<Self, RunDirectoryError> {
         let disk = |path: &Path| {
             let path = path.to_owned();
-            |error| PlaceError::Disk { path, error }
+            |error| RunDirectoryError::Disk { path, error }
         };
         fs::create_dir_all(root.join("instances")).map_err(disk(root))?;
         let root = root.canonical().map_err(disk(root))?;
         let lock = File::create(root.join("lock")).map_err(disk(&root))?;
         if lock.try_lock().is_err() {
-            return Err(PlaceError::Taken(root));
+            return Err(RunDirectoryError::Taken(root));
         }
         let work = root.join("work");
         match fs::remove_dir_all(&work) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(PlaceError::Disk { path: work, error });
+                return Err(RunDirectoryError::Disk { path: work, error });
             }
             Ok(()) | Err(_) => {}
         }
-        let place = Place {
+        let place = RunDirectory {
             root,
             settings,
             _lock: lock,
         };
         place.same_settings()?;
-        if kept == Kept::Finished {
+        if kept == KeptRecords::Finished {
             place.set_failed_aside()?;
         }
         place.write_sums()?;
         Ok(place)
     }
 
-    fn same_settings(&self) -> Result<(), PlaceError> {
+    fn same_settings(&self) -> Result<(), RunDirectoryError> {
         let path = self.root.join("run.json");
         if !path.exists() {
             return self.write(&path, &json(&self.settings));
@@ -179,21 +183,22 @@ impl Place {
         if differences.is_empty() {
             return Ok(());
         }
-        Err(PlaceError::Other {
+        Err(RunDirectoryError::Other {
             path: self.root.clone(),
             differences,
         })
     }
 
     /// Renames the records of failed instances, so that their cost still counts.
-    fn set_failed_aside(&self) -> Result<(), PlaceError> {
+    fn set_failed_aside(&self) -> Result<(), RunDirectoryError> {
         for record in self.records()?.into_values() {
             if let Outcome::Failed { .. } = record.outcome {
                 let folder = self.folder(&record.instance_id);
                 let count = attempts(&folder)?.len();
                 let path = folder.join("result.json");
                 let aside = folder.join(format!("attempt-{}.json", count + 1));
-                fs::rename(&path, aside).map_err(|error| PlaceError::Disk { path, error })?;
+                fs::rename(&path, aside)
+                    .map_err(|error| RunDirectoryError::Disk { path, error })?;
             }
         }
         Ok(())
@@ -212,7 +217,7 @@ impl Place {
     ///
     /// # Errors
     /// Fails if a record cannot be read.
-    pub fn records(&self) -> Result<BTreeMap<String, Record>, PlaceError> {
+    pub fn records(&self) -> Result<BTreeMap<String, Record>, RunDirectoryError> {
         records(&self.root)
     }
 
@@ -220,7 +225,7 @@ impl Place {
     ///
     /// # Errors
     /// Fails if a record cannot be read.
-    pub fn earlier(&self) -> Result<BTreeMap<String, Dollars>, PlaceError> {
+    pub fn earlier(&self) -> Result<BTreeMap<String, Dollars>, RunDirectoryError> {
         earlier(&self.root)
     }
 
@@ -228,9 +233,13 @@ impl Place {
     ///
     /// # Errors
     /// Fails if a file cannot be written.
-    pub fn keep(&self, record: &Record, trajectory: Option<&Path>) -> Result<(), PlaceError> {
+    pub fn keep(
+        &self,
+        record: &Record,
+        trajectory: Option<&Path>,
+    ) -> Result<(), RunDirectoryError> {
         let folder = self.folder(&record.instance_id);
-        private_directory(&folder).map_err(|error| PlaceError::Disk {
+        private_directory(&folder).map_err(|error| RunDirectoryError::Disk {
             path: folder.clone(),
             error,
         })?;
@@ -245,7 +254,7 @@ impl Place {
     }
 
     /// Writes the files that are computed from all records.
-    fn write_sums(&self) -> Result<(), PlaceError> {
+    fn write_sums(&self) -> Result<(), RunDirectoryError> {
         let records = self.records()?;
         let mut predictions = Vec::new();
         for record in records.values() {
@@ -264,7 +273,7 @@ impl Place {
     }
 
     /// Writes a file atomically.
-    fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), PlaceError> {
+    fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), RunDirectoryError> {
         self.write_new(path, bytes, |path| File::create(path))
     }
 
@@ -274,7 +283,7 @@ impl Place {
         path: &Path,
         bytes: &[u8],
         create: impl Fn(&Path) -> io::Result<File>,
-    ) -> Result<(), PlaceError> {
+    ) -> Result<(), RunDirectoryError> {
         let beside = path.with_extension("new");
         let written = || {
             let mut file = create(&beside)?;
@@ -282,7 +291,7 @@ impl Place {
             file.sync_data()?;
             fs::rename(&beside, path)
         };
-        written().map_err(|error| PlaceError::Disk {
+        written().map_err(|error| RunDirectoryError::Disk {
             path: path.to_owned(),
             error,
         })
@@ -293,13 +302,12 @@ impl Place {
 ///
 /// # Errors
 /// Fails if the settings cannot be read.
-pub fn settings(root: &Path) -> Result<Settings, PlaceError> {
+pub fn settings(root: &Path) -> Result<Settings, RunDirectoryError> {
     let path = root.join("run.json");
     match fs::read(&path) {
-        Ok(bytes) => {
-            serde_json::from_slice(&bytes).map_err(|error| PlaceError::NoRecord { path, error })
-        }
-        Err(error) => Err(PlaceError::Disk { path, error }),
+        Ok(bytes) => serde_json::from_slice(&bytes)
+            .map_err(|error| RunDirectoryError::NoRecord { path, error }),
+        Err(error) => Err(RunDirectoryError::Disk { path, error }),
     }
 }
 
@@ -307,9 +315,9 @@ pub fn settings(root: &Path) -> Result<Settings, PlaceError> {
 ///
 /// # Errors
 /// Fails if a record cannot be read.
-pub fn records(root: &Path) -> Result<BTreeMap<String, Record>, PlaceError> {
+pub fn records(root: &Path) -> Result<BTreeMap<String, Record>, RunDirectoryError> {
     let folder = root.join("instances");
-    let disk = |error| PlaceError::Disk {
+    let disk = |error| RunDirectoryError::Disk {
         path: folder.clone(),
         error,
     };
@@ -319,10 +327,10 @@ pub fn records(root: &Path) -> Result<BTreeMap<String, Record>, PlaceError> {
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(PlaceError::Disk { path, error }),
+            Err(error) => return Err(RunDirectoryError::Disk { path, error }),
         };
-        let record: Record =
-            serde_json::from_slice(&bytes).map_err(|error| PlaceError::NoRecord { path, error })?;
+        let record: Record = serde_json::from_slice(&bytes)
+            .map_err(|error| RunDirectoryError::NoRecord { path, error })?;
         records.insert(record.instance_id.clone(), record);
     }
     Ok(records)
@@ -332,9 +340,9 @@ pub fn records(root: &Path) -> Result<BTreeMap<String, Record>, PlaceError> {
 ///
 /// # Errors
 /// Fails if a record cannot be read.
-pub fn earlier(root: &Path) -> Result<BTreeMap<String, Dollars>, PlaceError> {
+pub fn earlier(root: &Path) -> Result<BTreeMap<String, Dollars>, RunDirectoryError> {
     let folder = root.join("instances");
-    let disk = |error| PlaceError::Disk {
+    let disk = |error| RunDirectoryError::Disk {
         path: folder.clone(),
         error,
     };
@@ -348,19 +356,19 @@ pub fn earlier(root: &Path) -> Result<BTreeMap<String, Dollars>, PlaceError> {
 }
 
 /// Returns the records of an instance's earlier attempts.
-fn attempts(folder: &Path) -> Result<Vec<Record>, PlaceError> {
+fn attempts(folder: &Path) -> Result<Vec<Record>, RunDirectoryError> {
     let mut attempts = Vec::new();
     loop {
         let path = folder.join(format!("attempt-{}.json", attempts.len() + 1));
         match fs::read(&path) {
             Ok(bytes) => attempts.push(
                 serde_json::from_slice(&bytes)
-                    .map_err(|error| PlaceError::NoRecord { path, error })?,
+                    .map_err(|error| RunDirectoryError::NoRecord { path, error })?,
             ),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(attempts),
             // The path is not the directory of an instance.
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Ok(attempts),
-            Err(error) => return Err(PlaceError::Disk { path, error }),
+            Err(error) => return Err(RunDirectoryError::Disk { path, error }),
         }
     }
 }

@@ -82,12 +82,12 @@ impl RunFixture {
         }
     }
 
-    fn place(&self) -> Place {
-        self.place_as(Kept::Everything)
+    fn place(&self) -> RunDirectory {
+        self.place_as(KeptRecords::Everything)
     }
 
-    fn place_as(&self, kept: Kept) -> Place {
-        Place::open(&self.out, settings("m"), kept).unwrap()
+    fn place_as(&self, kept: KeptRecords) -> RunDirectory {
+        RunDirectory::open(&self.out, settings("m"), kept).unwrap()
     }
 
     fn read(&self, file: &str) -> String {
@@ -106,7 +106,7 @@ fn settings(model: &str) -> Settings {
     }
 }
 
-fn outcomes(place: &Place) -> Vec<(String, bool)> {
+fn outcomes(place: &RunDirectory) -> Vec<(String, bool)> {
     let records = place.records().unwrap().into_values();
     let said = |record: Record| (record.instance_id.clone(), record.is_settled());
     records.map(said).collect()
@@ -211,7 +211,7 @@ async fn resumed_run_skips_finished_instances_and_retries_failed_ones_only_on_re
         .unwrap();
     assert_eq!(seen, 0);
     drop(place);
-    let place = bed.place_as(Kept::Finished);
+    let place = bed.place_as(KeptRecords::Finished);
     assert_eq!(bed.read("predictions.jsonl").lines().count(), 1);
     bed.runs
         .all(&[&one, &mended], &place, |_| seen += 1)
@@ -228,7 +228,7 @@ async fn hanging_instance_is_stopped_and_the_others_continue() {
     bed.runs.seconds = 0;
     let (one, two) = (bed.task("a__b-1", "wedge"), bed.task("a__b-2", "Second."));
     let place = bed.place();
-    let child = Child {
+    let child = ChildSettings {
         program: &bed.runs.program,
         arguments: &[],
         checkout: &bed.out,
@@ -252,7 +252,7 @@ async fn hanging_instance_is_stopped_and_the_others_continue() {
 async fn instance_that_ignores_signals_is_killed() {
     let bed = bed();
     std::fs::create_dir_all(&bed.out).unwrap();
-    let child = Child {
+    let child = ChildSettings {
         program: &bed.runs.program,
         arguments: &[],
         checkout: &bed.out,
@@ -299,10 +299,10 @@ async fn cost_of_a_failed_attempt_still_counts_after_a_retry() {
     place.keep(&failed, None).unwrap();
     drop(place);
     // The record is set aside twice, and each attempt counts.
-    let place = bed.place_as(Kept::Finished);
+    let place = bed.place_as(KeptRecords::Finished);
     place.keep(&failed, None).unwrap();
     drop(place);
-    let place = bed.place_as(Kept::Finished);
+    let place = bed.place_as(KeptRecords::Finished);
     let (one, two) = (bed.task("a__b-1", "First."), bed.task("a__b-2", "Second."));
     bed.runs.workers = 1;
     bed.runs.dollars = Some(Dollars(1.3));
@@ -322,15 +322,15 @@ async fn cost_of_a_failed_attempt_still_counts_after_a_retry() {
 fn output_directory_rejects_other_settings_and_a_second_process() {
     let bed = bed();
     let place = bed.place();
-    let taken = Place::open(&bed.out, settings("m"), Kept::Everything).unwrap_err();
-    assert!(matches!(taken, PlaceError::Taken(_)), "{taken}");
+    let taken = RunDirectory::open(&bed.out, settings("m"), KeptRecords::Everything).unwrap_err();
+    assert!(matches!(taken, RunDirectoryError::Taken(_)), "{taken}");
     drop(place);
     let wanted = Settings {
         program: "starling 2".into(),
         given: BTreeMap::from([("tests".into(), "x".into())]),
         ..settings("n")
     };
-    let other = Place::open(&bed.out, wanted, Kept::Everything).unwrap_err();
+    let other = RunDirectory::open(&bed.out, wanted, KeptRecords::Everything).unwrap_err();
     let other = other.to_string();
     for told in [
         "\n  -c: `a=1`, not nothing\n",
@@ -344,7 +344,7 @@ fn output_directory_rejects_other_settings_and_a_second_process() {
     assert!(!other.contains("driver"), "{other}");
     std::fs::create_dir_all(bed.out.join("instances/a__b-1")).unwrap();
     std::fs::write(bed.out.join("instances/a__b-1/result.json"), "{").unwrap();
-    let broken = Place::open(&bed.out, settings("m"), Kept::Everything).unwrap_err();
+    let broken = RunDirectory::open(&bed.out, settings("m"), KeptRecords::Everything).unwrap_err();
     assert!(
         broken.to_string().contains("a__b-1/result.json"),
         "{broken}"

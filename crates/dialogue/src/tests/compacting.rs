@@ -177,7 +177,7 @@ fn conversation_of_two_turns_is_never_shortened() {
 }
 
 #[test]
-fn forget_resets_messages_results_and_temperature() {
+fn forgetting_a_conversation_resets_messages_results_and_temperature() {
     let mut conversation = long(ToolCalling::Native, 40, 300);
     assert!(make_room(&mut conversation, 1_500));
     conversation.temperature = 0.7;

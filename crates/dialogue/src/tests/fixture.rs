@@ -19,23 +19,27 @@ pub enum TestRole {
     Writer,
 }
 
+// Arguments of the tool `look`.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 pub struct Look {
     pub names: Vec<String>,
 }
 
+// Arguments of the tool `ask`.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 pub struct Ask {
     pub who: String,
     pub what: String,
 }
 
+// Arguments of the tool `end`.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 pub struct End {
     #[serde(default)]
     pub why: String,
 }
 
+/// A parsed tool call of the test conversations.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
     Look(Look),

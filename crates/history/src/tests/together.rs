@@ -197,7 +197,7 @@ async fn set_is_reapplied_if_the_user_types_during_the_undo() {
 }
 
 #[tokio::test]
-async fn set_within_one_file_is_kept_together() {
+async fn set_within_one_file_is_undone_completely_or_not_at_all() {
     let project = TestProject::new();
     let (one, two, three) = ("a\nb\nc\n", "a\nB\nc\n", "a\nB\nC\n");
     let with = |set: u32, change| AppliedChange {

@@ -60,7 +60,7 @@ class Box:
 ";
 
 #[test]
-fn what_does_not_fit_is_found() {
+fn call_that_does_not_fit_its_definition_is_reported() {
     let table = [
         ("f(1)", "without `b`, and needs it"),
         ("m.f(1)", "without `b`, and needs it"),
@@ -99,7 +99,7 @@ fn what_does_not_fit_is_found() {
 }
 
 #[test]
-fn what_fits_or_is_not_certain_is_not_found() {
+fn fitting_or_uncertain_call_is_not_reported() {
     let definitions = "\
 import functools
 
@@ -195,7 +195,7 @@ def narrow() -> Narrow:
 }
 
 #[test]
-fn a_constructor_is_that_of_the_class_or_made_by_dataclass() {
+fn call_of_a_class_is_compared_with_its_init_or_data_class_fields() {
     let definitions = "\
 import dataclasses
 from dataclasses import dataclass, field
@@ -270,7 +270,7 @@ class Plain:
 }
 
 #[test]
-fn a_changed_definition_is_compared_with_its_calls_everywhere() {
+fn changed_definition_is_compared_with_its_calls_in_all_files() {
     let shop = "def total(a):\n    return a\n\n\nclass Cart:\n    def __init__(self, size):\n        self.size = size\n\n    \
                 def put(self, a):\n        return self.take(a)\n\n    def take(self, a):\n        return a\n\n\nclass Big(Cart):\n    \
                 def __init__(self, size):\n        super().__init__(size)\n\n\nclass Small(Cart):\n    pass\n";
@@ -319,7 +319,7 @@ fn a_changed_definition_is_compared_with_its_calls_everywhere() {
 }
 
 #[test]
-fn what_did_not_fit_before_is_nobodys_doing() {
+fn call_that_did_not_fit_before_the_change_is_not_reported() {
     let files = [
         ("m.py", "def f(a):\n    return a\n"),
         ("user.py", "from m import f\n\n\ndef g():\n    return f()\n"),
@@ -332,7 +332,7 @@ fn what_did_not_fit_before_is_nobodys_doing() {
 }
 
 #[test]
-fn a_test_that_puts_something_in_its_place_is_not_certain() {
+fn call_of_a_monkeypatched_function_is_not_reported() {
     let test = "import m\n\n\ndef test_f(monkeypatch):\n    monkeypatch.setattr(m, \"f\", lambda a, b: a)\n    assert m.f(1, 2)\n";
     let files = [("m.py", "def f(a):\n    return a\n"), ("test_m.py", "")];
     assert_eq!(bad(&files, &[("test_m.py", test)]), [""; 0]);

@@ -14,13 +14,18 @@ use starling_syntax::SymbolKind;
 /// definitions share the name.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Named {
+    /// Strength of a name in the title that looks like code (`max_length`, `f()`).
     pub(super) title: f32,
+    /// Strength of a plain word in the title.
     pub(super) title_plain: f32,
     pub(super) quote: f32,
+    /// Strength of a call in a code block.
     pub(super) called: f32,
     pub(super) block: f32,
     pub(super) error: f32,
+    /// Strength of a name in prose that looks like code.
     pub(super) prose: f32,
+    /// Strength of a plain word in prose.
     pub(super) plain: f32,
 }
 

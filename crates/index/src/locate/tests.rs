@@ -235,7 +235,7 @@ fn inflected_word_of_prose_finds_the_symbol_of_its_root() {
 }
 
 #[test]
-fn features_of_candidates_match_the_weights() {
+fn each_ranking_feature_has_a_weight_and_a_finite_value() {
     let (files, symbols) = Index::new(snapshot_of(&FILES)).candidates("total of a cart");
     let names = |candidate: &Candidate| {
         candidate

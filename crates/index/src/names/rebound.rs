@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn binding_hidden_by_a_syntax_error_is_not_reported_as_new() {
+    fn name_bound_inside_broken_syntax_is_not_reported_as_newly_bound() {
         let broken =
             "def mine(:\n    return x\n\n\nimport json\n\n\ndef sum(xs):\n    return json\n";
         let whole = broken.replace("mine(:", "mine(x):");

@@ -60,13 +60,13 @@ pub(crate) enum Callee {
         path: SymbolPath,
         receiver: Receiver,
     },
-    /// A class with an `__init__`, and the classes in which it was looked for.
+    /// A class with an `__init__`, and in `line` the classes in which `__init__` was looked up.
     Class {
         class: SymbolPath,
         init: SymbolPath,
         line: Vec<SymbolPath>,
     },
-    /// A data class, and the data classes that give it fields, bases first.
+    /// A data class, and in `line` the data classes that define its fields, bases first.
     DataClass {
         class: SymbolPath,
         line: Vec<SymbolPath>,
@@ -74,7 +74,7 @@ pub(crate) enum Callee {
 }
 
 impl Callee {
-    /// What the call names: the function, or the class.
+    /// Returns the symbol that the call names: the function, or the class.
     pub fn named(&self) -> &SymbolPath {
         match self {
             Callee::Function { path, .. } => path,

@@ -18,12 +18,12 @@ pub(super) enum Section {
     Files,
     Symbols,
     Terms,
-    /// For each term, its symbols and their counts.
+    /// The symbols in which each term occurs, with the counts.
     Postings,
     Identifiers,
-    /// For each identifier, the symbols with that name, then the files that mention it.
+    /// The symbols that each identifier names, then the files that mention it.
     Places,
-    /// The encoded names of each file.
+    /// The identifiers in the code of each file with their occurrences, encoded by `names::pack`.
     Names,
     /// Paths, names, signatures and docs, UTF-8.
     Strings,

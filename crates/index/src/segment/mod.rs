@@ -208,7 +208,7 @@ impl Segment {
         self.symbols()[number as usize].file
     }
 
-    /// Returns the encoded names of a file.
+    /// Returns the stored identifiers and imports of a file, to be decoded by `names`.
     pub(super) fn names(&self, file: u32) -> &[u8] {
         let range = self.files()[file as usize].names;
         slice(self.section(Section::Names), range)

@@ -350,3 +350,18 @@ fn index_of_another_checkout_reuses_unchanged_files() {
     // The first index is unchanged.
     assert_eq!(one.report().parsed, 0);
 }
+
+#[cfg(unix)]
+#[test]
+fn only_this_user_can_read_stored_files() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let fixture = TestStore::new();
+    fixture.report();
+    let directory = fixture.store().directory;
+    assert!(!fixture.stored().is_empty());
+    for name in fixture.stored() {
+        let found = fs::metadata(directory.join(&name)).unwrap();
+        assert_eq!(found.permissions().mode() & 0o777, 0o600, "{name}");
+    }
+}

@@ -40,7 +40,7 @@ pub use windows::{
 pub struct Identity {
     /// The file system and the number of the file in it.
     pub file: (u64, u64),
-    /// How many names (hard links) the file has.
+    /// Number of names (hard links) of the file.
     pub links: u64,
 }
 

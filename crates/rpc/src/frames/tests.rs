@@ -109,6 +109,7 @@ fn endless_noise_is_reported_once_and_not_buffered() {
 
 #[test]
 fn invalid_json_rpc_message_is_reported_with_its_id() {
+    /// A type that only some JSON objects can be parsed into.
     #[derive(Debug, PartialEq, serde::Deserialize)]
     struct Message {
         method: String,

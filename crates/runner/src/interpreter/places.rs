@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn asks_the_projects_environment_then_the_active_one_then_the_pinned_one() {
+    fn interpreter_candidates_are_project_then_active_then_pinned_environments() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("project");
         let own: Vec<_> = [".venv", "venv", "env"]
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn follows_the_file_that_pipenv_writes() {
+    fn venv_file_with_a_path_selects_the_environment_at_that_path() {
         let dir = tempfile::tempdir().unwrap();
         let python = program(&dir.path().join("elsewhere/bin/python"));
         let root = dir.path().join("project");
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_environments_without_their_interpreter() {
+    fn environment_without_its_interpreter_is_reported() {
         let root = tempfile::tempdir().unwrap();
         let bin = root.path().join(".venv/bin");
         std::fs::create_dir_all(&bin).unwrap();

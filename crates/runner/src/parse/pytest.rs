@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_the_summary_and_the_failures() {
+    fn pytest_summary_and_failure_messages_are_parsed() {
         let read = read_all(OUTPUT);
         let named: Vec<_> = read
             .iter()
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_an_error_of_collection() {
+    fn pytest_collection_error_is_parsed() {
         let output = "\
 ==================================== ERRORS ====================================
 ____________________ ERROR collecting tests/test_broken.py _____________________
@@ -270,7 +270,7 @@ ERROR tests/test_broken.py
     }
 
     #[test]
-    fn reads_the_lines_of_a_verbose_run_and_failures_without_a_summary() {
+    fn verbose_pytest_lines_and_failures_without_a_summary_are_parsed() {
         let output = "\
 ============================= test session starts ==============================
 t.py::test_a PASSED                                                      [ 33%]

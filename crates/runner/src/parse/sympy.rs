@@ -66,7 +66,7 @@ mod tests {
     const OUTPUT: &str = include_str!("../../../../fixtures/runner/sympy.txt");
 
     #[test]
-    fn reads_tests_and_failures() {
+    fn sympy_test_results_and_failure_messages_are_parsed() {
         let read = cases(OUTPUT, Path::new("/w"));
         let file = "sympy/core/tests/test_singleton.py";
         let named: Vec<_> = read

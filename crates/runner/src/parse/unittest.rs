@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_test_prints_does_not_hide_its_status() {
+    fn unittest_status_is_parsed_although_the_test_prints_output() {
         let output = "test_a (m.T.test_a) ... noise\nmore noise\nok\n\
                       test_b (m.T.test_b)\nA docstring. ... ok\n\
                       test_c (m.T.test_c) ... test_d (m.T.test_d) ... FAIL\n\

@@ -27,7 +27,7 @@ async fn compiled(tests: &ProjectTests, files: &[(Option<&str>, &str)]) -> Vec<(
 }
 
 #[tokio::test]
-async fn what_the_grammar_accepts_and_python_does_not_is_found() {
+async fn error_that_only_the_python_compiler_finds_is_reported() {
     let project = Project::new(&[("m0.py", GOOD)]);
     let tests = project.tests(None).await;
     let bad = [
@@ -59,7 +59,7 @@ async fn what_the_grammar_accepts_and_python_does_not_is_found() {
 }
 
 #[tokio::test]
-async fn a_text_is_compiled_and_not_run() {
+async fn compiling_a_file_does_not_execute_it() {
     let project = Project::new(&[("json.py", "raise SystemExit\n"), ("m0.py", GOOD)]);
     let tests = project.tests(Some("make test")).await;
     let files = [(Some(GOOD), "raise SystemExit\n"), (Some(GOOD), "break\n")];

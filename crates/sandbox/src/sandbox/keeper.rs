@@ -16,13 +16,13 @@ const REFUSED: i32 = 125;
 const KILLED: i32 = 137;
 
 /// A command that was started, and a way to kill it with all that it started.
-pub(super) struct Started {
+pub(super) struct StartedCommand {
     pub child: Child,
     pub end: Box<dyn Fn() + Send + Sync>,
 }
 
 /// Runs the command whose plan is in `scratch` and returns its exit status.
-pub(super) fn keep(scratch: &Path, start: fn(&Plan) -> Result<Started, String>) -> i32 {
+pub(super) fn keep(scratch: &Path, start: fn(&Plan) -> Result<StartedCommand, String>) -> i32 {
     let Ok(mut file) = open_plan(scratch) else {
         return REFUSED;
     };
@@ -41,12 +41,13 @@ pub(super) fn keep(scratch: &Path, start: fn(&Plan) -> Result<Started, String>) 
     status
 }
 
-type End = std::sync::Arc<dyn Fn() + Send + Sync>;
+/// A function that kills the command with all that it started.
+type KillFunction = std::sync::Arc<dyn Fn() + Send + Sync>;
 
-fn wait(started: Started) -> io::Result<(i32, End)> {
-    let Started { mut child, end } = started;
-    let end = End::from(end);
-    let at_close = End::clone(&end);
+fn wait(started: StartedCommand) -> io::Result<(i32, KillFunction)> {
+    let StartedCommand { mut child, end } = started;
+    let end = KillFunction::from(end);
+    let at_close = KillFunction::clone(&end);
     std::thread::spawn(move || {
         // Starling never writes to this pipe: reading returns when it is closed.
         let _ = io::stdin().read(&mut [0]);

@@ -43,12 +43,12 @@ const KEEPER: &str = "@keeper";
 /// Environment variable of every process in a shadow. Its value is the scratch directory.
 pub(crate) const MARKER: &str = "STARLING_SHADOW";
 
-/// A way to make shadows and to confine their commands.
+/// A way to make shadows (private copies of a project) and to confine the commands in them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mechanism {
     pub kind: crate::Kind,
     pub confinement: Confinement,
-    /// What it means that this mechanism works.
+    /// Why this mechanism is chosen if its probe succeeds, as text for the user.
     pub reason: &'static str,
 }
 

@@ -75,7 +75,8 @@ impl Tree {
     }
 }
 
-/// The input of the keeper and the init.
+/// How to run one command in a sandbox. The processes of the sandbox (the keeper, which supervises it,
+/// and the init inside it) read this from a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Plan {
     pub confinement: Confinement,
@@ -97,7 +98,7 @@ pub(crate) struct Plan {
     pub group: u32,
 }
 
-/// The result that an init reports.
+/// The result of a command, as the first process (init) of its sandbox reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Report {
     /// The sandbox could not be created.

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 
 use starling_platform::processes::{Job, JobLimits};
 
-use super::keeper::{self, Started};
+use super::keeper::{self, StartedCommand};
 use super::plan::{Confinement, Plan};
 use super::{KEEPER, Mechanism, tried};
 
@@ -64,7 +64,7 @@ pub fn take_part() {
     }
 }
 
-fn start(plan: &Plan) -> Result<Started, String> {
+fn start(plan: &Plan) -> Result<StartedCommand, String> {
     match plan.confinement {
         Confinement::Nothing => {}
         Confinement::Namespaces | Confinement::Bubblewrap | Confinement::SandboxExec => {
@@ -94,7 +94,7 @@ fn start(plan: &Plan) -> Result<Started, String> {
         .stderr(output.map_err(tried("redirecting the output"))?)
         .spawn()
         .map_err(tried("starting a shell"))?;
-    Ok(Started {
+    Ok(StartedCommand {
         child,
         end: Box::new(move || job.kill()),
     })

@@ -116,7 +116,7 @@ impl Shadows {
     }
 }
 
-/// One command in one container.
+/// A container that runs one command.
 struct ContainerRun<'a> {
     container: &'a Container,
     name: String,

@@ -26,7 +26,7 @@ use crate::sandbox::{
     Bounds, Confinement, MECHANISMS, Plan, SANDBOX_ADVICE, Tree, administrators_files, user,
 };
 pub use container::Container;
-use process::{Captured, End, NotRun, Program};
+use process::{Captured, End, NotRun, SandboxedCommand};
 use scratch::Scratch;
 use starling_syntax::FilePath;
 
@@ -295,9 +295,9 @@ impl Shadows {
         confinement: Confinement,
         tree: Tree,
         command: &ShadowCommand,
-    ) -> Program {
+    ) -> SandboxedCommand {
         let (user, group) = user();
-        Program {
+        SandboxedCommand {
             plan: Plan {
                 confinement,
                 tree,

@@ -41,7 +41,7 @@ pub struct Captured {
 }
 
 /// A command to run in a sandbox.
-pub(super) struct Program {
+pub(super) struct SandboxedCommand {
     pub plan: Plan,
     /// The complete environment.
     pub environment: BTreeMap<OsString, OsString>,
@@ -67,7 +67,7 @@ impl From<io::Error> for NotRun {
 
 /// Runs a program in its sandbox. When the program ends or exceeds a limit, or when the returned
 /// future is dropped, all processes that it started are killed.
-pub(super) async fn run(program: Program) -> Result<Captured, NotRun> {
+pub(super) async fn run(program: SandboxedCommand) -> Result<Captured, NotRun> {
     let start = Instant::now();
     let (scratch, deadline) = (program.plan.scratch.clone(), program.deadline);
     let (most, least) = (program.plan.bounds.output, program.plan.bounds.free);
@@ -77,7 +77,7 @@ pub(super) async fn run(program: Program) -> Result<Captured, NotRun> {
     let mut output = Reader::of(child.stdout.take(), capture);
     // The pipe is taken out of the child, because `wait` would close it.
     let lifeline = child.stdin.take();
-    let mut family = Family {
+    let mut family = RunningProcesses {
         group: child.id().map(ProcessGroup::of).transpose()?,
         scratch: scratch.clone(),
     };
@@ -135,7 +135,7 @@ pub(super) async fn ended(
     }
 }
 
-fn spawn(program: Program) -> io::Result<Child> {
+fn spawn(program: SandboxedCommand) -> io::Result<Child> {
     let scratch = &program.plan.scratch;
     let (keeper, arguments) = keeper_of(scratch)?;
     let mut command = Command::new(keeper);
@@ -154,12 +154,12 @@ fn spawn(program: Program) -> io::Result<Child> {
 
 /// A running command with all its processes. They are killed if it is dropped before the command
 /// has ended.
-struct Family {
+struct RunningProcesses {
     group: Option<ProcessGroup>,
     scratch: PathBuf,
 }
 
-impl Drop for Family {
+impl Drop for RunningProcesses {
     fn drop(&mut self) {
         if let Some(group) = &self.group {
             group.kill();
@@ -257,7 +257,7 @@ mod tests {
     /// Runs a shell command that only its bounds confine.
     async fn run_line(line: &str, deadline: Duration) -> Captured {
         let scratch = tempfile::tempdir().unwrap();
-        let program = Program {
+        let program = SandboxedCommand {
             plan: Plan {
                 confinement: Confinement::Nothing,
                 tree: Tree::Copy { root: "/".into() },

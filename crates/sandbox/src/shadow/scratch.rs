@@ -12,6 +12,7 @@ use crate::sandbox::kill_marked;
 use starling_platform::files::{
     PathExt, belongs_to_this_user, open_to_this_user, temporary_directory_of_user,
 };
+use starling_workspace::{private_directory, private_file};
 
 /// Environment variable that overrides the location of caches and scratch directories.
 const CACHE_VARIABLE: &str = "STARLING_CACHE_DIR";
@@ -52,7 +53,7 @@ pub struct Scratch {
     at_end: DropAction,
 }
 
-/// What happens to the directory when its owner is dropped.
+/// Whether the directory is removed when its owner is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DropAction {
     Remove,
@@ -96,14 +97,14 @@ impl Scratch {
     pub(super) fn create(cache: &Path) -> io::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let base = shadows_of(cache);
-        fs::create_dir_all(&base)?;
-        let base = base.canonical()?;
-        if !belongs_to_this_user(&fs::metadata(&base)?) {
+        if fs::metadata(&base).is_ok_and(|found| !belongs_to_this_user(&found)) {
             return Err(io::Error::other(format!(
                 "{} belongs to another user; set STARLING_CACHE_DIR",
                 base.display()
             )));
         }
+        private_directory(&base)?;
+        let base = base.canonical()?;
         let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
         for _ in 0..ATTEMPTS {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -140,7 +141,7 @@ impl Drop for Scratch {
 fn lock_new(path: &Path) -> io::Result<File> {
     fs::create_dir(path)?;
     open_to_this_user(path)?;
-    let lock = File::create_new(path.join(LOCK))?;
+    let lock = private_file(&path.join(LOCK))?;
     lock.try_lock()?;
     // The file is gone if a sweep removed the directory before it was locked.
     fs::metadata(path.join(LOCK))?;
@@ -224,6 +225,22 @@ mod tests {
         fs::set_permissions(path.join("a"), fs::Permissions::from_mode(0o000)).unwrap();
         drop(scratch);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn only_this_user_can_access_scratch_directories() {
+        let parent = tempfile::tempdir().unwrap();
+        let cache = parent.path().join("starling");
+        let scratch = Scratch::create(&cache).unwrap();
+        let shadows = scratch.path().parent().unwrap();
+        for path in [&cache, shadows, scratch.path()] {
+            assert_eq!(
+                fs::metadata(path).unwrap().permissions().mode() & 0o777,
+                0o700
+            );
+        }
+        let lock = fs::metadata(scratch.path().join(LOCK)).unwrap();
+        assert_eq!(lock.permissions().mode() & 0o777, 0o600);
     }
 
     #[test]

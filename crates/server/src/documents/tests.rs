@@ -132,7 +132,7 @@ async fn did_change_without_edits_updates_the_document_version() {
 }
 
 #[tokio::test]
-async fn only_open_files_have_text() {
+async fn document_store_returns_texts_only_of_open_files() {
     let documents = DocumentStore::open(tokio::runtime::Handle::current());
     documents.send(changed("/w/a.py", 2, json!([{"text": "x"}])));
     assert_eq!(text_of(&documents, "/w/a.py").await, None);

@@ -96,7 +96,7 @@ pub(super) struct PlacedText {
 struct AwaitedEdit {
     /// The client's reply, and when it was received.
     reply: Option<(EditReply, Instant)>,
-    /// Since when the text of the file differs from the edit's base but lacks the edit.
+    /// The time since which the text of the file differs from the edit's base but lacks the edit.
     changed: Option<Instant>,
 }
 

@@ -231,8 +231,10 @@ impl ClientEditor {
 
 /// Whether an edit that was given up has arrived, can still arrive, or cannot arrive any more.
 enum GivenUpEditState {
+    /// The edit has arrived and changed the file from the first text to the second.
     Made(TextPair),
     /// The edit can no longer arrive.
     Impossible,
+    /// The edit can still arrive.
     Open,
 }

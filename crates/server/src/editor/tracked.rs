@@ -522,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn edit_of_unknown_origin_is_unclear() {
+    fn text_with_lines_of_the_edit_at_an_unexpected_position_is_unclear() {
         let edit = edit("y * 2", "y * 3");
         let text: Arc<str> = above("    z = y * 3\n");
         assert_eq!(edit.placement(&text, None), EditPlacement::Unclear);

@@ -22,7 +22,7 @@ pub struct StateReply {
     pub asks: Vec<AskSnapshot>,
 }
 
-/// How far a run has come.
+/// The stage of a run as sent to the client: being prepared, running, or ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStage {
@@ -62,7 +62,7 @@ pub struct AgentSnapshot {
     pub agent: ActorId,
     pub doing: String,
     pub working: bool,
-    /// For how many seconds the agent has done this; 0 if it does not work.
+    /// Seconds since the activity began; 0 if the agent does not work.
     pub seconds: u64,
     /// The agent's last lookups, searches and test runs, the newest at the end.
     pub looked: Vec<String>,

@@ -25,7 +25,7 @@ const MAX_ENDED: usize = 16;
 /// Minimum time between two progress reports of a download.
 const DOWNLOAD_PAUSE: Duration = Duration::from_millis(250);
 
-/// Everything that is needed to start a run.
+/// A run that is to be started: its id, parameters and project, and the channels for its messages.
 pub(super) struct RunPlan {
     pub id: RunId,
     pub params: RunParams,

@@ -15,7 +15,7 @@ use super::restore::view_of;
 use super::services::RunControl;
 use starling_core::{Dollars, Editor, Effect, ReviewAnswer, Verdict};
 use starling_history::{self, UnfinishedChange, undo};
-use starling_swarm::sending::{Failure, Intent, Purpose, Sent, send};
+use starling_swarm::sending::{AnnouncedEdit, Failure, Purpose, Sent, send};
 use starling_swarm::{
     ActorId, AppliedChange, Dependencies, Ending, Event, EventLog, FileChange, Proof, ProposalId,
     Record, Spent, Stamped, StopReason, UndoError, ids,
@@ -357,7 +357,7 @@ impl RestoredRun {
             let of_part = of_part.unwrap_or_default();
             let missing = |root| missing_directories(root, &part.file);
             let directories = self.root.as_deref().map(missing).unwrap_or_default();
-            let intent = Intent {
+            let intent = AnnouncedEdit {
                 log: &self.log,
                 proposal: part.proposal,
                 symbols: &part.symbols,

@@ -108,7 +108,7 @@ impl RunControl for RunHandle {
     }
 }
 
-/// Which runs of earlier servers are restored.
+/// Which runs of earlier servers a session offers again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RestorePolicy {
     All,
@@ -116,7 +116,8 @@ pub enum RestorePolicy {
     Only(RunId),
 }
 
-/// Everything that a session needs besides its front end.
+/// The services of a session besides its front end: functions that open and start runs, download
+/// weights and build indexes, and the directory of trajectories.
 #[derive(Clone)]
 pub struct Services {
     pub open: Opener,

@@ -26,7 +26,7 @@ pub struct RunOverview<'s> {
     pub intents: Vec<IntentView>,
 }
 
-/// How far a run has come.
+/// The phase of a run as a front end shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OverviewPhase {
     Opening,

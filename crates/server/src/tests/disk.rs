@@ -84,7 +84,7 @@ async fn proposal_for_a_deleted_or_renamed_file_has_a_conflict() {
 }
 
 #[tokio::test]
-async fn open_buffer_takes_precedence_until_closed() {
+async fn open_buffer_takes_precedence_over_the_disk_until_it_is_closed() {
     let (client, proposal) = waiting().await;
     open(&client, &BASE.replace("return 1", "return 100"));
     let file = file_of(&client, &proposal).await;

@@ -239,7 +239,7 @@ async fn undo_in_an_interrupted_run_is_recorded() {
 
 /// The last request was interrupted: no turn contains it, but the end does.
 #[tokio::test]
-async fn interrupted_run_reports_spending_of_its_end() {
+async fn interrupted_run_shows_the_spending_that_its_end_event_reports() {
     let folder = project();
     let mut end = finished(StopReason::Cancelled);
     let Event::RunFinished { spent, .. } = &mut end else {

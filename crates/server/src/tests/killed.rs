@@ -202,7 +202,7 @@ async fn unapplied_member_waits_again_if_the_lead_of_its_set_was_applied() {
 }
 
 #[tokio::test]
-async fn change_in_unsaved_document_is_not_applied_twice() {
+async fn change_of_a_killed_server_in_an_unsaved_document_is_not_applied_twice() {
     for verdict in ["starling.accept", "starling.reject"] {
         let folder = project();
         let events = killed_while_applying(&[(1, "a.py::f")], &[(1, "a.py::f")]);
@@ -221,7 +221,7 @@ async fn change_in_unsaved_document_is_not_applied_twice() {
 }
 
 #[tokio::test]
-async fn unreviewed_change_in_unsaved_document_is_undone() {
+async fn unreviewed_change_of_a_killed_server_in_an_unsaved_document_can_be_undone() {
     let folder = project();
     let mut events = killed_while_applying(&[(1, "a.py::f")], &[(1, "a.py::f")]);
     events.retain(|event| event.parts().is_empty());

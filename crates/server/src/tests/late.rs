@@ -191,7 +191,7 @@ pub(super) fn sending(after: fn(&str) -> String) -> RunStarter {
         };
         let changes = ChangeSet::between(&base, &after(BASE));
         let symbols = [symbol("a.py::f")];
-        let intent = starling_swarm::sending::Intent {
+        let intent = starling_swarm::sending::AnnouncedEdit {
             log: &scene.log,
             proposal: starling_swarm::ProposalId(1),
             symbols: &symbols,
@@ -282,7 +282,7 @@ async fn edit_misplaced_in_a_new_buffer_is_reverted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn edit_with_an_unclear_result_is_reported_once() {
+async fn edit_whose_result_is_unclear_is_reported_and_not_sent_again() {
     let mut client = client(sending(replaced), project());
     client.initialize(full()).await;
     begin(&client, "x").await;
@@ -374,7 +374,7 @@ async fn unexpected_text_after_an_edit_is_reported_at_once_and_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn line_kept_by_given_up_edit_is_not_inserted_again() {
+async fn line_deleted_by_user_is_not_restored_by_an_edit_that_was_given_up() {
     let mut client = client(sending(removed), project());
     client.initialize(full()).await;
     begin(&client, "x").await;
@@ -407,7 +407,7 @@ fn editing_named() -> RunStarter {
 }
 
 #[tokio::test(start_paused = true)]
-async fn edit_without_a_result_delays_only_edits_of_its_own_file() {
+async fn confirmed_edit_that_has_not_arrived_delays_only_edits_of_its_own_file() {
     let folder = folder(&[("a.py", BASE), ("b.py", BASE)]);
     let mut client = client(editing_named(), folder);
     client.initialize(full()).await;

@@ -212,7 +212,7 @@ async fn accept_all_accepts_each_waiting_proposal_once() {
 }
 
 #[tokio::test]
-async fn acceptance_does_not_accept_the_proposal_that_is_needed() {
+async fn accepting_a_proposal_does_not_accept_the_one_that_it_needs() {
     let start = scripted(|scene: RunScript| async move {
         let mut events = asked(&[(2, "a.py::g")]);
         events.extend(asked_with_need((1, "a.py::f"), 2));
@@ -258,7 +258,7 @@ async fn acceptance_does_not_accept_the_proposal_that_is_needed() {
 }
 
 #[tokio::test]
-async fn accept_all_skips_proposals_that_need_own_acceptance() {
+async fn accept_all_skips_proposals_that_a_person_must_accept_individually() {
     let start = scripted(|scene: RunScript| async move {
         for mut event in asked(&[(1, "a.py::f")]) {
             if let Event::ReviewAsked { evidence, .. } = &mut event {

@@ -35,7 +35,9 @@ struct TurnOutcome {
     is_kept: bool,
     /// The outcome of the agent's work, if a proposal was applied and no work is left after it.
     done: Option<Ending>,
+    /// The index of the call that ended the work, and its outcome.
     finished: Option<(usize, Ending)>,
+    /// The outcome of the work, if the agent gave up.
     gave_up: Option<Ending>,
 }
 

@@ -24,8 +24,11 @@ impl ToolUser {
     }
 }
 
+/// Executes the tools that read code.
 struct LookAtCode(Arc<ToolUser>);
+/// Executes questions to the owners of symbols.
 struct AskOwners(Arc<ToolUser>);
+/// Executes test runs that an agent requests.
 struct RunProjectTests(Arc<ToolUser>);
 
 /// Returns the tools of a role. `chain` holds all agents that wait for each other's answers; the

@@ -123,9 +123,9 @@ impl Budget {
 
     /// Marks that a model, a test run or a language server is working until the guard is dropped.
     /// The clock then runs even if the run also waits for a person.
-    pub fn work(&self) -> Work {
+    pub fn work(&self) -> WorkInProgress {
         self.change_clock(|clock| clock.working += 1);
-        Work {
+        WorkInProgress {
             budget: self.clone(),
         }
     }
@@ -153,7 +153,8 @@ impl Budget {
     }
 }
 
-/// Guard of [`Budget::wait_for_person`].
+/// A guard that counts as a wait for a person's decision until it is dropped. See
+/// [`Budget::wait_for_person`].
 #[derive(Debug)]
 pub struct PersonWait {
     budget: Budget,
@@ -165,13 +166,14 @@ impl Drop for PersonWait {
     }
 }
 
-/// Guard of [`Budget::work`].
+/// A guard that counts as a working model, test run or language server until it is dropped. See
+/// [`Budget::work`].
 #[derive(Debug)]
-pub struct Work {
+pub struct WorkInProgress {
     budget: Budget,
 }
 
-impl Drop for Work {
+impl Drop for WorkInProgress {
     fn drop(&mut self) {
         self.budget.change_clock(|clock| clock.working -= 1);
     }

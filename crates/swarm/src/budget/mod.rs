@@ -17,6 +17,6 @@ mod tests;
 
 pub use account::Budget;
 pub use call::{CallBudget, CallFailed};
-pub use clock::{ExternalTime, PersonWait, Work};
+pub use clock::{ExternalTime, PersonWait, WorkInProgress};
 pub use reservation::Reservation;
 pub use spent::{Committed, Exhausted, SHORTEST_ANSWER, Spent};

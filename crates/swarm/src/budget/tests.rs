@@ -349,12 +349,19 @@ async fn overlapping_external_work_is_counted_once() {
 /// One step in a sequence of many callers that share a budget.
 #[derive(Debug, Clone)]
 enum Step {
+    /// A caller asks for a reservation.
     Ask { prompt: u64, output: u64 },
+    /// A caller stops waiting for its reservation.
     GiveUp(usize),
+    /// A request succeeds and uses this share (of 255) of its reservation.
     Answer(usize, u8),
+    /// A request fails after it was sent.
     Fail(usize),
+    /// The provider rejects a request because of its rate limit.
     TurnAway(usize),
+    /// A reservation is dropped without a result.
     Abandon(usize),
+    /// A reservation is returned unused.
     Release(usize),
 }
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashSet, VecDeque};
 
 use crate::check::documentation::is_documentation;
 use crate::check::expected;
-use crate::check::other_language::is_other_language;
+use crate::check::other_language::{is_other_language, may_be_extension};
 use crate::check::test_files::is_of_tests;
 use crate::task::whole_word::has_word;
 use starling_core::{TestReport, TestStatus};
@@ -146,9 +146,9 @@ fn is_configuration(file: &FilePath) -> bool {
 /// A name or file whose uses are searched for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum SearchTarget {
-    /// A use of a name.
     Name(String),
-    /// A use or an import of a module, or a mention of another file.
+    /// If the file is a Python module, its uses and imports are searched for, otherwise mentions of its
+    /// name or of its directory.
     File(FilePath),
 }
 
@@ -263,7 +263,7 @@ impl<'w> SearchedCode<'w> {
     }
 
     fn is_reached(&self, symbol: &SymbolPath) -> bool {
-        if is_other_language(&symbol.file) {
+        if symbol.file.name().ends_with(".pyi") || may_be_extension(self.world, &symbol.file) {
             return true;
         }
         let mut waiting: VecDeque<SearchTarget> = self.sought_for(symbol).into();
@@ -280,7 +280,10 @@ impl<'w> SearchedCode<'w> {
                 return true;
             }
             for file in &self.others {
-                if is_wiring(file) && !self.uses(file, &sought).is_empty() {
+                if is_wiring(file)
+                    && !is_code_aside(&sought)
+                    && !self.uses(file, &sought).is_empty()
+                {
                     return true;
                 }
                 for owner in self.uses(file, &sought) {
@@ -415,6 +418,8 @@ fn names_of(file: &FilePath) -> Vec<&str> {
     let words = match stem {
         Some("__init__" | "__main__") => vec![folder],
         Some(stem) => vec![stem, name],
+        // A directory of such files may be served or built without any test that reads them.
+        None if is_other_language(file) => vec![name],
         None => vec![name, folder],
     };
     words.into_iter().filter(|word| !word.is_empty()).collect()
@@ -449,6 +454,14 @@ fn may_register(decorator: &str) -> bool {
     let name = decorator.trim_start_matches('@');
     let name = name.split('(').next().unwrap_or(name).trim();
     !PLAIN.contains(&name.rsplit('.').next().unwrap_or(name))
+}
+
+/// Returns whether the target is a file in another language. What names it, such as a page, does not run it.
+fn is_code_aside(sought: &SearchTarget) -> bool {
+    match sought {
+        SearchTarget::Name(_) => false,
+        SearchTarget::File(file) => is_other_language(file),
+    }
 }
 
 /// Returns whether a file without code may name functions that a framework calls, as configuration
@@ -609,6 +622,32 @@ mod tests {
             reads,
         ];
         assert!(found(&files, &[("data/x.json", "2\n")], &["data/x.json::"]).is_empty());
+    }
+
+    #[test]
+    fn code_in_another_language_is_reached_only_if_a_test_reads_it_or_it_is_an_extension() {
+        let of = |file: &str, beside: &[(&str, &str)]| {
+            let page = "<script src=\"/static/units.ts\"></script>\n<a>native</a>\n";
+            let mut files = vec![
+                ("calc.py", CODE),
+                ("tests/test_calc.py", TEST),
+                ("templates/page.html", page),
+                ("web/static/units.ts", "export const a = 1\n"),
+                ("native/src/lib.rs", "fn a() {}\n"),
+                ("calc.pyi", "def add(a: int, b: int) -> int: ...\n"),
+            ];
+            files.extend(beside);
+            found(&files, &[(file, "x\n")], &[&format!("{file}::")])
+        };
+        assert_eq!(of("web/static/units.ts", &[]), ["web/static/units.ts::"]);
+        assert_eq!(of("native/src/lib.rs", &[]), ["native/src/lib.rs::"]);
+        assert!(of("calc.pyi", &[]).is_empty());
+        let helper = "TEXT = open('web/static/units.ts').read()\n";
+        assert!(of("web/static/units.ts", &[("tests/helper.py", helper)]).is_empty());
+        let build = "[build-system]\nrequires = [\"maturin\"]\n";
+        assert!(of("native/src/lib.rs", &[("pyproject.toml", build)]).is_empty());
+        let build = [("pyproject.toml", build)];
+        assert_eq!(of("web/static/units.ts", &build), ["web/static/units.ts::"]);
     }
 
     #[test]

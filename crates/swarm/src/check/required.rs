@@ -220,7 +220,9 @@ pub(crate) fn to_mend(tests: &TestState) -> BTreeSet<String> {
 /// The failing tests of a report that are part of a task.
 #[derive(Debug, Default)]
 struct TaskTests {
+    /// Tests that must pass in the end.
     required: BTreeSet<String>,
+    /// Tests that use a file named in the task. The task may be about these tests.
     near: BTreeSet<String>,
 }
 

@@ -28,8 +28,8 @@ use starling_workspace::Snapshot;
 const MOST: usize = 20;
 /// Number of repeated runs of a test.
 const TIMES: usize = 2;
-/// Maximum duration of a test run that is repeated a third time, and of a whole command that is
-/// repeated at all.
+/// Maximum duration of a test's first repetition if a second one is to follow, and of a whole command
+/// that is to be repeated at all.
 const QUICK: Duration = Duration::from_secs(10);
 /// Last line of the message of a test that failed before the change, but not in every run.
 const PASSED_BEFORE: &str =

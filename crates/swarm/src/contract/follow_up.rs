@@ -31,10 +31,12 @@ pub(crate) const WAVES_MOST: u32 = 3;
 /// its callers.
 const WAITS: &str = "That change waits for yours: both are tested together, and applied together.";
 
-/// The lines and reasons that one owner is notified of.
+/// The code of one owner that a contract change breaks.
 #[derive(Debug, Default)]
 struct Concern {
+    /// The broken lines, counted from 1.
     lines: Vec<u32>,
+    /// Whether the code overrides the changed method.
     overrides: bool,
 }
 
@@ -152,7 +154,9 @@ fn by_owner(run: &RunContext, draft: &Draft, sites: Vec<Site>) -> BTreeMap<Symbo
 /// Whether the callers are notified before or after a change is applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Timing {
+    /// Before: the change waits for the changes of its callers.
     Waits,
+    /// After: the change is already applied.
     Applied,
 }
 
@@ -314,7 +318,7 @@ pub(crate) fn note_followed(run: &RunContext, id: ProposalId, by: &ActorId) {
 fn wake(run: &Arc<RunContext>, at: usize, owner: &SymbolPath, cause: Cause) -> Result<(), String> {
     if at >= OWNERS_MOST {
         return Err(format!(
-            "{OWNERS_MOST} owners are told of one change at most"
+            "one change of a contract is reported to at most {OWNERS_MOST} owners"
         ));
     }
     run.budget

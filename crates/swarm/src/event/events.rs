@@ -26,7 +26,7 @@ use starling_text::ChangeSet;
 #[serde(transparent)]
 pub struct RunId(pub String);
 
-/// How an answer to a question was obtained.
+/// The source of an owner's answer to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerSource {
@@ -96,7 +96,7 @@ impl Cause {
     }
 }
 
-/// How an agent's work ended.
+/// The outcome of an agent's work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum AgentOutcome {
@@ -108,12 +108,15 @@ pub enum AgentOutcome {
     },
 }
 
-/// Why tests are run.
+/// The point of a run at which tests are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TestPhase {
+    /// At the start, before any change.
     Before,
+    /// During the check of a proposal.
     Proposal,
+    /// When no agent has work, to decide whether the run can end.
     Settling,
 }
 
@@ -447,7 +450,7 @@ impl Event {
     }
 }
 
-/// A line of a trajectory.
+/// A line of a trajectory (the recorded log of a run).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(

@@ -155,7 +155,7 @@ impl Tried {
     }
 }
 
-/// How a change affects a test.
+/// The effect of a change on a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TestDelta {
     Fixed,

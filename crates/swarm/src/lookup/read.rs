@@ -16,8 +16,7 @@ const LINE: usize = 1_000;
 /// Number of lines that are read if no last line is given.
 const LINES: usize = 120;
 
-/// What one target of a read call refers to: a symbol, a range of lines, or a target that was not
-/// found.
+/// A target of a read call after its lookup: a symbol, a range of lines, or an unknown target.
 enum ReadTarget {
     Symbol(Box<Found>),
     Lines {

@@ -8,7 +8,7 @@ use crate::evidence::failure::Failure;
 use crate::evidence::ids::ProposalId;
 use crate::evidence::test_evidence::TestEvidence;
 use crate::proposal::auto_imports;
-use crate::proposal::send::{Intent, Purpose, Sent, send};
+use crate::proposal::send::{AnnouncedEdit, Purpose, Sent, send};
 use crate::state::draft::Draft;
 use crate::state::proposal::{Applied, Proposal};
 use crate::state::run_context::{RunContext, StateGuard};
@@ -139,7 +139,7 @@ pub(crate) async fn send_edit(
     label: &str,
     directories: &[String],
 ) -> Result<Sent, Failure> {
-    let intent = Intent {
+    let intent = AnnouncedEdit {
         log: &run.log,
         proposal: proposal.id,
         symbols: &proposal.draft.symbols,

@@ -38,9 +38,9 @@ pub struct Sent {
     pub effect: Effect,
 }
 
-/// The data that is recorded in the trajectory before a change is sent to the editor.
+/// A change that is about to be sent to the editor, as it is recorded in the trajectory first.
 #[derive(Debug, Clone, Copy)]
-pub struct Intent<'a> {
+pub struct AnnouncedEdit<'a> {
     pub log: &'a EventLog,
     pub proposal: ProposalId,
     pub symbols: &'a [SymbolPath],
@@ -51,7 +51,7 @@ pub struct Intent<'a> {
     pub cancel: &'a CancellationToken,
 }
 
-impl Intent<'_> {
+impl AnnouncedEdit<'_> {
     /// Waits until the edit has been written to the trajectory, so that even if the process is
     /// killed, every change in the user's text is recorded.
     async fn record(&self, edit: &FileEdit) {
@@ -74,10 +74,10 @@ impl Intent<'_> {
 /// Why a change is sent.
 #[derive(Debug, Clone, Copy)]
 pub enum Purpose<'a> {
-    Propose(Intent<'a>),
-    /// To revert a change of a file that existed before the run.
+    Propose(AnnouncedEdit<'a>),
+    /// A change of a file that existed before the run is reverted.
     TakeBack,
-    /// To revert a change of a file that the agents created. If the file is empty afterwards, it is
+    /// A change of a file that the agents created is reverted. If the file is empty afterwards, it is
     /// deleted.
     TakeBackFile,
 }

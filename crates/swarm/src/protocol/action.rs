@@ -53,6 +53,9 @@ impl InShort for Action {
     }
 }
 
+// The comments of these structs are `//`, because models see their doc comments as descriptions.
+
+// Arguments of the tool that reads symbols or lines.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Read {
     /// Symbol paths (path/to/file.py::Class.method), or files with a range of lines (path/to/file.py:120-180).
@@ -60,12 +63,14 @@ pub struct Read {
     pub symbols: Vec<String>,
 }
 
+// Arguments of the tool that lists the symbols of a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OutlineFile {
     /// path/to/file.py
     pub file: String,
 }
 
+// Arguments of the tool that searches lines.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Search {
     /// Words of one line, in any case, or a symbol's name.
@@ -75,12 +80,14 @@ pub struct Search {
     pub path: Option<String>,
 }
 
+// Arguments of the tools that look up the definition of a name, or references to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Name {
     /// A function, method, class or attribute name.
     pub name: String,
 }
 
+// Arguments of the tool that asks the owner of a symbol.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AskOwner {
     /// Symbol path of the owner.
@@ -88,6 +95,7 @@ pub struct AskOwner {
     pub question: String,
 }
 
+// Arguments of the tool that requests a change from the owner of a symbol.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestChange {
     /// Symbol path of the owner.
@@ -96,6 +104,7 @@ pub struct RequestChange {
     pub reason: String,
 }
 
+// Arguments of the tool with which an agent states its plan before it writes code.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Intent {
     /// What you mean to change.
@@ -159,6 +168,7 @@ pub struct Propose {
     pub more: bool,
 }
 
+// Arguments of the tool that runs tests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunTests {
     /// Test files or ids; all that the run uses when left out.
@@ -166,6 +176,7 @@ pub struct RunTests {
     pub select: Vec<String>,
 }
 
+// A symbol that the scout picked as a starting point, with an optional change.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pick {
     /// Symbol path; path/to/file.py:: for a file that is to be made.
@@ -210,11 +221,13 @@ impl Pick {
     }
 }
 
+// Arguments of the tool with which the scout wakes the owners of the picked symbols.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Wake {
     pub symbols: Vec<Pick>,
 }
 
+// Arguments of the tool with which an agent ends its work.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FinishWork {
     /// What was done, or why nothing is to be done.
@@ -224,6 +237,7 @@ pub struct FinishWork {
 
 /// Deserializes a list, or a single string, which models often send instead of a list.
 fn one_or_many<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    /// A list, or a single string.
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum OneOrMany {

@@ -17,6 +17,7 @@ const TOOL: &str = "decide";
 /// Maximum length of a reason, in characters.
 const REASON_MOST: usize = 2_000;
 
+// The decision of the proxy user about a proposal, as an argument of `decide`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Decision {
@@ -49,6 +50,7 @@ struct Decide {
 /// Deserializes a string, a list of strings or null. Phrases that mean "nothing" become an empty
 /// string.
 fn words<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    /// A string, or a list of strings.
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum Words {
@@ -93,7 +95,7 @@ fn says_nothing(text: &str) -> bool {
     NOTHING.contains(&text)
 }
 
-/// Why a reply is not a decision.
+/// Why a reply of the proxy user is not a clear decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unclear {
     #[error("The reply holds no decision.")]
@@ -108,7 +110,7 @@ pub(crate) enum Unclear {
     NoReason,
     #[error("The reason speaks against the decision.")]
     Contradicted,
-    /// What would have followed the acceptance is not known.
+    /// The reply was cut off, so text that followed the acceptance may be missing.
     #[error("The reply was not complete, so its acceptance does not count.")]
     Incomplete,
 }

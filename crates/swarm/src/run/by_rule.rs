@@ -139,7 +139,7 @@ fn name_of(named: &Named) -> &str {
 /// Returns the error for a name that the index does not know. Without a definition, no use is
 /// certain.
 fn not_known(named: &Named) -> String {
-    format!("not all uses of `{}` are known", named.base_name())
+    uses::unknown_uses(named.base_name())
 }
 
 fn rename(lookup: &Lookup, from: &Named, to: &str, edits: &mut Edits) -> Result<(), String> {

@@ -454,10 +454,13 @@ fn passed_beside_known_failures(facts: &RunFacts<'_>) -> Option<usize> {
     (is_proven && passed > 0).then_some(passed)
 }
 
-/// What the last test run shows, as text for the headline.
+/// The result of the last test run, as text for the headline of the run's summary.
 enum Checked {
+    /// The tests pass.
     Passes(String),
+    /// Tests fail, or their passing proves nothing.
     Fails(String),
+    /// No test ran to its end.
     Untested(String),
 }
 

@@ -15,7 +15,7 @@ pub(crate) struct Repeats {
     counts: HashMap<String, u32>,
 }
 
-/// How a call is handled.
+/// The handling of a tool call, which depends on how often the agent repeated it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Repeat {
     Answered,

@@ -282,7 +282,7 @@ impl RunContext {
         self.agents().park(agent);
     }
 
-    /// Returns the symbols whose agents gave up in the current epoch.
+    /// Returns the symbols whose agents gave up since the texts of the run last changed.
     pub fn gave_up_on_this(&self) -> Vec<SymbolPath> {
         let state = self.state();
         state.agents.gave_up_in(state.world.epoch)

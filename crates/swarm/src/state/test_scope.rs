@@ -61,7 +61,7 @@ impl TestScope {
     }
 }
 
-/// How tests are selected in this run, adjusted to earlier results.
+/// The policy by which tests are selected in this run, adjusted to earlier results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SelectionPolicy {
     /// Number of nearest tests that finish in time.

@@ -63,7 +63,7 @@ pub(crate) struct RequiredTests {
     pub beside_failures: bool,
 }
 
-/// How the tests of a change are selected.
+/// The data from which the tests for a change are selected.
 pub(crate) struct SelectionState {
     /// Tests that the task or an agent named.
     pub named: Vec<String>,

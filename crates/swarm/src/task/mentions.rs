@@ -22,20 +22,20 @@ const NO_DOCUMENTS: [&str; 6] = [
 /// Languages of code blocks in which a name is one of the project's code.
 const LANGUAGES: [&str; 5] = ["", "py", "pycon", "python", "python3"];
 
-/// A mention of a name.
+/// A mention of a symbol's name in a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InDocument {
     pub file: FilePath,
-    /// From 1.
+    /// Line number, counted from 1.
     pub line: u32,
     /// Byte offset of the name.
     pub at: usize,
-    /// Whether it can only mean the symbol.
+    /// Whether the name can only mean the symbol here.
     pub is_sure: bool,
 }
 
-/// What a mention of a symbol looks like.
-struct Meaning<'n> {
+/// The symbol whose mentions are searched, and what decides whether its name can mean another symbol.
+struct MentionedSymbol<'n> {
     name: &'n str,
     /// What stands before the name and a dot: modules and classes.
     owners: Vec<String>,
@@ -48,12 +48,12 @@ struct Meaning<'n> {
 /// Returns the mentions of a name in documents: all in code, and those in prose where the name is no plain
 /// word.
 pub(crate) fn in_documents(lookup: &Lookup, named: &Named) -> Vec<InDocument> {
-    let meaning = Meaning::of(lookup, named);
+    let mentioned = MentionedSymbol::of(lookup, named);
     let mut found = Vec::new();
     for file in lookup.files().iter().filter(|file| is_document(file)) {
         let text = lookup.index().snapshot().read(file).ok();
-        if let Some(text) = text.filter(|text| has_word(text, meaning.name)) {
-            found.extend(meaning.in_text(file, &text));
+        if let Some(text) = text.filter(|text| has_word(text, mentioned.name)) {
+            found.extend(mentioned.in_text(file, &text));
         }
     }
     found
@@ -86,7 +86,7 @@ fn is_document(file: &FilePath) -> bool {
         && !NO_DOCUMENTS.iter().any(|start| name.starts_with(start))
 }
 
-impl<'n> Meaning<'n> {
+impl<'n> MentionedSymbol<'n> {
     fn of(lookup: &Lookup, named: &'n Named) -> Self {
         let name = named.base_name();
         let index = lookup.index();
@@ -110,7 +110,7 @@ impl<'n> Meaning<'n> {
         callable.retain(|one| {
             !is_test_file(&one.symbol.file) && !one.symbol.file.as_str().ends_with(".pyi")
         });
-        Meaning {
+        MentionedSymbol {
             name,
             owners,
             is_only_callable: callable.len() == 1,

@@ -197,7 +197,7 @@ async fn named_function_may_be_fixed_in_a_function_that_it_calls() {
 
 /// Each of several documents that the task names has to be changed.
 #[tokio::test(start_paused = true)]
-async fn a_second_document_that_was_forgotten_is_told() {
+async fn unchanged_second_document_that_the_task_names_is_reported() {
     let files = [
         ("README.md", "It is `price_for`.\n"),
         ("docs/pricing.md", "`price_for` rounds.\n"),

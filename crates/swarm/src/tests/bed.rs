@@ -361,6 +361,7 @@ pub const UNCOMPILED: &str = "# cannot be compiled";
 /// A file with this text finds no Python that compiles it.
 pub const NO_PYTHON: &str = "# no Python";
 
+/// A test runner that computes its results from the texts of the files with a [`Judge`].
 pub struct FakeTests {
     root: std::path::PathBuf,
     judge: Option<Judge>,

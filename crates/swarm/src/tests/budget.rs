@@ -283,7 +283,7 @@ async fn time_limit_does_not_count_while_only_a_review_is_pending() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_clock_ends_a_run_while_files_are_read() {
+async fn time_limit_stops_a_run_while_files_are_indexed() {
     const FILES: usize = 80;
     let slow = format!("x = 1{}\n", " \\\n".repeat(20_000));
     let names: Vec<String> = (0..FILES).map(|number| format!("odd{number}.py")).collect();

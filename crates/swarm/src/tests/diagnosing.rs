@@ -488,7 +488,7 @@ fn no_service() -> Arc<FakeLanguageService> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_python_cannot_compile_goes_back_without_a_language_server() {
+async fn change_that_python_cannot_compile_is_returned_even_without_a_language_server() {
     let broken = format!("def f(x):\n    return x + 1  {UNCOMPILED}\n");
     let good = "def f(x):\n    return x + 2\n";
     let model = Scripted::native().on("agent a.py::f", [whole(&broken), whole(good)]);
@@ -503,7 +503,7 @@ async fn what_python_cannot_compile_goes_back_without_a_language_server() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_did_not_compile_before_stops_nothing() {
+async fn code_that_did_not_compile_before_does_not_block_a_change() {
     let old = format!("{TWO}    {UNCOMPILED}\n");
     let model = Scripted::native().on("agent a.py::f", [whole("def f(x):\n    return x + 2\n")]);
     let mut bed = Bed::new(&[("a.py", &old)], model).begin(&["a.py::f"]);
@@ -512,7 +512,7 @@ async fn what_did_not_compile_before_stops_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn that_nothing_could_be_compiled_is_said() {
+async fn diagnostics_are_unknown_if_nothing_could_be_compiled() {
     let text = format!("def f(x):\n    return x + 2  {NO_PYTHON}\n");
     let model = Scripted::native().on("agent a.py::f", [whole(&text)]);
     let mut bed = bed(&[("a.py", TWO)], model, &no_service()).begin(&["a.py::f"]);

@@ -151,7 +151,7 @@ async fn callers_of_a_function_with_a_one_letter_name_are_woken() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn callers_that_the_budget_excludes_are_reported() {
+async fn callers_that_are_not_notified_because_of_the_budget_are_reported() {
     for (messages, agents) in [(0, 16), (60, 1)] {
         let model = Scripted::native().on("agent a.py::fee", [wider()]);
         let mut bed = Bed::new(&FILES, model)

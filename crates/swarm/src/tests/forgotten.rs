@@ -65,7 +65,7 @@ async fn reach(task: &str, archer: bool, play: bool) -> (Bed, Vec<Event>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_attribute_is_renamed_in_all_classes_and_where_it_is_set_or_not_at_all() {
+async fn attribute_rename_is_applied_to_all_classes_and_assignments_or_not_at_all() {
     for task in [
         "Rename `reach` to `span`",
         "Rename the class attribute reach to span",
@@ -103,7 +103,7 @@ async fn an_attribute_is_renamed_in_all_classes_and_where_it_is_set_or_not_at_al
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_attribute_that_a_person_left_is_named() {
+async fn headline_names_the_attribute_use_that_an_insisted_rename_left() {
     let model = Scripted::native()
         .on("agent core.py::Unit", [
             call("propose", json!({"reason": "r", "hunks": [{"old": "reach = 1", "new": "span = 1"}], "insist": true})),
@@ -133,7 +133,7 @@ const DB: &str = "def add(db, who):\n    db.execute(\"INSERT INTO bookings (who)
                   def search(db, who):\n    return db.execute(\"SELECT * FROM bookings WHERE who LIKE ?\", who)\n";
 
 #[tokio::test(start_paused = true)]
-async fn a_column_is_renamed_in_all_statements_or_not_at_all() {
+async fn column_rename_is_applied_to_all_sql_statements_or_not_at_all() {
     for follows in [true, false] {
         let search = match follows {
             true => replaced("WHERE who", "WHERE guest"),
@@ -162,7 +162,7 @@ async fn a_column_is_renamed_in_all_statements_or_not_at_all() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_that_some_strings_keep_is_told() {
+async fn string_that_keeps_a_renamed_key_is_reported() {
     let text =
         "def f(conf):\n    return conf[\"who\"]\n\n\ndef g(conf):\n    return conf[\"who\"]\n";
     let model = Scripted::native()
@@ -184,7 +184,7 @@ fn never_asked() -> Scripted {
 }
 
 #[tokio::test(start_paused = true)]
-async fn documents_follow_a_renaming_by_rule_where_they_mean_the_symbol() {
+async fn rename_without_the_model_updates_documents_where_they_mean_the_symbol() {
     let code = "def price_for(minutes):\n    return minutes\n";
     let readme = "# price_for\n\nPrices come from `price_for` in `m`, `price_for(60)` and `m.price_for(60)`.\n\
                   `other.price_for` is another.\n\n```python\nfrom m import price_for\nx = price_for(60)\n```\n\n\
@@ -209,7 +209,7 @@ async fn documents_follow_a_renaming_by_rule_where_they_mean_the_symbol() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_document_follows_only_where_the_name_means_one_thing() {
+async fn ambiguous_name_in_a_document_is_renamed_only_where_it_is_a_call() {
     let code = "def rate(x):\n    return x\n\n\ndef f(rate):\n    return rate\n";
     let readme = "The rate is `rate` or `rate(1)`.\n";
     let files = [("m.py", code), ("README.md", readme)];
@@ -226,7 +226,7 @@ async fn a_document_follows_only_where_the_name_means_one_thing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_model_leaves_in_documents_is_told() {
+async fn headline_names_documents_that_still_mention_the_old_name() {
     let files = [
         ("m.py", "def price_for(x):\n    return x\n"),
         ("notes.md", "# Notes\n\nSee price_for.\n"),
@@ -248,7 +248,7 @@ async fn what_a_model_leaves_in_documents_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_stands_side_by_side_is_deleted_at_once() {
+async fn adjacent_functions_are_deleted_together_without_the_model() {
     let left = "def used():\n    return 1\n";
     let text = format!(
         "{left}\n\ndef old(a, b):\n    # before\n    return a + b\n\n\ndef cost(path):\n    return sum(old(a, b) for a, b in path)\n"
@@ -264,7 +264,7 @@ async fn what_stands_side_by_side_is_deleted_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_member_of_a_class_that_the_scout_picks_is_found() {
+async fn class_owner_renames_the_enum_member_that_the_scout_picks() {
     let text = "from enum import Enum\n\n\nclass Phase(Enum):\n    MOVE = 1\n    STRIKE = 2\n";
     let model = Scripted::native()
         .on("scout", [wake(&["core.py::Phase.STRIKE"])])

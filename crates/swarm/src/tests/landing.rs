@@ -347,7 +347,7 @@ async fn change_that_uses_an_undefined_attribute_waits_for_its_definition() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn undefined_attribute_is_applied_unless_it_replaces_an_attribute_of_the_workspace() {
+async fn change_with_an_undefined_attribute_is_applied_unless_it_replaces_a_workspace_attribute() {
     let instead = DIGEST.replace("describe", "summary");
     let beside = DIGEST.replace(
         "note.describe()",

@@ -473,7 +473,7 @@ async fn code_that_takes_too_long_to_parse_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_file_that_takes_too_long_to_parse_is_not_changed_and_holds_nothing_up() {
+async fn change_of_a_file_that_takes_too_long_to_parse_is_refused_in_bounded_time() {
     let odd = continuations("x = 1", 30_000);
     let hunks = json!([{"old": "x = 1", "new": "x = 2"}]);
     let lines = [

@@ -88,7 +88,7 @@ fn carried_edit_follows_a_renamed_symbol() {
 }
 
 #[test]
-fn carry_rejects_an_edit_of_a_symbol_that_was_renamed_and_retyped() {
+fn carry_rejects_an_edit_if_another_symbol_has_taken_the_name_of_its_symbol() {
     for (old_body, new_body) in [("days * 3", "days * 3"), ("days * 5", "days * 3")] {
         let again = format!("{old_body}\n\n\ndef fee(days):\n    return {new_body}");
         let typed = [("def fee(", "def fee_old("), ("days * 3", again.as_str())];
@@ -334,7 +334,7 @@ fn cut_function_is_detected_where_it_is_pasted() {
 }
 
 #[test]
-fn refuses_a_string_that_holds_what_was_the_symbol() {
+fn carry_rejects_an_edit_whose_symbol_is_now_inside_a_string() {
     let (fee, rest) = SHOP.split_at(SHOP.find("\n\ndef tax").unwrap());
     let proposed = with(SHOP, &[("days * 3", "days * 2")]);
     for (before, after) in [
@@ -375,7 +375,7 @@ fn refuses_a_string_that_holds_what_was_the_symbol() {
 }
 
 #[test]
-fn refuses_text_that_left_its_string() {
+fn carry_rejects_an_edit_whose_text_is_no_longer_inside_its_string() {
     let base = "def f():\n    s = '''\n    one\n    two\n    '''\n    return s\n";
     let proposed = with(base, &[("one", "1")]);
     let left = with(base, &[("'''\n    one", "0\n    one"), ("    '''\n", "")]);
@@ -388,7 +388,7 @@ fn refuses_text_that_left_its_string() {
 }
 
 #[test]
-fn refuses_another_kind_of_symbol_of_the_same_name() {
+fn carry_rejects_an_edit_if_its_symbol_became_another_kind() {
     for typed in ["class fee:", "class charge:", "class fee(days):"] {
         assert!(fee_over(&[("def fee(days):", typed)]).is_err(), "{typed}");
         assert!(fee_over(&[("def fee(days):", typed), ("RATE = 3", "RATE = (")]).is_err());

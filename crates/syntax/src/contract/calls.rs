@@ -175,7 +175,7 @@ fn compatible_contract_accepts_every_old_call_with_the_same_meaning() {
 
 /// If `call_holds` returns `true`, Python binds the arguments of the call as before.
 #[test]
-fn call_that_holds_binds_its_arguments_as_before() {
+fn call_that_stays_valid_binds_its_arguments_as_before() {
     let mut runner = TestRunner::new(Config {
         cases: 1_500,
         rng_seed: RngSeed::Fixed(9),

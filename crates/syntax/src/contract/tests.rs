@@ -443,7 +443,7 @@ fn call_stays_valid_if_its_arguments_bind_to_the_same_parameters() {
 }
 
 #[test]
-fn override_stands_in_if_it_accepts_all_calls_of_the_base() {
+fn override_can_replace_the_base_method_if_it_accepts_all_its_calls() {
     let stands = |own: &str, other: &str| {
         let (own, other) = (
             contract(&format!("{own}: pass")),

@@ -123,8 +123,8 @@ impl Hunk<'_> {
 
     /// Returns the lines of `old` and `new` in two variants: as written, and converted to the
     /// indentation style of the file if it differs.
-    fn readings(&self) -> Vec<Lines> {
-        let as_written = Lines {
+    fn readings(&self) -> Vec<HunkLines> {
+        let as_written = HunkLines {
             old: lines_of(self.old),
             new: lines_of(self.new),
         };
@@ -143,7 +143,7 @@ impl Hunk<'_> {
                     .map(|line| convert_line(line, style, self.manner.style))
                     .collect()
             };
-            readings.push(Lines {
+            readings.push(HunkLines {
                 old: convert(&as_written.old),
                 new: convert(&as_written.new),
             });
@@ -154,7 +154,7 @@ impl Hunk<'_> {
 
     /// Returns the blocks of lines that equal the old lines, ignoring white space at line ends and
     /// a uniform difference in indentation. The last line break is not included.
-    fn by_lines(&self, wanted: &Lines) -> Vec<ByteRange> {
+    fn by_lines(&self, wanted: &HunkLines) -> Vec<ByteRange> {
         let text = self.tree.text();
         let lines = self.tree.lines();
         let first = lines.line_of(self.symbol.span.start);
@@ -173,7 +173,7 @@ impl Hunk<'_> {
             .collect()
     }
 
-    fn replace_lines(&self, range: ByteRange, lines: &Lines) -> TextReplacement {
+    fn replace_lines(&self, range: ByteRange, lines: &HunkLines) -> TextReplacement {
         let text = self.tree.text();
         if lines.new.is_empty() {
             let line = self.tree.lines().line_of(range.start.max(range.end - 1));
@@ -234,7 +234,7 @@ impl Hunk<'_> {
 }
 
 /// The lines of a hunk's old and new text.
-struct Lines {
+struct HunkLines {
     old: Vec<String>,
     new: Vec<String>,
 }

@@ -341,7 +341,7 @@ broken = (def 'seven' # eight
 }
 
 #[test]
-fn a_text_that_takes_too_long_to_parse_is_one_error() {
+fn text_that_takes_too_long_to_parse_is_reported_as_one_error() {
     let text = format!("def f():\n    return 1{}\n", " \\\n".repeat(30_000));
     let tree = SymbolTree::parse(FilePath::new("a.py"), text.as_str().into());
     assert!(tree.is_unparsed());

@@ -68,7 +68,7 @@ fn note_about_a_withheld_variable_is_shown_once() {
 }
 
 #[test]
-fn git_apply_is_suggested_only_in_a_git_repository() {
+fn patch_command_is_suggested_outside_of_a_git_repository() {
     let dir = tempfile::tempdir().unwrap();
     let mut state = RunState::default();
     state.root = dir.path().to_owned();
@@ -277,7 +277,7 @@ fn reason_for_waking_an_agent_is_shown_once() {
     let traces = Traces {
         trajectory: Path::new("/t"),
         repo: None,
-        tree: Tree::Stays,
+        tree: ProjectLifetime::Stays,
     };
     let report = plain(&summary(&state, traces));
     let line = "not told  a.py::f (uses b.py::g), a.py::h (uses b.py::g)";
@@ -536,13 +536,13 @@ fn undo_command_in_the_summary_is_quoted_for_the_shell() {
     let traces = Traces {
         trajectory: Path::new("/c/1.jsonl"),
         repo: Some(Path::new("/it's here")),
-        tree: Tree::Stays,
+        tree: ProjectLifetime::Stays,
     };
     let said = plain(&summary(&state(&[ending(StopReason::Settled)]), traces));
     let expected = r"undo  starling undo --repo '/it'\''s here'";
     assert!(said.contains(expected), "{said}");
     let gone = Traces {
-        tree: Tree::Temporary,
+        tree: ProjectLifetime::Temporary,
         ..traces
     };
     let said = plain(&summary(&state(&[ending(StopReason::Settled)]), gone));
@@ -554,7 +554,7 @@ fn summary_names_the_command_to_review_waiting_proposals() {
     let traces = Traces {
         trajectory: Path::new("/c/1.jsonl"),
         repo: None,
-        tree: Tree::Stays,
+        tree: ProjectLifetime::Stays,
     };
     let asked = starling_headless::testing::review_asked;
     let events = vec![asked(3, "a.py::f"), asked(4, "a.py::g")];

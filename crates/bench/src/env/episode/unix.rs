@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 
 use tokio::net::{UnixListener, UnixStream};
 
+/// A connection between the run and the episode.
 pub(super) type Stream = UnixStream;
 
+/// A Unix socket on which the episode accepts the connections of its run.
 pub(super) struct Listener {
     listener: UnixListener,
     pub path: PathBuf,

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 
 use tokio::net::windows::named_pipe::{NamedPipeServer, ServerOptions};
 
+/// A connection between the run and the episode.
 pub(super) type Stream = NamedPipeServer;
 
+/// A named pipe on which the episode accepts the connections of its run.
 pub(super) struct Listener {
     /// The pipe that waits for the next client.
     next: NamedPipeServer,

@@ -16,8 +16,8 @@ use rustix::process::{
 use rustix::thread::{UnshareFlags, set_no_new_privs};
 
 use super::plan::{Confinement, Plan, Report, read_plan, write_report};
-use super::watch::{Excess, Family, Scope};
-use super::written::Written;
+use super::watch::{Excess, SandboxProcesses, Scope};
+use super::written::DiskUsage;
 use super::{confine, identity, keeper, room, tried, version};
 
 /// Interval between two checks of what the command uses.
@@ -42,7 +42,7 @@ pub(super) fn serve() -> i32 {
         .and_then(|()| read_plan(&talk))
         .map_err(tried("reading the plan"))
         .and_then(|plan| {
-            let written = Written::of(&plan).map_err(tried("reading the shadow"))?;
+            let written = DiskUsage::of(&plan).map_err(tried("reading the shadow"))?;
             Ok((start(&plan)?, written, plan))
         });
     let (report, status) = match started {
@@ -127,13 +127,13 @@ fn stand_back(child: &Child) {
 }
 
 /// Waits for the end of the command, or ends it when it exceeds a limit.
-fn attend(child: &Child, plan: &Plan, written: &mut Written) -> (Report, i32) {
+fn attend(child: &Child, plan: &Plan, written: &mut DiskUsage) -> (Report, i32) {
     let command = Pid::from_child(child);
     let scope = match plan.confinement {
         Confinement::Namespaces | Confinement::Bubblewrap => Scope::Namespace,
         Confinement::SandboxExec | Confinement::Nothing => Scope::Descendants,
     };
-    let mut family = Family::of(rustix::process::getpid(), scope, room::in_memory(plan));
+    let mut family = SandboxProcesses::of(rustix::process::getpid(), scope, room::in_memory(plan));
     let ended = pidfd_open(command, PidfdFlags::empty()).ok();
     loop {
         let in_memory = family.excess(plan.bounds);
@@ -193,7 +193,7 @@ fn code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(signal)
 }
 
-impl Family {
+impl SandboxProcesses {
     /// Kills all processes that the init started. Repeats until none is left, because a process can
     /// start another one after the list was read.
     fn kill(&self, grace: Duration) {

@@ -72,7 +72,7 @@ pub(super) fn own_directories() -> impl Iterator<Item = &'static str> {
 pub(super) fn furnish(plan: &Plan) -> Result<(), String> {
     let at = plan.scratch.join("room");
     fs::create_dir(&at).map_err(tried("creating the directory of the sandbox"))?;
-    let room = Room { at: &at };
+    let room = SandboxRoot { at: &at };
     mount_change(
         "/",
         MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
@@ -83,7 +83,7 @@ pub(super) fn furnish(plan: &Plan) -> Result<(), String> {
     make_read_only(&at).map_err(tried("making mounts read-only"))?;
     room.processes(plan).map_err(tried("mounting /proc"))?;
     room.devices().map_err(tried("mounting /dev"))?;
-    let memory = Memory::new(plan).map_err(tried("mounting a file system in memory"))?;
+    let memory = MemoryFileSystem::new(plan).map_err(tried("mounting a file system in memory"))?;
     room.temporary(&memory).map_err(tried("mounting /tmp"))?;
     let places = hidden(plan);
     let kept = kept(plan, &places);
@@ -113,12 +113,12 @@ pub(super) fn furnish(plan: &Plan) -> Result<(), String> {
     lay_over(plan.tree.root(), &texts).map_err(tried("writing the changed files of the shadow"))
 }
 
-/// A root file system during setup.
-struct Room<'a> {
+/// The root file system of a sandbox while it is being assembled, mounted at `at`.
+struct SandboxRoot<'a> {
     at: &'a Path,
 }
 
-impl Room<'_> {
+impl SandboxRoot<'_> {
     /// Returns the current location of a path that the command will use.
     fn of(&self, path: &Path) -> PathBuf {
         self.at.join(path.strip_prefix("/").unwrap_or(path))
@@ -171,7 +171,7 @@ impl Room<'_> {
     }
 
     /// Mounts empty directories in memory.
-    fn temporary(&self, memory: &Memory) -> io::Result<()> {
+    fn temporary(&self, memory: &MemoryFileSystem) -> io::Result<()> {
         for (number, own) in own_directories().chain(["/dev/shm"]).enumerate() {
             let part = memory.part(&number.to_string(), OPEN_TO_ALL)?;
             mount_bind(&part, self.of(Path::new(own)))?;
@@ -186,7 +186,7 @@ impl Room<'_> {
         &self,
         places: &[PathBuf],
         inside: &[&Path],
-        memory: &Memory,
+        memory: &MemoryFileSystem,
     ) -> io::Result<Vec<PathBuf>> {
         let mut open = Vec::new();
         for path in places {
@@ -213,7 +213,7 @@ impl Room<'_> {
         bind_read_only(&kept.source, &to)
     }
 
-    fn cover(&self, plan: &Plan, memory: &Memory) -> io::Result<()> {
+    fn cover(&self, plan: &Plan, memory: &MemoryFileSystem) -> io::Result<()> {
         for secret in secrets(plan) {
             let to = self.of(&secret);
             if !to.exists() {
@@ -252,19 +252,19 @@ impl Room<'_> {
 
 /// One in-memory file system, with one limit, for all directories that start empty. Bind mounts of
 /// its parts are faster than one file system for each directory.
-struct Memory {
+struct MemoryFileSystem {
     at: PathBuf,
     /// A directory that is read-only wherever it is mounted.
     empty: PathBuf,
 }
 
-impl Memory {
-    fn new(plan: &Plan) -> io::Result<Memory> {
+impl MemoryFileSystem {
+    fn new(plan: &Plan) -> io::Result<MemoryFileSystem> {
         let at = plan.scratch.join("memory");
         fs::create_dir(&at)?;
         memory(&at, "755", plan.bounds.memory)?;
         let empty = at.join("empty");
-        let memory = Memory { at, empty };
+        let memory = MemoryFileSystem { at, empty };
         let empty = memory.part("empty", NOT_TO_WRITE)?;
         // A bind mount of a sealed mount is sealed, too.
         mount_bind(&empty, &empty)?;

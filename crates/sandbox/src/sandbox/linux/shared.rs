@@ -22,7 +22,7 @@ const OBJECT: u64 = 512;
 const MESSAGE: u64 = 64;
 const SEMAPHORE: u64 = 64;
 
-/// Shared memory in bytes, as of the last measurement.
+/// The shared memory of a sandbox's processes, as of the last measurement.
 #[derive(Debug)]
 pub(super) struct SharedMemory {
     held: HeldMemory,

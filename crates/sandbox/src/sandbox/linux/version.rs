@@ -2,6 +2,7 @@
 
 use std::fs;
 
+/// The major and minor version of the Linux kernel.
 pub(super) type Version = (u32, u32);
 
 /// First version in which a limit on processes counts only the user's processes in this namespace.

@@ -11,7 +11,7 @@ use rustix::process::Pid;
 use super::plan::Bounds;
 use super::shared::{SharedMemory, segments};
 
-/// The processes that are watched.
+/// Which processes count as processes of the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {
     /// All processes in this process's PID namespace, of which it is the first.
@@ -34,7 +34,7 @@ const FEW_TABLES: u64 = 1 << 20;
 
 /// The processes of a sandbox, and the in-memory file systems that only they use.
 #[derive(Debug)]
-pub(super) struct Family {
+pub(super) struct SandboxProcesses {
     head: Pid,
     scope: Scope,
     files: Vec<&'static str>,
@@ -53,7 +53,7 @@ struct Shares {
 
 /// One process, as read from `/proc/PID/stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Member {
+pub(super) struct ProcessStat {
     pub pid: Pid,
     parent: i32,
     threads: u32,
@@ -75,9 +75,9 @@ pub(super) enum Excess {
     FullDisk,
 }
 
-impl Family {
+impl SandboxProcesses {
     pub(super) fn of(head: Pid, scope: Scope, files: Vec<&'static str>) -> Self {
-        Family {
+        SandboxProcesses {
             head,
             scope,
             files,
@@ -93,12 +93,12 @@ impl Family {
     }
 
     /// Returns all processes, including zombies, which the system still counts as processes.
-    pub(super) fn members(&self) -> Vec<Member> {
+    pub(super) fn members(&self) -> Vec<ProcessStat> {
         self.look().members
     }
 
     fn look(&self) -> ProcessScan {
-        let mut all: Vec<Member> = Vec::new();
+        let mut all: Vec<ProcessStat> = Vec::new();
         let mut vanished = 0;
         // All numbers are read first, because processes come and go while their details are read.
         for number in numbers() {
@@ -135,7 +135,7 @@ impl Family {
         };
         let pids = members.iter().map(|one| one.pid);
         let shared = self.shared.bytes(pids, segments, &self.files);
-        let tables: u64 = members.iter().map(Member::tables).sum();
+        let tables: u64 = members.iter().map(ProcessStat::tables).sum();
         let files = files.saturating_add(shared).saturating_add(tables);
         let resident: u64 = members.iter().map(|one| one.resident).sum();
         // Memory that several processes share counts once. This sum is computed only if needed,
@@ -149,10 +149,10 @@ impl Family {
 
     /// Returns the memory of the processes in bytes if the sum is ready, `None` while it is being
     /// computed, and `u64::MAX` if that takes too long.
-    fn shares_of(&mut self, members: Vec<Member>) -> Option<u64> {
+    fn shares_of(&mut self, members: Vec<ProcessStat>) -> Option<u64> {
         if self.shares.is_none() {
             let (send, sum) = channel();
-            let find_out = move || send.send(members.iter().map(Member::share).sum());
+            let find_out = move || send.send(members.iter().map(ProcessStat::share).sum());
             // If no thread can be started, the next check tries again.
             thread::Builder::new().spawn(find_out).ok()?;
             let since = Instant::now();
@@ -177,7 +177,7 @@ impl Family {
 
 /// Result of one scan of `/proc`.
 struct ProcessScan {
-    members: Vec<Member>,
+    members: Vec<ProcessStat>,
     /// Number of processes that ended after they were listed and before they were read.
     vanished: u32,
 }
@@ -191,7 +191,7 @@ fn numbers() -> Vec<u32> {
 
 /// Returns the numbers of a process and its descendants. A process whose parent ends during the
 /// scan is missed until the next scan.
-fn descendants(head: Pid, all: &[Member]) -> HashSet<i32> {
+fn descendants(head: Pid, all: &[ProcessStat]) -> HashSet<i32> {
     let mut known = HashSet::from([head.as_raw_pid()]);
     loop {
         let before = known.len();
@@ -204,7 +204,7 @@ fn descendants(head: Pid, all: &[Member]) -> HashSet<i32> {
     }
 }
 
-impl Member {
+impl ProcessStat {
     /// Returns the size of the page tables in bytes, or 0 if they cannot be large.
     fn tables(&self) -> u64 {
         if self.addresses / ADDRESSES_PER_TABLE < FEW_TABLES {
@@ -231,13 +231,13 @@ fn kilobytes(text: &str, name: &str) -> Option<u64> {
 }
 
 /// Parses a line of `/proc/PID/stat`.
-fn member(stat: &str) -> Option<Member> {
+fn member(stat: &str) -> Option<ProcessStat> {
     // The name is in parentheses and may contain parentheses and spaces.
     let (start, rest) = stat.rsplit_once(") ")?;
     let (pid, _) = start.split_once(" (")?;
     let fields: Vec<&str> = rest.split(' ').collect();
     let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
-    Some(Member {
+    Some(ProcessStat {
         pid: Pid::from_raw(pid.parse().ok()?)?,
         parent: fields.get(1)?.parse().ok()?,
         threads: u32::try_from(number(17)?).ok()?.max(1),
@@ -275,7 +275,7 @@ mod tests {
     fn page_table_size_is_read_only_for_large_address_spaces() {
         let own = std::fs::read_to_string("/proc/self/stat").unwrap();
         let own = member(&own).unwrap();
-        let with = |addresses| Member { addresses, ..own };
+        let with = |addresses| ProcessStat { addresses, ..own };
         assert_eq!(with(1 << 20).tables(), 0);
         assert!(with(1 << 40).tables() > 0);
     }
@@ -286,10 +286,11 @@ mod tests {
             .args(["-c", "sleep 1000 & wait"])
             .spawn()
             .unwrap();
-        let me = Family::of(rustix::process::getpid(), Scope::Descendants, Vec::new());
-        let mine = |one: &Member| one.pid.as_raw_pid() == child.id().cast_signed();
+        let me = SandboxProcesses::of(rustix::process::getpid(), Scope::Descendants, Vec::new());
+        let mine = |one: &ProcessStat| one.pid.as_raw_pid() == child.id().cast_signed();
         while !me.members().iter().any(mine) {}
-        let mut shell = Family::of(Pid::from_child(&child), Scope::Descendants, Vec::new());
+        let mut shell =
+            SandboxProcesses::of(Pid::from_child(&child), Scope::Descendants, Vec::new());
         // The sleeping process appears once the shell has started it.
         while shell.members().is_empty() {}
         let roomy = Bounds {

@@ -21,8 +21,8 @@ const ENTRY: u64 = 512;
 /// Maximum depth of directories. Deeper trees count as too large.
 const DEEP: usize = 200;
 
-/// The files below a directory and their size limit.
-pub(super) struct Written {
+/// Measures the files that a command writes below a directory, and compares them with a limit.
+pub(super) struct DiskUsage {
     directory: OwnedFd,
     most: u64,
     /// Bytes that must stay free on the disk.
@@ -30,12 +30,12 @@ pub(super) struct Written {
     next: Instant,
 }
 
-impl Written {
+impl DiskUsage {
     /// Measures the directory of a plan and sets the limit to its current size plus the plan's
     /// bound. Must be called before the sandbox's root is entered, while the directory is reachable
     /// by its path.
-    pub(super) fn of(plan: &Plan) -> io::Result<Written> {
-        let mut written = Written {
+    pub(super) fn of(plan: &Plan) -> io::Result<DiskUsage> {
+        let mut written = DiskUsage {
             directory: open(CWD, &directory(plan))?,
             most: u64::MAX,
             free: plan.bounds.free,
@@ -158,11 +158,11 @@ mod tests {
         let deep = dir.path().join("a/b");
         fs::create_dir_all(&deep).unwrap();
         fs::write(dir.path().join("before"), vec![1; 1 << 20]).unwrap();
-        let over = |written: &mut Written| {
+        let over = |written: &mut DiskUsage| {
             written.next = Instant::now();
             written.is_over(0)
         };
-        let mut written = Written::of(&plan(dir.path(), 1 << 20)).unwrap();
+        let mut written = DiskUsage::of(&plan(dir.path(), 1 << 20)).unwrap();
         assert!(!over(&mut written));
         fs::write(deep.join("one"), vec![1; 600 << 10]).unwrap();
         // A sparse file uses no disk space.
@@ -184,9 +184,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut plan = plan(dir.path(), 1 << 20);
         plan.bounds.free = 0;
-        assert_eq!(Written::of(&plan).unwrap().excess(0), None);
+        assert_eq!(DiskUsage::of(&plan).unwrap().excess(0), None);
         plan.bounds.free = u64::MAX;
-        let mut written = Written::of(&plan).unwrap();
+        let mut written = DiskUsage::of(&plan).unwrap();
         assert_eq!(written.excess(0), Some(Excess::FullDisk));
         // The command's own excess is reported before the full disk.
         written.next = Instant::now();

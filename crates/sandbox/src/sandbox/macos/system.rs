@@ -12,7 +12,7 @@ use starling_platform::processes::{ProcessGroup, lead_group};
 
 use super::profile::profile;
 use crate::Kind;
-use crate::sandbox::keeper::{self, Started};
+use crate::sandbox::keeper::{self, StartedCommand};
 use crate::sandbox::plan::{Confinement, Plan};
 use crate::sandbox::{KEEPER, Mechanism, tried};
 
@@ -63,7 +63,7 @@ pub fn take_part() {
     }
 }
 
-fn start(plan: &Plan) -> Result<Started, String> {
+fn start(plan: &Plan) -> Result<StartedCommand, String> {
     let temporary = plan.scratch.join("tmp");
     let home = temporary.join("home");
     fs::create_dir_all(&home).map_err(tried("creating the home directory"))?;
@@ -91,7 +91,7 @@ fn start(plan: &Plan) -> Result<Started, String> {
     lead_group(&mut command);
     let child = command.spawn().map_err(tried("starting a shell"))?;
     let group = ProcessGroup::of(child.id()).map_err(tried("creating the process group"))?;
-    Ok(Started {
+    Ok(StartedCommand {
         child,
         end: Box::new(move || group.kill()),
     })

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_change_is_neither_undone_nor_made_again() {
+    fn empty_change_is_never_reported_as_undone() {
         let applied = applied(BEFORE);
         for text in [BEFORE, "# mine\n"] {
             assert!(

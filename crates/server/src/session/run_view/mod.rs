@@ -58,7 +58,7 @@ impl Spending {
     }
 }
 
-/// How a run ended.
+/// The end of a run: why it stopped, and its summary.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunEnd {
     pub stop_reason: StopReason,

@@ -8,7 +8,7 @@ use starling_core::Verdict;
 use starling_swarm::{ActorId, Event, Evidence, FileChange, ProposalId};
 use starling_syntax::SymbolPath;
 
-/// How far a proposal has come.
+/// The status of a proposal, from its checks to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProposalStatus {

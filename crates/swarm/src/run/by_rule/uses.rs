@@ -64,8 +64,13 @@ pub(super) fn all_certain(usages: Usages, name: &str) -> Result<Vec<Usage>, Stri
     sure.sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
     match usages.complete {
         true => Ok(sure),
-        false => Err(format!("not all uses of `{name}` are known")),
+        false => Err(unknown_uses(name)),
     }
+}
+
+/// Returns the message that uses of a name may have been missed.
+pub(super) fn unknown_uses(name: &str) -> String {
+    format!("some uses of `{name}` may not have been found")
 }
 
 /// Returns the certain uses of a definition in a stub. Only uses in stubs are returned.

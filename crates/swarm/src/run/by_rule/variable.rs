@@ -86,7 +86,7 @@ fn with_stub(lookup: &Lookup, variable: &Variable) -> Vec<Variable> {
 
 fn certain(lookup: &Lookup, variable: &Variable) -> Result<Vec<Usage>, String> {
     let usages = lookup.index().variable_uses(variable);
-    let mut usages = usages.ok_or(format!("not all uses of `{}` are known", variable.name))?;
+    let mut usages = usages.ok_or_else(|| uses::unknown_uses(&variable.name))?;
     let examples = Examples::of(lookup, &variable.name);
     if let Some(index) = &examples.index {
         let found = index.variable_uses(variable).map(|usages| usages.found);

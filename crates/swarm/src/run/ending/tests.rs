@@ -376,7 +376,7 @@ fn tests_that_pass_only_as_changed_leave_the_run_unproven() {
 }
 
 #[test]
-fn new_test_is_done_despite_tests_that_failed_before() {
+fn task_to_add_a_test_is_done_despite_tests_that_failed_before() {
     use TestStatus::{Failed, Passed};
     let last = || report(TestOutcome::Failed, &[("new", Passed), ("red", Failed)]);
     let ended = |task: &str, before: &[&str]| {

@@ -25,11 +25,11 @@ pub(crate) struct Word {
     pub within: Vec<SymbolPath>,
     /// Whether functions, methods or classes have this name, and may be meant.
     pub is_symbol: bool,
-    /// The classes whose attribute it is, as far as the task names them.
+    /// The classes that have an attribute of this name, if the task names them.
     pub of: Vec<SymbolPath>,
-    /// Whether the task says that it is an attribute.
+    /// Whether the task says that the name is an attribute.
     pub is_member: bool,
-    /// Whether the task says that it stands in strings.
+    /// Whether the task says that the name occurs in strings.
     pub is_text: bool,
 }
 

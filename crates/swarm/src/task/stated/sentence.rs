@@ -102,7 +102,7 @@ pub(super) enum Kind {
     /// A parameter or an option, which is not a name of a module.
     Parameter,
     File,
-    /// What stands in strings: a column, a key, a message.
+    /// A text in strings: a column, a key or a message.
     Text,
 }
 

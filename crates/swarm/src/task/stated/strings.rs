@@ -26,23 +26,24 @@ const BESIDE_TABLE: [&str; 4] = ["EXISTS", "IF", "NOT", "ONLY"];
 /// Folders of scripts that tell how a database became what it is.
 const HISTORY: [&str; 3] = ["alembic", "migrations", "versions"];
 
-/// A string that has a name still.
+/// A string that still contains the old name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Left {
     pub file: FilePath,
-    /// From 1.
+    /// Line number, counted from 1.
     pub line: u32,
-    /// Whether the name can mean nothing else there.
+    /// Whether the name in this string can only mean the renamed thing.
     pub is_sure: bool,
 }
 
-/// What a string is.
+/// How a string literal contains the searched name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Shape {
-    /// A statement of SQL, or a part of one, with its tables.
+enum StringContent {
+    /// In an SQL statement or a part of one that uses these tables.
     Sql(BTreeSet<String>),
-    /// The name alone.
+    /// The string is exactly the name.
     Whole,
+    /// In other text.
     Text,
 }
 
@@ -51,10 +52,10 @@ struct Unit<'t> {
     text: &'t str,
     /// The line of the name.
     line: u32,
-    shape: Shape,
+    shape: StringContent,
 }
 
-/// What a change replaced.
+/// The kinds of strings in which a change has replaced the old name.
 #[derive(Default)]
 struct Replaced {
     tables: BTreeSet<String>,
@@ -82,15 +83,15 @@ pub(super) fn left(word: &Word, to: &str, before: &Lookup, after: &Lookup) -> Ve
                 continue;
             }
             let is_sure = match &unit.shape {
-                Shape::Sql(tables) if tables.is_empty() => replaced.sql.contains(file),
-                Shape::Sql(tables) => !tables.is_disjoint(&replaced.tables),
-                Shape::Whole => replaced.whole && is_option,
-                Shape::Text => replaced.text && is_option,
+                StringContent::Sql(tables) if tables.is_empty() => replaced.sql.contains(file),
+                StringContent::Sql(tables) => !tables.is_disjoint(&replaced.tables),
+                StringContent::Whole => replaced.whole && is_option,
+                StringContent::Text => replaced.text && is_option,
             };
             let may_be = match unit.shape {
-                Shape::Sql(_) => false,
-                Shape::Whole => replaced.whole && word.is_text,
-                Shape::Text => replaced.text && word.is_text,
+                StringContent::Sql(_) => false,
+                StringContent::Whole => replaced.whole && word.is_text,
+                StringContent::Text => replaced.text && word.is_text,
             };
             if is_sure || may_be {
                 left.push(Left {
@@ -132,19 +133,19 @@ fn replaced(old: &str, new: &str, before: &Lookup, after: &Lookup) -> Replaced {
         gained.retain(|unit| more(unit, new, &was, &is));
         for unit in gained {
             let is_same = |one: &&Unit<'_>| match (&one.shape, &unit.shape) {
-                (Shape::Sql(a), Shape::Sql(b)) => a == b || !a.is_disjoint(b),
+                (StringContent::Sql(a), StringContent::Sql(b)) => a == b || !a.is_disjoint(b),
                 (a, b) => a == b,
             };
             let Some(was) = lost.iter().find(is_same) else {
                 continue;
             };
             match &was.shape {
-                Shape::Sql(tables) => {
+                StringContent::Sql(tables) => {
                     replaced.tables.extend(tables.iter().cloned());
                     replaced.sql.insert(file.clone());
                 }
-                Shape::Whole => replaced.whole = true,
-                Shape::Text => replaced.text = true,
+                StringContent::Whole => replaced.whole = true,
+                StringContent::Text => replaced.text = true,
             }
         }
     }
@@ -172,7 +173,7 @@ fn units<'t>(tree: &'t SymbolTree, word: &str) -> Vec<Unit<'t>> {
         let content = content(tree.text(), *string);
         let text = content.of(tree.text());
         if text == word {
-            found.push(unit(tree, content, word, Shape::Whole));
+            found.push(unit(tree, content, word, StringContent::Whole));
             continue;
         }
         let mut start = content.start;
@@ -180,17 +181,17 @@ fn units<'t>(tree: &'t SymbolTree, word: &str) -> Vec<Unit<'t>> {
             let range = ByteRange::new(start, start + part.len());
             start = range.end;
             if let Some(tables) = tables(part).filter(|_| has_word(part, word)) {
-                found.push(unit(tree, range, word, Shape::Sql(tables)));
+                found.push(unit(tree, range, word, StringContent::Sql(tables)));
             }
         }
         if tables(text).is_none() {
-            found.push(unit(tree, content, word, Shape::Text));
+            found.push(unit(tree, content, word, StringContent::Text));
         }
     }
     found
 }
 
-fn unit<'t>(tree: &'t SymbolTree, range: ByteRange, word: &str, shape: Shape) -> Unit<'t> {
+fn unit<'t>(tree: &'t SymbolTree, range: ByteRange, word: &str, shape: StringContent) -> Unit<'t> {
     let text = range.of(tree.text());
     let mut places = text.match_indices(word);
     let at = places.find(|(at, _)| has_word(&text[at.saturating_sub(1)..], word));
@@ -268,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sql_is_told_from_prose() {
+    fn sql_statements_are_distinguished_from_prose() {
         let found = |text: &str| {
             let tables = tables(text)?;
             Some(tables.into_iter().collect::<Vec<_>>().join(" "))

@@ -459,7 +459,7 @@ const STORE: &str = "SCHEMA = \"\"\"\nCREATE TABLE bookings (id INTEGER, who TEX
                      def member(db, who):\n    \"\"\"SELECT who FROM bookings\"\"\"\n    return db.execute(\"SELECT who FROM members\"), {\"who\": who}\n";
 
 #[test]
-fn a_column_that_strings_keep_is_told() {
+fn string_that_keeps_a_renamed_column_or_option_is_reported() {
     let half = STORE
         .replace("id INTEGER, who", "id INTEGER, guest")
         .replace("(who) VALUES", "(guest) VALUES");
