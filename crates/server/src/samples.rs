@@ -84,6 +84,7 @@ pub fn asked_with_need(proposal: (u32, &str), needed: u32) -> Vec<Event> {
             tests: evidence.tests.clone(),
             diagnostics: DiagnosticEvidence::Absent,
             needs: vec![ProposalId(needed)],
+            checked_in: 0,
         });
     }
     events

@@ -8,6 +8,7 @@ mod editor_undo;
 mod explanation;
 mod front_end;
 pub mod messages;
+mod outdated;
 mod patches;
 mod paths;
 mod pending_reviews;

@@ -304,6 +304,7 @@ pub fn evidence() -> Evidence {
         together: None,
         texts: Default::default(),
         overridden: None,
+        outdated: None,
         millis: 0,
     }
 }

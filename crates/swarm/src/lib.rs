@@ -44,7 +44,7 @@ pub use evidence::file_change::FileChange;
 pub use evidence::ids::{ProposalId, ids};
 pub use evidence::joint::JointEvidence;
 pub use evidence::proposal::{CheckedTexts, Evidence, NeedsPerson};
-pub use evidence::test_evidence::{OnlyAsChanged, TestDelta, TestEvidence, Tried};
+pub use evidence::test_evidence::{OnlyAsChanged, TestDelta, TestEvidence, Tried, UncountedTests};
 pub use proposal::edited::{EditedFile, edited_parts};
 pub use proposal::undo_error::UndoError;
 pub use protocol::described;

@@ -12,7 +12,7 @@ use super::Stamp;
 use super::encoding::decode;
 use super::paths::{MAX_FILE_BYTES, ReadError, may_show};
 use super::unusual::UnusualPaths;
-use super::walk::FileListing;
+use super::walk::{FileListing, files};
 use starling_syntax::{FilePath, SymbolTree};
 
 /// Texts that replace files on disk. `None` means that the file does not exist.
@@ -161,6 +161,11 @@ impl Snapshot {
     /// Returns the stamps of the files on disk at the time of the listing, ordered by path.
     pub fn stamps(&self) -> &[(FilePath, Stamp)] {
         &self.disk.stamps
+    }
+
+    /// Lists the files on disk again, and returns their current stamps, ordered by path.
+    pub fn stamps_now(&self) -> Vec<(FilePath, Stamp)> {
+        files(self.root()).files
     }
 
     /// Returns the text files that were found but not listed, with the reasons.

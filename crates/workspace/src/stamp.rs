@@ -34,6 +34,12 @@ impl Stamp {
         }
     }
 
+    /// Whether the file was changed after a time.
+    pub fn is_after(&self, time: SystemTime) -> bool {
+        let time = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+        i128::from(self.changed.max(self.modified)) > time.as_nanos().cast_signed()
+    }
+
     /// Whether the last change is old enough at the time `looked` that a later change would alter
     /// the stamp.
     pub fn is_settled(&self, looked: SystemTime) -> bool {

@@ -54,6 +54,14 @@ pub enum Review {
 }
 
 impl Review {
+    /// Returns whether this is the review of a proposal.
+    pub fn is_of(&self, proposal: ProposalId) -> bool {
+        match self {
+            Review::Proposal { id, .. } => *id == proposal,
+            Review::Intent(_) => false,
+        }
+    }
+
     /// Returns the target of a command about this review.
     pub fn target(&self) -> TargetParams {
         match self {
@@ -386,7 +394,12 @@ impl RunState {
             if let Some(made) = self.proposals.get_mut(proposal) {
                 made.evidence = Some(evidence.clone());
             }
-            self.did_about(*proposal, Doing::Thinking, "checked");
+            // The evidence of a proposal under review is renewed when the text changes.
+            let doing = match self.reviews.iter().any(|review| review.is_of(*proposal)) {
+                true => Doing::InReview,
+                false => Doing::Thinking,
+            };
+            self.did_about(*proposal, doing, "checked");
         } else if let Event::ReviewAsked {
             proposal,
             agent,
@@ -430,10 +443,7 @@ impl RunState {
         if let Some(made) = self.proposals.get(&proposal) {
             self.shown.extend(changed_lines(&made.diff));
         }
-        self.reviews.retain(|review| match review {
-            Review::Proposal { id, .. } => *id != proposal,
-            Review::Intent(_) => true,
-        });
+        self.reviews.retain(|review| !review.is_of(proposal));
         self.did_about(proposal, Doing::Thinking, "reviewed");
     }
 

@@ -39,6 +39,7 @@ pub fn tell(event: &Event, state: &RunState) -> Vec<Line> {
         | Event::ChangeDeclined { .. }
         | Event::IntentStated { .. } => of_talk(event),
         Event::ReviewAsked { .. }
+        | Event::ProposalChecked { .. }
         | Event::ProposalEdited { .. }
         | Event::ProposalReviewed { .. }
         | Event::IntentReviewed { .. }
@@ -52,7 +53,6 @@ pub fn tell(event: &Event, state: &RunState) -> Vec<Line> {
         | Event::Malformed { .. }
         | Event::ToolUsed { .. }
         | Event::ProposalMade { .. }
-        | Event::ProposalChecked { .. }
         | Event::ProposalApplying { .. }
         | Event::RunFinished { .. } => Vec::new(),
     }
@@ -209,6 +209,16 @@ fn of_proposal(event: &Event, state: &RunState) -> Vec<Line> {
             proposal,
             &format!("of {symbol} waits for you"),
         )
+    } else if let Event::ProposalChecked {
+        proposal,
+        evidence: found,
+    } = event
+    {
+        // Only what the user is looking at is told again.
+        match state.reviews.front() {
+            Some(review) if review.is_of(*proposal) => checked_again(*proposal, found),
+            Some(_) | None => Vec::new(),
+        }
     } else if let Event::ProposalEdited { proposal, diff, .. } = event {
         match diff.is_empty() {
             true => Vec::new(),
@@ -419,12 +429,29 @@ fn proposal_block(id: ProposalId, made: &Proposal) -> Vec<Line> {
     lines
 }
 
+/// Formats the new evidence of the proposal in question.
+fn checked_again(id: ProposalId, found: &Evidence) -> Vec<Line> {
+    match &found.outdated {
+        Some(outdated) => {
+            let text = format!("its checks are out of date: {outdated}");
+            vec![said("!", Style::Warning, &id.to_string(), &text)]
+        }
+        None => {
+            let again = said("•", Style::Accent, &id.to_string(), "was checked again:");
+            std::iter::once(again).chain(evidence(found)).collect()
+        }
+    }
+}
+
 /// Formats the evidence that a decision needs; the trajectory contains all of it.
 fn evidence(found: &Evidence) -> Vec<Line> {
     let needs_person = found.needs_person.iter().map(ToString::to_string);
     let mut lines: Vec<Line> = needs_person
         .map(|one| fact("needs your own yes", Style::Warning, &one))
         .collect();
+    if let Some(outdated) = &found.outdated {
+        lines.push(fact("out of date", Style::Bad, outdated));
+    }
     if !found.needs().is_empty() {
         let needs = format!("{}: the tests pass only together", ids(found.needs()));
         lines.push(fact("needs", Style::Warning, &needs));
@@ -511,7 +538,9 @@ fn tests_evidence(found: &TestEvidence) -> Vec<Line> {
                     TestDelta::Fixed => Style::Good,
                     TestDelta::Broken => Style::Bad,
                     TestDelta::StillFailing => Style::Dim,
-                    TestDelta::Unsteady => Style::Warning,
+                    TestDelta::Unsteady | TestDelta::MendedElsewhere | TestDelta::GoneCase => {
+                        Style::Warning
+                    }
                 };
                 let name = format!("{} {}", ids.len(), fate.word());
                 fact(&name, style, &words::few(&short(ids)))

@@ -5,7 +5,7 @@ mod story;
 use std::path::Path;
 
 use super::prompt::Prompt;
-use super::state::RunState;
+use super::state::{Doing, RunState};
 use super::story::{question, tell};
 use super::summary::{ProjectLifetime, Traces, summary};
 use super::text::{Line, Paint};
@@ -31,11 +31,11 @@ fn evidence() -> Evidence {
             fixed: vec!["tests.test_fees.LateFee.test_in_time_is_free".to_owned()],
             broken: Vec::new(),
             still_failing: Vec::new(),
-            unsteady: Vec::new(),
             details: String::new(),
             millis: 120,
             tried: Tried::All,
             only_as_changed: Default::default(),
+            uncounted: Default::default(),
             source: Default::default(),
         },
         diagnostics: DiagnosticEvidence::Unknown {
@@ -52,6 +52,7 @@ fn evidence() -> Evidence {
         together: None,
         texts: Default::default(),
         overridden: None,
+        outdated: None,
         millis: 130,
     }
 }
@@ -635,11 +636,11 @@ fn tests(outcome: TestOutcome, passed: usize, broken: &[&str], details: &str) ->
         fixed: Vec::new(),
         broken: broken.iter().map(|id| (*id).to_owned()).collect(),
         still_failing: Vec::new(),
-        unsteady: Vec::new(),
         details: details.to_owned(),
         millis: 500,
         tried: Tried::All,
         only_as_changed: Default::default(),
+        uncounted: Default::default(),
         source: Default::default(),
     }
 }
@@ -661,6 +662,7 @@ fn each_part_of_a_set_is_shown_with_the_check_of_the_set() {
             tests: tests(TestOutcome::Passed, 8, &[], ""),
             diagnostics: DiagnosticEvidence::Absent,
             needs: Vec::new(),
+            checked_in: 0,
         }),
         ..alone.clone()
     };
@@ -710,6 +712,7 @@ fn run_log_shows_a_needed_proposal_without_an_empty_joint_check() {
         tests: tests(TestOutcome::Passed, 8, &[], ""),
         diagnostics: DiagnosticEvidence::Absent,
         needs: vec![ProposalId(2)],
+        checked_in: 0,
     });
     let proposal = ProposalId(6);
     let made = Event::ProposalMade {
@@ -735,6 +738,56 @@ fn run_log_shows_a_needed_proposal_without_an_empty_joint_check() {
         "{told}"
     );
     assert!(!told.contains("checked together with"), "{told}");
+}
+
+#[test]
+fn new_evidence_of_the_proposal_in_question_is_told_and_of_others_is_not() {
+    let told = "applied since these checks: #5; they run again";
+    let broken = Evidence {
+        tests: tests(TestOutcome::Failed, 7, &["test_rate"], "TypeError"),
+        ..evidence()
+    };
+    let outdated = Evidence {
+        outdated: Some(told.to_owned()),
+        ..broken.clone()
+    };
+    let fresh = Evidence {
+        tests: tests(TestOutcome::Passed, 8, &[], ""),
+        ..evidence()
+    };
+    let asked = |id: u32| Event::ReviewAsked {
+        proposal: ProposalId(id),
+        agent: agent("stats.py::calc"),
+        symbol: symbol("stats.py::calc"),
+        diff: DIFF.to_owned(),
+        reason: "rename".to_owned(),
+        evidence: broken.clone(),
+        with: Vec::new(),
+        parts: Vec::new(),
+    };
+    let checked = |id: u32, evidence: &Evidence| Event::ProposalChecked {
+        proposal: ProposalId(id),
+        evidence: evidence.clone(),
+    };
+    let events = vec![
+        asked(6),
+        asked(7),
+        checked(6, &outdated),
+        checked(7, &outdated),
+        checked(6, &fresh),
+    ];
+    let shown = plain(&story(&events));
+    let out_of_date = format!("! #6 its checks are out of date: {told}\n");
+    assert!(shown.contains(&out_of_date), "{shown}");
+    let again = "#6 was checked again:\n  tests: 8 pass (0.5 s)\n";
+    assert!(shown.contains(again), "{shown}");
+    assert!(!shown.contains("#7 its checks"), "{shown}");
+    // A proposal that is shown later is shown with its own mark.
+    let mut now = state(&[events]);
+    assert_eq!(now.agents[0].doing, Doing::InReview);
+    now.answered();
+    let next = plain(&question(now.reviews.front().unwrap(), &now));
+    assert!(next.contains(&format!("  out of date: {told}\n")), "{next}");
 }
 
 #[test]

@@ -140,6 +140,7 @@ impl Judge {
                         if one.ends.pop_if(|end| *end == "not applied").is_some() {
                             (one.accepted, one.edit_refused) = (false, false);
                         }
+                        one.under_review = true;
                         one.diff.clone_from(diff);
                         one.in_set |= !with.is_empty();
                     }
@@ -154,6 +155,7 @@ impl Judge {
                     one.symbols.clone_from(symbols);
                     one.candidate = None;
                     one.waits_since = None;
+                    one.under_review = false;
                 }
             }
             Event::ProposalReviewed {
@@ -214,12 +216,13 @@ impl Judge {
         };
         proposal.contract = !evidence.contract.is_empty();
         proposal.in_set |= evidence.together.is_some();
-        proposal.waits_since = Some(now);
+        proposal.waits_since = (!proposal.under_review).then_some(now);
     }
 
     fn reviewed(&mut self, id: u32, by: &ActorId, verdict: &Verdict) {
         if let Some(one) = self.proposals.all.get_mut(&id) {
             one.waits_since = None;
+            one.under_review = false;
         }
         match verdict {
             Verdict::Accept => {

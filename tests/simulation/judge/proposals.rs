@@ -37,6 +37,8 @@ pub struct Proposal {
     /// Time since which the proposal, after its own check, has been waiting for anything but its
     /// own review.
     pub waits_since: Option<Duration>,
+    /// Whether a person reviews the proposal. Its evidence is renewed meanwhile.
+    pub under_review: bool,
 }
 
 impl Proposal {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use super::outdated;
 use super::run_view::{ProposalStatus, RunView};
 use super::services::RestorePolicy;
 use starling_history::{self, DiskEditor, HistoryError, UnfinishedChange};
@@ -188,7 +189,8 @@ fn open(path: PathBuf, root: &Path) -> Option<RestorableRun> {
     }
     file.set_len(end).ok()?;
     append(&file, &records[first_unrecorded..]).ok()?;
-    records.iter_mut().for_each(end_evidence);
+    let view = view_of(&records);
+    outdated::end_evidence(&mut records, &id, root, &view);
     Some(RestorableRun {
         id,
         task,
@@ -211,14 +213,6 @@ fn read_records(lines: &mut impl BufRead, records: &mut Vec<Stamped>) -> Option<
         };
         length += read.ok()? as u64;
         records.push(record);
-    }
-}
-
-/// Removes the parts of a review's evidence that refer to agents, because the agents no longer
-/// exist.
-fn end_evidence(record: &mut Stamped) {
-    if let Record::Event(Event::ReviewAsked { evidence, .. }) = &mut record.record {
-        *evidence = evidence.of_ended();
     }
 }
 
@@ -438,11 +432,19 @@ fn remaining_review(lead: ProposalId, asked: &Event, view: &RunView) -> Option<E
         symbol,
         diff,
         reason,
+        evidence,
         with,
         parts,
-        ..
     } = &mut event
     {
+        // The evidence is renewed while a review waits.
+        if let Some(last) = view
+            .proposals
+            .get(&lead)
+            .and_then(|one| one.evidence.as_ref())
+        {
+            evidence.clone_from(last);
+        }
         if first.proposal != lead {
             agent.clone_from(&view.proposals.get(&first.proposal)?.agent);
         }
@@ -482,7 +484,7 @@ pub struct WaitingReview {
     /// The proposal whose review is answered.
     pub lead: ProposalId,
     pub parts: Vec<FileChange>,
-    /// When the review began, in milliseconds since the start of the run.
+    /// When its evidence was measured, in milliseconds since the start of the run.
     pub at_ms: u64,
 }
 
@@ -551,6 +553,18 @@ fn locked_run(path: PathBuf, root: &Path) -> Option<LockedRun> {
     })
 }
 
+/// Returns when the last evidence of a proposal was recorded, in milliseconds since the start of
+/// the run.
+fn checked_at(records: &[Stamped], id: ProposalId) -> Option<u64> {
+    let is_of = |record: &&Stamped| match &record.record {
+        Record::Event(
+            Event::ReviewAsked { proposal, .. } | Event::ProposalChecked { proposal, .. },
+        ) => *proposal == id,
+        Record::Event(_) | Record::Exchange(_) => false,
+    };
+    records.iter().rfind(is_of).map(|record| record.at_ms)
+}
+
 fn reviews(records: &[Stamped]) -> Vec<WaitingReview> {
     let view = view_of(records);
     let asked = |lead: ProposalId| {
@@ -563,7 +577,7 @@ fn reviews(records: &[Stamped]) -> Vec<WaitingReview> {
                 }) if *proposal == lead => Some(WaitingReview {
                     lead,
                     parts: parts.clone(),
-                    at_ms: record.at_ms,
+                    at_ms: checked_at(records, lead).unwrap_or(record.at_ms),
                 }),
                 Record::Event(_) | Record::Exchange(_) => None,
             })

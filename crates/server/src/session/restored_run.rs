@@ -9,6 +9,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
+use super::outdated;
 use super::pending_reviews::{PendingReviews, ReviewTarget};
 use super::restore::view_of;
 use super::services::RunControl;
@@ -156,8 +157,16 @@ fn reviews(records: &[Stamped]) -> Vec<RestoredReview> {
     let waiting = view.lead_proposals().map(|(lead, _)| lead);
     let restored = |lead: ProposalId| {
         let (event, parts) = last.get(&lead)?;
+        let mut asked = (*event).clone();
+        // The evidence was renewed while the review waited.
+        let known = view.proposals.get(&lead);
+        if let (Event::ReviewAsked { evidence, .. }, Some(last)) =
+            (&mut asked, known.and_then(|one| one.evidence.as_ref()))
+        {
+            evidence.clone_from(last);
+        }
         Some(RestoredReview {
-            asked: (*event).clone(),
+            asked,
             lead,
             members: (*parts).clone(),
         })
@@ -378,7 +387,17 @@ impl RestoredRun {
             }
         }
         made.iter().for_each(|made| self.record_applied(made));
+        let applied: Vec<ProposalId> = made.iter().map(|made| made.part.proposal).collect();
+        self.mark_evidence(&format!("applied since these checks: {}", ids(&applied)));
         Ok(())
+    }
+
+    /// Marks the evidence of the waiting reviews as out of date. No test runs without the agents.
+    fn mark_evidence(&self, what: &str) {
+        let records = self.log.records(0);
+        let records: Vec<Stamped> = records.iter().map(|one| (**one).clone()).collect();
+        let marked = outdated::marked(&view_of(&records), what);
+        marked.into_iter().for_each(|event| self.log.event(event));
     }
 
     /// Undoes the members of a set that were already applied, because a later member failed. A
@@ -546,6 +565,9 @@ impl RunControl for RestoredRun {
         let root = self.root.as_deref();
         let Ok(outcome) = undo(&self.editor, root, &changes, &chosen, record).await;
         let undone = outcome.taken_back();
+        if !undone.is_empty() && !self.log.is_closed() {
+            self.mark_evidence("a change was taken back since these checks");
+        }
         if outcome.refused.is_empty() && undone.is_empty() && !outcome.absent.is_empty() {
             let is_empty = |id: &ProposalId| {
                 let mut of_id = changes.iter().filter(|one| one.proposal == *id);

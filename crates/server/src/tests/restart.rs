@@ -95,6 +95,53 @@ pub(super) fn make_edit_and_reply(
     edit["edits"][0]["newText"].as_str().unwrap().to_owned()
 }
 
+/// Returns the id of a run that began this many seconds after 1970.
+fn begun_at(seconds: u64) -> String {
+    format!("{seconds}000-test")
+}
+
+#[tokio::test]
+async fn evidence_of_an_earlier_run_names_the_files_that_were_changed_since() {
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap()
+        .as_secs();
+    let told = json!("files changed since these checks: a.py");
+    for (began, expected) in [(1_700_000_000, told), (now + 3600, Value::Null)] {
+        let folder = project();
+        let events = asked(&[(1, "a.py::f")]);
+        trajectory(folder.path(), &begun_at(began), folder.path(), events);
+        let mut client = restarted(folder).await;
+        let params = event_of(&mut client, "review_asked").await;
+        assert_eq!(params["event"]["evidence"]["outdated"], expected);
+        let run = begun_at(began);
+        let shown = client
+            .connection
+            .request("starling/proposal", json!({"run": run, "proposal": 1}))
+            .await
+            .unwrap();
+        assert_eq!(shown["evidence"]["outdated"], expected, "{shown:#}");
+    }
+}
+
+/// Nothing checks the waiting proposals of an earlier run again.
+#[tokio::test]
+async fn evidence_of_an_earlier_run_is_out_of_date_when_another_proposal_is_applied() {
+    let folder = project();
+    let events = [asked(&[(1, "a.py::f")]), asked(&[(2, "a.py::g")])].concat();
+    trajectory(folder.path(), "r1", folder.path(), events);
+    let mut client = restarted(folder).await;
+    open(&client, BASE);
+    event_of(&mut client, "review_asked").await;
+    let about = json!({"run": "r1", "proposal": 1});
+    client.execute("starling.accept", about).await;
+    take_edit(&mut client, 1).await;
+    let checked = event_of(&mut client, "proposal_checked").await;
+    assert_eq!(checked["event"]["proposal"], 2);
+    let told = "applied since these checks: #1";
+    assert_eq!(checked["event"]["evidence"]["outdated"], told);
+}
+
 #[tokio::test]
 async fn restored_proposal_can_be_accepted_and_undone() {
     let folder = project();

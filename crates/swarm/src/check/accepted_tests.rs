@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use crate::check::expected::{self, WorldPair};
 use crate::check::selection::Selection;
-use crate::check::{steady, test_run};
+use crate::check::{gone_cases, steady, test_run};
 use crate::event::events::{Event, TestPhase};
 use crate::evidence::ids::WHOLE_RUN;
 use crate::evidence::test_evidence::failing_ids;
 use crate::state::checker::Checker;
+use crate::state::disk_texts::DiskTexts;
 use crate::state::epoch::Epoch;
 use crate::state::refresh;
 use crate::state::test_scope::Extent;
@@ -69,6 +70,7 @@ pub(crate) async fn test_accepted(checker: &Checker) -> Option<TestReport> {
 
 /// Runs the whole command.
 async fn by_all(checker: &Checker, world: &Snapshot) -> TestReport {
+    let disk = DiskTexts::now(world);
     let report = test_run::run_tests(checker, world, Vec::new()).await;
     let mut report = test_run::failed_if_none_ran(checker, report);
     let (without, let_go) = {
@@ -79,8 +81,10 @@ async fn by_all(checker: &Checker, world: &Snapshot) -> TestReport {
         without: &without,
         with: world,
     };
+    let expected = checker.tests().expected.clone();
+    gone_cases::mark(checker, worlds, &expected, &mut report);
     expected::mark_missing(checker, worlds, &let_go, &mut report).await;
-    steady::confirm(checker, world, &known_before(checker), &mut report).await;
+    steady::confirm(checker, world, &known_before(checker), &mut report, &disk).await;
     report
 }
 
@@ -105,6 +109,7 @@ pub(crate) async fn by_nearest(
         return None;
     }
     loop {
+        let disk = DiskTexts::now(world);
         let report = test_run::run_tests(checker, world, selection.entries()).await;
         if report.outcome == TestOutcome::TimedOut && selection.len() > 1 {
             selection.keep_nearest(selection.len() / 4);
@@ -112,7 +117,7 @@ pub(crate) async fn by_nearest(
         }
         let mut report = with_missing(checker, world, &selection, report).await;
         learn_what_failed_before(checker, &report, selection).await;
-        steady::confirm(checker, world, &known_before(checker), &mut report).await;
+        steady::confirm(checker, world, &known_before(checker), &mut report, &disk).await;
         return Some(report);
     }
 }
@@ -140,6 +145,7 @@ pub(crate) async fn with_missing(
         let before = test_run::run_tests(checker, &without, entries.clone()).await;
         let never = expected::unseen(&entries, &before);
         checker.tests().selection.never_run.extend(never);
+        gone_cases::mark(checker, worlds, &expected::ran(&before), &mut report);
         expected::mark_missing_of_selection(checker, worlds, &let_go, &before, &mut report);
     }
     report

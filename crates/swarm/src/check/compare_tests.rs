@@ -9,10 +9,11 @@ use crate::check::selection::Selection;
 use crate::check::test_run::{
     did_run_before, failed_if_none_ran, no_tests, run_tests, run_tests_within,
 };
-use crate::check::{accepted_tests, original_tests, required, steady};
+use crate::check::{accepted_tests, gone_cases, original_tests, required, steady};
 use crate::evidence::ids::WHOLE_RUN;
 use crate::evidence::test_evidence::{TestEvidence, failing_ids};
 use crate::state::checker::Checker;
+use crate::state::disk_texts::DiskTexts;
 use crate::state::epoch::Epoch;
 use crate::state::test_scope::{Extent, LONGEST};
 use starling_core::{TestOutcome, TestReport};
@@ -39,7 +40,7 @@ pub(crate) async fn of_change(
     let checks = checker.tests().selection.scope.checks;
     let (evidence, report) = match checks {
         Extent::Whole => {
-            let (evidence, report) = by_all(checker, before, after).await;
+            let (evidence, report) = by_all(checker, before, after, symbols).await;
             (evidence, Some(report))
         }
         Extent::Nearest => by_nearest(checker, before, after, symbols).await,
@@ -53,25 +54,25 @@ async fn by_all(
     checker: &Checker,
     before: &Snapshot,
     after: &Snapshot,
+    symbols: &[SymbolPath],
 ) -> (TestEvidence, TestReport) {
+    let disk = DiskTexts::now(after);
+    let worlds = WorldPair {
+        without: before,
+        with: after,
+    };
     let is_untouched = checker.proposals().is_nothing_applied();
     // The known failures are read before the tests run, because later fixes are not contained in
     // the tested text.
     let mut failing = known(checker);
     let mut report = failed_if_none_ran(checker, run_tests(checker, after, Vec::new()).await);
-    let missing = expected::mark_missing(
-        checker,
-        WorldPair {
-            without: before,
-            with: after,
-        },
-        &BTreeSet::new(),
-        &mut report,
-    )
-    .await;
+    let none = BTreeSet::new();
+    let expected = checker.tests().expected.clone();
+    gone_cases::mark(checker, worlds, &expected, &mut report);
+    let missing = expected::mark_missing(checker, worlds, &none, &mut report).await;
     failing.extend(known(checker));
-    steady::confirm(checker, after, &failing, &mut report).await;
-    steady::doubt_fixed(checker, &mut report).await;
+    steady::confirm(checker, after, &failing, &mut report, &disk).await;
+    steady::confirm_fixed(checker, worlds, symbols, &failing, &mut report, &disk).await;
     let new_failures = |failing: &BTreeSet<String>| {
         let ids = failing_ids(&report).into_iter();
         ids.filter(|id| !failing.contains(id)).collect::<Vec<_>>()
@@ -102,14 +103,19 @@ async fn by_nearest(
     after: &Snapshot,
     symbols: &[SymbolPath],
 ) -> (TestEvidence, Option<TestReport>) {
+    let worlds = WorldPair {
+        without: before,
+        with: after,
+    };
     loop {
+        let disk = DiskTexts::now(after);
         let (epoch, is_untouched) = {
             let state = checker.state();
             (state.world.epoch, state.proposals.is_nothing_applied())
         };
         let selection = Selection::near(checker, symbols);
         if selection.len() == 0 && all_end_in_time(checker) {
-            let (evidence, report) = by_all(checker, before, after).await;
+            let (evidence, report) = by_all(checker, before, after, symbols).await;
             return (evidence, Some(report));
         }
         if selection.len() == 0 {
@@ -145,7 +151,7 @@ async fn by_nearest(
             }
             let runs_none = |report: &TestReport| report.outcome == TestOutcome::NotRun;
             if runs_none(&report) && runs_none(&without) && did_run_before(checker) {
-                let (evidence, report) = by_all(checker, before, after).await;
+                let (evidence, report) = by_all(checker, before, after, symbols).await;
                 return (evidence, Some(report));
             }
             if runs_none(&report) && !runs_none(&without) {
@@ -153,10 +159,7 @@ async fn by_nearest(
             }
             let never = expected::unseen(&selection.entries(), &without);
             checker.tests().selection.never_run.extend(never);
-            let worlds = WorldPair {
-                without: before,
-                with: after,
-            };
+            gone_cases::mark(checker, worlds, &expected::ran(&without), &mut report);
             let none = BTreeSet::new();
             expected::mark_missing_of_selection(checker, worlds, &none, &without, &mut report);
             let fails = failing_ids(&without);
@@ -167,8 +170,8 @@ async fn by_nearest(
             }
             failing.extend(fails);
         }
-        steady::confirm(checker, after, &failing, &mut report).await;
-        steady::doubt_fixed(checker, &mut report).await;
+        steady::confirm(checker, after, &failing, &mut report, &disk).await;
+        steady::confirm_fixed(checker, worlds, symbols, &failing, &mut report, &disk).await;
         let evidence = TestEvidence::compare(&failing, &report);
         let command = checker.services.tests.command().unwrap_or_default();
         let evidence = evidence.by(command, selection.tried(checker));

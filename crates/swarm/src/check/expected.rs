@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use crate::check::moved::Moves;
 use crate::check::test_run::run_tests;
 use crate::evidence::ids::WHOLE_RUN;
-use crate::evidence::test_evidence::failing_ids;
+use crate::evidence::test_evidence::{GONE_CASE, failing_ids};
 use crate::state::checker::Checker;
 use crate::task::asked::{self, name_of};
 use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
@@ -110,8 +110,9 @@ fn missing_in(report: &TestReport, expected: &BTreeSet<String>) -> BTreeSet<Stri
         | TestOutcome::OutputTooLong
         | TestOutcome::WroteTooMuch => return BTreeSet::new(),
     }
-    let did_run = |case: &&TestCase| case.status != TestStatus::Skipped;
-    let seen = report.cases.iter().filter(did_run);
+    let is_accounted_for =
+        |case: &&TestCase| case.status != TestStatus::Skipped || case.message.ends_with(GONE_CASE);
+    let seen = report.cases.iter().filter(is_accounted_for);
     let seen: BTreeSet<&str> = seen.map(|case| case.id.as_str()).collect();
     let unloaded = report.cases.iter();
     let unloaded = unloaded.filter(|case| case.status == TestStatus::Error);

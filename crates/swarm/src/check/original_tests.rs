@@ -16,6 +16,7 @@ use crate::check::{concerned, expected, scripts, steady};
 use crate::evidence::ids::WHOLE_RUN;
 use crate::evidence::test_evidence::{OnlyAsChanged, TestEvidence, failing_ids};
 use crate::state::checker::Checker;
+use crate::state::disk_texts::DiskTexts;
 use crate::state::epoch::Epoch;
 use crate::state::test_scope::Extent;
 use crate::task::asked;
@@ -143,11 +144,12 @@ async fn only_as_changed(
         let passes = passed(report);
         found.tests = failed.filter(|id| passes.contains(*id)).cloned().collect();
     } else {
+        let disk = DiskTexts::now(after);
         let (mut with, world) = originals.run(checker, after).await;
         let known: BTreeSet<String> = failing_ids(report).into_iter().collect();
         // The failures are repeated on the same text, including the modifications that make files
         // loadable.
-        steady::confirm(checker, &world, &known, &mut with).await;
+        steady::confirm(checker, &world, &known, &mut with, &disk).await;
         let mut bad = originals.fails(&with, report);
         let is_excused = |id: &String| {
             let message = case_of(&with, id).map(|case| case.message.as_str());

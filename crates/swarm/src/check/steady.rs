@@ -3,19 +3,25 @@
 //!
 //! A test that both fails and passes on the same text is unsteady. An unsteady test does not count
 //! against a change and proves nothing. A test that failed before the run and passes
-//! now is run again on the text before the run.
+//! now is run again without the change and, unless it visibly runs the changed code, with it.
+//!
+//! Tests read most files from the disk. If another program changed files between two runs, their
+//! results belong to different texts and do not show that a test is unsteady.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use crate::check::expected::WorldPair;
 use crate::check::test_run::run_tests_within;
 use crate::check::{expected, original_tests, required};
 use crate::evidence::ids::WHOLE_RUN;
-use crate::evidence::test_evidence::failing_ids;
+use crate::evidence::test_evidence::{MENDED_ELSEWHERE, failing_ids};
 use crate::state::checker::Checker;
+use crate::state::disk_texts::DiskTexts;
 use crate::state::epoch::Epoch;
 use crate::state::test_scope::LONGEST;
 use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
+use starling_syntax::SymbolPath;
 use starling_workspace::Snapshot;
 
 /// Maximum number of new failures that are run again. More failures are not a coincidence.
@@ -30,18 +36,24 @@ const PASSED_BEFORE: &str =
     "failed before the change, and passed when it was run again on the same text";
 /// Last line of the message of an unsteady test.
 const PASSED_AGAIN: &str = "failed once, and passed when it was run again on the same text";
+/// Last line of the message of a test that passed with the change, but not in every run.
+const FAILED_AGAIN: &str = "passed once, and did not pass when it was run again on the same text";
+/// Last line of the message of a test that fails because files were changed after it passed.
+const BROKEN_ELSEWHERE: &str = "passed earlier, and fails now that files were changed meanwhile";
 
 /// Repeats the failing tests of a report that are not in `failing`, the tests that fail without the
-/// change. Tests that then pass are marked as unsteady in the report.
+/// change. Tests that then pass are marked as unsteady in the report, unless the files on disk
+/// changed since `disk`, which was taken before the first run.
 pub(crate) async fn confirm(
     checker: &Checker,
     world: &Snapshot,
     failing: &BTreeSet<String>,
     report: &mut TestReport,
+    disk: &DiskTexts,
 ) {
     let mut new = failing_ids(report);
     new.retain(|id| !failing.contains(id));
-    run_again(checker, world, new, TIMES, report).await;
+    run_again(checker, world, new, TIMES, report, disk).await;
 }
 
 /// Repeats the failing tests of a report, up to `times` times.
@@ -51,6 +63,7 @@ async fn run_again(
     mut open: Vec<String>,
     times: usize,
     report: &mut TestReport,
+    disk: &DiskTexts,
 ) {
     let missing = expected::marked(report);
     if open.len() > MOST || report.outcome != TestOutcome::Failed {
@@ -64,14 +77,15 @@ async fn run_again(
         let Some(again) = once_more(checker, world, &open, report).await else {
             return;
         };
-        open.retain(|id| !has_passed(&again, id));
-        for case in &mut report.cases {
-            let is_failure = matches!(case.status, TestStatus::Failed | TestStatus::Error);
-            if is_failure && !open.contains(&case.id) && has_passed(&again, &case.id) {
-                case.status = TestStatus::Unsteady;
-                case.message = format!("{}\n{PASSED_AGAIN}", case.message.trim_end());
-            }
-        }
+        let (passes, fails): (Vec<String>, Vec<String>) =
+            open.into_iter().partition(|id| has_passed(&again, id));
+        open = fails;
+        let (status, why) = match !passes.is_empty() && disk.have_changed(world) {
+            true => (TestStatus::Passed, MENDED_ELSEWHERE),
+            false => (TestStatus::Unsteady, PASSED_AGAIN),
+        };
+        let passes: BTreeSet<String> = passes.into_iter().collect();
+        mark(report, &passes, status, why);
         // The command may fail for a reason other than a failing test.
         let none_fails = failing_ids(report).iter().all(|id| id == WHOLE_RUN);
         if none_fails && again.outcome == TestOutcome::Passed {
@@ -84,59 +98,215 @@ async fn run_again(
     }
 }
 
-/// Runs the tests that failed before the run and pass now again on the text before the run, because
-/// a test that failed there once may be flaky. Tests that pass in this repeated run are marked as
-/// unsteady in the report, neither fixed nor broken. A test that the task is about is repeated only
-/// on the text with the change. Nothing is run if the user changed the text since.
-pub(crate) async fn doubt_fixed(checker: &Checker, report: &mut TestReport) {
-    let (fixed, open, without) = {
-        let state = checker.state();
-        let failed = state
-            .tests
-            .failing_before
-            .difference(&state.tests.required.ids);
-        let is_fixed = |id: &&String| *id != WHOLE_RUN && has_passed(report, id);
-        let fixed: BTreeSet<String> = failed.filter(is_fixed).cloned().collect();
-        let known = &state.tests.flaky.failed_again | &state.tests.flaky.unsteady_before;
-        let open: Vec<String> = fixed.difference(&known).cloned().collect();
-        (fixed, open, state.without_the_run())
-    };
-    let is_few = !open.is_empty() && open.len() <= MOST;
-    if is_few && expected::changed_files(&without, checker.services.index.snapshot()).is_empty() {
-        again_without(checker, &without, open, report).await;
+/// Sets the status of these tests in a report, and adds a line to their messages.
+fn mark(report: &mut TestReport, ids: &BTreeSet<String>, status: TestStatus, why: &str) {
+    if status == TestStatus::Failed && !ids.is_empty() {
+        report.outcome = TestOutcome::Failed;
     }
-    let unsteady = &checker.tests().flaky.unsteady_before & &fixed;
-    for case in &mut report.cases {
-        if case.status == TestStatus::Passed && unsteady.contains(&case.id) {
-            case.status = TestStatus::Unsteady;
-            case.message = PASSED_BEFORE.to_owned();
-        }
+    for case in report
+        .cases
+        .iter_mut()
+        .filter(|case| ids.contains(&case.id))
+    {
+        case.status = status;
+        case.message = format!("{}\n{why}", case.message.trim_end())
+            .trim_start()
+            .to_owned();
     }
 }
 
-/// Records which of these tests fail in every run without the change, and which also pass.
-async fn again_without(
+/// The tests that a change is said to fix.
+struct FixedTests {
+    /// Tests that failed before the run. They are repeated on the text before the run.
+    before: BTreeSet<String>,
+    /// Tests that were found failing later, or on other texts. They are repeated on the current
+    /// text without the change.
+    later: BTreeSet<String>,
+}
+
+/// Confirms that the tests of `failing` that pass in the report are fixed by the change of
+/// `symbols`, before they are counted as fixed. A test that passes without the change, too, or
+/// fails with it in another run, is marked in the report.
+///
+/// The cost is bounded: a required test whose source or traceback visibly runs the changed code is
+/// believed here, because it has to pass several times at the end of the run; more than [`MOST`]
+/// tests are no coincidence; and a test is repeated without the run only once.
+pub(crate) async fn confirm_fixed(
     checker: &Checker,
-    before: &Snapshot,
+    worlds: WorldPair<'_>,
+    symbols: &[SymbolPath],
+    failing: &BTreeSet<String>,
+    report: &mut TestReport,
+    disk: &DiskTexts,
+) {
+    let is_fixed = |id: &&String| *id != WHOLE_RUN && has_passed(report, id);
+    let fixed: BTreeSet<String> = failing.iter().filter(is_fixed).cloned().collect();
+    if fixed.is_empty() {
+        return;
+    }
+    let run_changed = running(checker, symbols, &fixed);
+    let others_changed = others_changed_files(checker);
+    let open = {
+        let state = checker.tests();
+        let is_believed = |id: &String| {
+            !others_changed && run_changed.contains(id) && state.required.ids.contains(id)
+        };
+        let mut open = fixed;
+        open.retain(|id| !is_believed(id));
+        let later: BTreeSet<String> = match others_changed {
+            true => open.clone(),
+            false => &open - &state.failing_before,
+        };
+        FixedTests {
+            before: &open - &later,
+            later,
+        }
+    };
+    without_run(checker, &open.before, report).await;
+    if (1..=MOST).contains(&open.later.len()) {
+        let later: Vec<String> = open.later.iter().cloned().collect();
+        let pass = passing_in(checker, worlds.without, later, report).await.0;
+        checker.tests().failing.retain(|id| !pass.contains(id));
+        mark(report, &pass, TestStatus::Passed, MENDED_ELSEWHERE);
+    }
+    let is_open =
+        |id: &String| !run_changed.contains(id) && !is_marked(report, id) && has_passed(report, id);
+    let with: Vec<String> = (open.before.iter().chain(&open.later))
+        .filter(|id| is_open(id))
+        .cloned()
+        .collect();
+    if (1..=MOST).contains(&with.len())
+        && let Some(again) = once_more(checker, worlds.with, &with, report).await
+    {
+        let fails = with.into_iter().filter(|id| does_not_pass(&again, id));
+        let fails: BTreeSet<String> = fails.collect();
+        let (status, why) = match !fails.is_empty() && disk.have_changed(worlds.with) {
+            true => (TestStatus::Failed, BROKEN_ELSEWHERE),
+            false => (TestStatus::Unsteady, FAILED_AGAIN),
+        };
+        mark(report, &fails, status, why);
+    }
+}
+
+/// Returns the tests that visibly run one of the symbols, by their source or by their traceback
+/// from before the run.
+fn running(
+    checker: &Checker,
+    symbols: &[SymbolPath],
+    tests: &BTreeSet<String>,
+) -> BTreeSet<String> {
+    let before = checker.tests().before.clone();
+    let cases = before.into_iter().flat_map(|report| report.cases);
+    let mut cases: Vec<TestCase> = cases.filter(|case| tests.contains(&case.id)).collect();
+    let others = tests
+        .iter()
+        .filter(|id| cases.iter().all(|case| case.id != **id));
+    let others: Vec<TestCase> = others
+        .map(|id| TestCase {
+            id: id.clone(),
+            status: TestStatus::Failed,
+            message: String::new(),
+        })
+        .collect();
+    cases.extend(others);
+    required::reached(&checker.lookup(), symbols, &cases)
+}
+
+/// Returns whether the user or another program changed files since the tests first ran. A result
+/// from then does not belong to the current text without the run's changes.
+fn others_changed_files(checker: &Checker) -> bool {
+    let without = checker.state().without_the_run();
+    let typed = !expected::changed_files(&without, checker.services.index.snapshot()).is_empty();
+    let disk = checker.disk_before.get();
+    typed || disk.is_some_and(|disk| disk.have_changed(&without))
+}
+
+fn is_marked(report: &TestReport, id: &str) -> bool {
+    let mut cases = report.cases.iter();
+    cases.any(|case| case.id == id && case.message.ends_with(MENDED_ELSEWHERE))
+}
+
+/// Runs the tests that failed before the run and pass now again on the text before the run, because
+/// a test that failed there once may be flaky. Tests that pass in this repeated run are marked as
+/// unsteady in the report, neither fixed nor broken. If others changed files meanwhile, they are
+/// marked as fixed by those changes. A test that the task is about is otherwise repeated only on
+/// the text with the change.
+async fn doubt_fixed(checker: &Checker, report: &mut TestReport) {
+    let others_changed = others_changed_files(checker);
+    let fixed: BTreeSet<String> = {
+        let state = checker.tests();
+        let is_fixed = |id: &&String| {
+            let is_doubted = others_changed || !state.required.ids.contains(*id);
+            is_doubted && *id != WHOLE_RUN && has_passed(report, id)
+        };
+        state
+            .failing_before
+            .iter()
+            .filter(is_fixed)
+            .cloned()
+            .collect()
+    };
+    if !others_changed {
+        without_run(checker, &fixed, report).await;
+        return;
+    }
+    if fixed.is_empty() || fixed.len() > MOST {
+        return;
+    }
+    let without = checker.state().without_the_run();
+    let open = fixed.into_iter().collect();
+    let pass = passing_in(checker, &without, open, report).await.0;
+    checker
+        .tests()
+        .failing_before
+        .retain(|id| !pass.contains(id));
+    mark(report, &pass, TestStatus::Passed, MENDED_ELSEWHERE);
+}
+
+/// Repeats these tests, which failed before the run, on the text before the run, and marks those
+/// that also pass there as unsteady in the report.
+async fn without_run(checker: &Checker, fixed: &BTreeSet<String>, report: &mut TestReport) {
+    let (open, without) = {
+        let state = checker.state();
+        let known = &state.tests.flaky.failed_again | &state.tests.flaky.unsteady_before;
+        let open: Vec<String> = fixed.difference(&known).cloned().collect();
+        (open, state.without_the_run())
+    };
+    if (1..=MOST).contains(&open.len()) {
+        let (pass, fail) = passing_in(checker, &without, open, report).await;
+        let mut state = checker.tests();
+        state.flaky.unsteady_before.extend(pass);
+        state.flaky.failed_again.extend(fail);
+    }
+    let unsteady = &checker.tests().flaky.unsteady_before & fixed;
+    mark(report, &unsteady, TestStatus::Unsteady, PASSED_BEFORE);
+}
+
+/// Repeats tests on a text without the change. Returns those that pass in at least one of the runs,
+/// and the others.
+async fn passing_in(
+    checker: &Checker,
+    without: &Snapshot,
     mut open: Vec<String>,
     first: &TestReport,
-) {
+) -> (BTreeSet<String>, Vec<String>) {
+    let mut passing = BTreeSet::new();
     for _ in 0..TIMES {
         if open.is_empty() {
-            return;
+            break;
         }
-        let Some(again) = once_more(checker, before, &open, first).await else {
-            return;
+        let Some(again) = once_more(checker, without, &open, first).await else {
+            return (passing, Vec::new());
         };
         let (pass, fail): (Vec<String>, Vec<String>) =
             open.into_iter().partition(|id| has_passed(&again, id));
-        checker.tests().flaky.unsteady_before.extend(pass);
+        passing.extend(pass);
         open = fail;
         if is_slow(&again) {
             break;
         }
     }
-    checker.tests().flaky.failed_again.extend(open);
+    (passing, open)
 }
 
 /// Repeats the required tests and the fixed tests that pass in the report. Tests that do not pass
@@ -158,20 +328,25 @@ async fn repeat_mended(checker: &Checker, world: &Snapshot, report: &mut TestRep
         let (fails, passes): (Vec<String>, Vec<String>) =
             open.into_iter().partition(|id| does_not_pass(&again, id));
         open = passes;
+        let (status, why) = match !fails.is_empty() && others_changed_files(checker) {
+            true => (TestStatus::Failed, BROKEN_ELSEWHERE),
+            false => (TestStatus::Unsteady, FAILED_AGAIN),
+        };
         for id in fails {
             let message = again.cases.iter().find(|case| case.id == id);
             let message = message.map_or("", |case| case.message.trim_end());
-            let message = format!(
-                "{message}\npassed once, and did not pass when it was run again on the same text"
-            );
+            let message = format!("{message}\n{why}");
+            if status == TestStatus::Failed {
+                report.outcome = TestOutcome::Failed;
+            }
             match report.cases.iter_mut().find(|case| case.id == id) {
                 Some(case) => {
-                    case.status = TestStatus::Unsteady;
+                    case.status = status;
                     case.message = message;
                 }
                 None => report.cases.push(TestCase {
                     id,
-                    status: TestStatus::Unsteady,
+                    status,
                     message,
                 }),
             }
@@ -203,7 +378,9 @@ pub(crate) async fn at_end(checker: &Checker, report: &mut TestReport) -> bool {
     let was = report.clone();
     let mut failing = failing_ids(report);
     failing.retain(|id| known.contains(id));
-    run_again(checker, &world, failing, 1, report).await;
+    if let Some(disk) = checker.disk_before.get() {
+        run_again(checker, &world, failing, 1, report, disk).await;
+    }
     doubt_fixed(checker, report).await;
     repeat_mended(checker, &world, report).await;
     if *report == was {

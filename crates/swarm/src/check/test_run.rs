@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::budget::ExternalTime;
 use crate::state::checker::Checker;
+use crate::state::disk_texts::DiskTexts;
 use starling_core::{TestOutcome, TestReport, TestRequest};
 use starling_workspace::Snapshot;
 
@@ -28,6 +29,7 @@ pub(crate) async fn run_tests_within(
         .iter()
         .map(|(file, text)| (file.clone(), text.clone()))
         .collect();
+    checker.disk_before.get_or_init(|| DiskTexts::now(world));
     let _turn = checker.testing.acquire().await;
     let _work = checker.budget.work();
     let deadline = test_deadline(checker).min(longest);

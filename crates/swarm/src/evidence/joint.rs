@@ -26,6 +26,9 @@ pub struct JointEvidence {
     /// This proposal is applied only together with them or after them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<ProposalId>,
+    /// Number of changes that the run had applied or reverted when the check began. Not recorded.
+    #[serde(skip)]
+    pub checked_in: u64,
 }
 
 impl JointEvidence {

@@ -24,6 +24,9 @@ pub(crate) const OTHERS_WORK: &str = "other agents are still at work";
 /// Reasons to show a proposal that fails its checks. They are valid only while the run continues.
 const WHILE_IT_RUNS: [&str; 3] = [CALLERS_FOLLOW, MORE_COMES, OTHERS_WORK];
 
+/// Ending of the text that evidence is out of date, while the checks run again.
+pub(crate) const RUN_AGAIN: &str = "; they run again";
+
 /// All check results of a proposal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
@@ -62,6 +65,9 @@ pub struct Evidence {
     /// and why it is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overridden: Option<String>,
+    /// Set if the results belong to an earlier text: what was changed since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outdated: Option<String>,
     pub millis: u64,
 }
 
@@ -147,8 +153,11 @@ impl Evidence {
                 .find_map(|reason| told.strip_suffix(&format!(" ({reason})")));
             reason.map_or_else(|| told.to_owned(), |told| self.left_broken(told))
         });
+        let outdated = self.outdated.as_deref();
+        let outdated = outdated.map(|told| told.strip_suffix(RUN_AGAIN).unwrap_or(told).to_owned());
         Evidence {
             overridden,
+            outdated,
             ..self.clone()
         }
     }
@@ -163,6 +172,24 @@ impl Evidence {
                 format!("{told}; {} ({end})", breaks(broken))
             }
             TestEvidence::Known { .. } | TestEvidence::Unknown { .. } => format!("{told} ({end})"),
+        }
+    }
+
+    /// Marks the evidence as out of date if files were changed since it was measured.
+    pub fn note_changed_files(&mut self, files: &[String]) {
+        if !files.is_empty() {
+            let told = format!("files changed since these checks: {}", few(files));
+            self.outdated = Some(told);
+        }
+    }
+
+    /// Returns these test results of the proposal, unless they belong to an earlier text.
+    pub(crate) fn unless_outdated(&self, tests: &TestEvidence) -> TestEvidence {
+        match &self.outdated {
+            Some(told) => TestEvidence::Unknown {
+                reason: format!("its checks are out of date: {told}"),
+            },
+            None => tests.clone(),
         }
     }
 
@@ -213,6 +240,9 @@ impl fmt::Display for Evidence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for one in &self.needs_person {
             writeln!(f, "needs your own yes: {one}")?;
+        }
+        if let Some(outdated) = &self.outdated {
+            writeln!(f, "OUT OF DATE: {outdated}")?;
         }
         if let Some(overridden) = &self.overridden {
             writeln!(f, "SHOWN ALTHOUGH {overridden}")?;

@@ -25,9 +25,6 @@ pub enum TestEvidence {
         broken: Vec<String>,
         /// Tests that failed before and still fail.
         still_failing: Vec<String>,
-        /// Tests that both failed and passed with the change when they were repeated.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        unsteady: Vec<String>,
         /// Failure messages, capped.
         details: String,
         millis: u64,
@@ -35,6 +32,8 @@ pub enum TestEvidence {
         tried: Tried,
         #[serde(default, skip_serializing_if = "OnlyAsChanged::is_empty")]
         only_as_changed: Box<OnlyAsChanged>,
+        #[serde(flatten)]
+        uncounted: Box<UncountedTests>,
         #[serde(default, skip_serializing_if = "ResultSource::is_reporter")]
         source: ResultSource,
     },
@@ -60,6 +59,47 @@ impl OnlyAsChanged {
         self.tests.is_empty() && self.unsteady.is_empty() && self.unheld.is_empty()
     }
 }
+
+/// Tests whose results count neither for nor against a change.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UncountedTests {
+    /// Tests that both failed and passed on the same text when they were repeated.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unsteady: Vec<String>,
+    /// Tests that failed earlier and pass now because files were changed meanwhile, not by the
+    /// change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mended_elsewhere: Vec<String>,
+    /// Cases that passed before and do not exist any more, because the change edits their
+    /// parametrized test.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gone_cases: Vec<String>,
+}
+
+impl UncountedTests {
+    /// Returns the unsteady tests of a report, and those that are marked in it.
+    fn of(report: &TestReport) -> UncountedTests {
+        let marked = |mark: &str| {
+            let cases = report.cases.iter();
+            let marked = cases.filter(|case| case.message.ends_with(mark));
+            marked.map(|case| case.id.clone()).collect()
+        };
+        let unsteady = report.cases.iter();
+        let unsteady = unsteady.filter(|case| case.status == TestStatus::Unsteady);
+        UncountedTests {
+            unsteady: unsteady.map(|case| case.id.clone()).collect(),
+            mended_elsewhere: marked(MENDED_ELSEWHERE),
+            gone_cases: marked(GONE_CASE),
+        }
+    }
+}
+
+/// Last line of the message of a test that passes because files were changed meanwhile.
+pub(crate) const MENDED_ELSEWHERE: &str =
+    "failed earlier, and passes now that files were changed meanwhile";
+/// Last line of the message of a case that is gone with the change of its parametrized test.
+pub(crate) const GONE_CASE: &str =
+    "passed before, and is gone: the change edits the parametrized test";
 
 /// The selection of tests that ran.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -123,6 +163,10 @@ pub enum TestDelta {
     StillFailing,
     /// The test is flaky: it fails and passes on the same text.
     Unsteady,
+    /// The test passes because files were changed meanwhile, not by the change.
+    MendedElsewhere,
+    /// The case does not exist any more, because the change edits its parametrized test.
+    GoneCase,
 }
 
 impl TestDelta {
@@ -133,6 +177,10 @@ impl TestDelta {
             TestDelta::Broken => "BROKEN by this change",
             TestDelta::StillFailing => "still failing",
             TestDelta::Unsteady => "failing now and then",
+            TestDelta::MendedElsewhere => {
+                "passing since files changed meanwhile, not by this change"
+            }
+            TestDelta::GoneCase => "gone with the change of their parametrized test",
         }
     }
 }
@@ -140,24 +188,21 @@ impl TestDelta {
 impl TestEvidence {
     /// Returns the tests that failed before or fail now, grouped by [`TestDelta`].
     pub fn fates(&self) -> impl Iterator<Item = (TestDelta, &[String])> {
-        let all: [(TestDelta, &[String]); 4] = match self {
-            TestEvidence::Unknown { .. } => [
-                (TestDelta::Fixed, &[]),
-                (TestDelta::Broken, &[]),
-                (TestDelta::StillFailing, &[]),
-                (TestDelta::Unsteady, &[]),
-            ],
+        let all: Vec<(TestDelta, &[String])> = match self {
+            TestEvidence::Unknown { .. } => Vec::new(),
             TestEvidence::Known {
                 fixed,
                 broken,
                 still_failing,
-                unsteady,
+                uncounted,
                 ..
-            } => [
+            } => vec![
                 (TestDelta::Fixed, fixed),
                 (TestDelta::Broken, broken),
                 (TestDelta::StillFailing, still_failing),
-                (TestDelta::Unsteady, unsteady),
+                (TestDelta::Unsteady, &uncounted.unsteady),
+                (TestDelta::MendedElsewhere, &uncounted.mended_elsewhere),
+                (TestDelta::GoneCase, &uncounted.gone_cases),
             ],
         };
         all.into_iter().filter(|(_, ids)| !ids.is_empty())
@@ -175,10 +220,11 @@ impl TestEvidence {
         }
         let is = failing_ids(after);
         let passed_now = |id: &String| {
-            after
-                .cases
-                .iter()
-                .any(|case| case.id == *id && case.status == TestStatus::Passed)
+            let is_fixed = |case: &TestCase| {
+                case.status == TestStatus::Passed && !case.message.ends_with(MENDED_ELSEWHERE)
+            };
+            let mut cases = after.cases.iter();
+            cases.any(|case| case.id == *id && is_fixed(case))
                 || (id == WHOLE_RUN && after.outcome == TestOutcome::Passed)
         };
         let failed: Vec<&TestCase> = after
@@ -195,8 +241,6 @@ impl TestEvidence {
         } else {
             details
         };
-        let unsteady = after.cases.iter();
-        let unsteady = unsteady.filter(|case| case.status == TestStatus::Unsteady);
         TestEvidence::Known {
             command: after.command.clone(),
             outcome: after.outcome,
@@ -208,11 +252,11 @@ impl TestEvidence {
             fixed: was.iter().filter(|id| passed_now(id)).cloned().collect(),
             broken: is.iter().filter(|id| !was.contains(*id)).cloned().collect(),
             still_failing: is.iter().filter(|id| was.contains(*id)).cloned().collect(),
-            unsteady: unsteady.map(|case| case.id.clone()).collect(),
             details,
             millis: after.millis,
             tried: Tried::All,
             only_as_changed: Box::default(),
+            uncounted: Box::new(UncountedTests::of(after)),
             source: after.source,
         }
     }
@@ -344,8 +388,8 @@ impl fmt::Display for TestEvidence {
                 millis,
                 tried,
                 fixed: _,
-                unsteady: _,
                 only_as_changed: _,
+                uncounted: _,
                 source: _,
             } => {
                 let fails = !broken.is_empty() || !still_failing.is_empty();

@@ -171,6 +171,8 @@ pub(crate) fn tell_applied(run: &RunContext, proposal: &Proposal, applied: &Appl
         diff: diff_of(applied.effect, file, &applied.before, &applied.after),
         change: Some(proposal.applied_change(applied)),
     });
+    // The evidence of proposals under review is renewed.
+    run.waited.raise();
 }
 
 /// Records and logs that an accepted proposal was not applied to the user's text.

@@ -1,13 +1,13 @@
 //! Asks the approver (a person or a model) about proposals and intents (planned changes).
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::event::actor::ActorId;
 use crate::event::events::Event;
 use crate::evidence::file_change::FileChange;
 use crate::evidence::ids::ProposalId;
-use crate::evidence::proposal::Evidence;
+use crate::proposal::renew::{self, Reviewed, ShownEvidence};
 use crate::proposal::{joint_check, review};
 use crate::protocol::{Intent, Propose};
 use crate::state::agent_state::AgentState;
@@ -19,8 +19,14 @@ use starling_core::{Approval, AskIntent, IntentView, ProposalView, ReviewAnswer,
 /// Deadline for a person's decision.
 pub(crate) const PERSON_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Asks the approver about a proposal.
-pub(crate) async fn decide(run: &Arc<RunContext>, proposal: &Proposal) -> (ActorId, ReviewAnswer) {
+/// Asks the approver about a proposal that was checked on its own, on a text with `checked_in`
+/// changes of the run. Returns the answer with the evidence as it was then.
+pub(crate) async fn decide(
+    run: &Arc<RunContext>,
+    agent: &AgentState,
+    proposal: &Proposal,
+    checked_in: u64,
+) -> (ActorId, ReviewAnswer, ShownEvidence) {
     let view = ProposalView {
         id: proposal.id.0,
         symbol: proposal.owner(),
@@ -30,30 +36,40 @@ pub(crate) async fn decide(run: &Arc<RunContext>, proposal: &Proposal) -> (Actor
         evidence: proposal.evidence.to_string(),
     };
     let own = vec![proposal.file_change()];
-    ask_about(run, &proposal.agent, view, &proposal.evidence, own).await
+    let shown = ShownEvidence {
+        lead: (proposal.id, proposal.evidence.clone()),
+        others: Vec::new(),
+        checked_in,
+    };
+    let reviewed = Reviewed::One { agent, proposal };
+    ask_about(run, &proposal.agent, view, shown, own, reviewed).await
 }
 
 /// Asks the approver about a proposal and the other parts of its set. The run's clock stops while a
-/// person is asked.
+/// person is asked, and the evidence is renewed when the run changes the text meanwhile.
 pub(crate) async fn ask_about(
     run: &Arc<RunContext>,
     agent: &ActorId,
     view: ProposalView,
-    evidence: &Evidence,
+    shown: ShownEvidence,
     parts: Vec<FileChange>,
-) -> (ActorId, ReviewAnswer) {
+    reviewed: Reviewed<'_>,
+) -> (ActorId, ReviewAnswer, ShownEvidence) {
     match run.task.approval {
-        Approval::Auto => (ActorId::Starling, Verdict::Accept.into()),
-        Approval::Proxy => (ActorId::Proxy, review::by_proxy(run, &view).await.into()),
+        Approval::Auto => (ActorId::Starling, Verdict::Accept.into(), shown),
+        Approval::Proxy => {
+            let verdict = review::by_proxy(run, &view).await;
+            (ActorId::Proxy, verdict.into(), shown)
+        }
         Approval::Ask => {
-            let shown: Vec<ProposalId> = parts.iter().map(|part| part.proposal).collect();
+            let asked: Vec<ProposalId> = parts.iter().map(|part| part.proposal).collect();
             run.event(Event::ReviewAsked {
                 proposal: ProposalId(view.id),
                 agent: agent.clone(),
                 symbol: view.symbol.clone(),
                 diff: view.diff.clone(),
                 reason: view.reason.clone(),
-                evidence: evidence.clone(),
+                evidence: shown.lead.1.clone(),
                 with: parts
                     .iter()
                     .map(|part| part.proposal)
@@ -61,10 +77,18 @@ pub(crate) async fn ask_about(
                     .collect(),
                 parts,
             });
-            joint_check::are_under_review(run, &shown);
+            joint_check::are_under_review(run, &asked);
             let _clock_stands = run.budget.wait_for_person();
             let decision = in_time(run.services.approver.proposal(view));
-            with_needed(run, evidence.needs(), decision).await
+            let needs = shown.lead.1.needs().to_vec();
+            let shown = Mutex::new(shown);
+            let (by, answer) = tokio::select! {
+                biased;
+                answered = with_needed(run, &needs, decision) => answered,
+                never = renew::keep_current(run, &reviewed, &shown) => match never {},
+            };
+            let shown = shown.into_inner().unwrap_or_else(PoisonError::into_inner);
+            (by, answer, shown)
         }
     }
 }

@@ -216,23 +216,26 @@ pub(crate) async fn replace(
     taken_out
 }
 
-/// Checks the remaining set after the person edited it. Returns `None` if only one proposal
-/// remains, whose standalone evidence is updated instead.
+/// Checks a set again, after the person edited it or the run changed the text: its members, and
+/// those of the other proposals of the earlier check that are still open. Returns `None` if only one
+/// proposal remains, whose standalone evidence is updated instead.
 pub(crate) async fn checked_again(
     run: &Arc<RunContext>,
     lead: ProposalId,
     members: &mut [Proposal],
     earlier: Option<JointEvidence>,
 ) -> Option<JointEvidence> {
-    let (needs, others) = earlier.map_or_else(Default::default, |one| (one.needs, one.proposals));
+    let (mut needs, others) =
+        earlier.map_or_else(Default::default, |one| (one.needs, one.proposals));
     let set: BTreeSet<ProposalId> = members.iter().map(|one| one.id).collect();
     let beside = needs.iter().chain(&others).filter(|id| !set.contains(id));
-    let beside: BTreeSet<&ProposalId> = beside.collect();
+    let beside: BTreeSet<ProposalId> = beside.copied().collect();
     let mut all: Vec<Proposal> = {
         let book = run.proposals();
         let open = book.open().filter(|one| beside.contains(&one.id));
         open.cloned().collect()
     };
+    needs.retain(|id| all.iter().any(|one| one.id == *id));
     if let ([one], true) = (&mut *members, all.is_empty()) {
         (one.evidence, _) = made::check(run, &one.draft, one.id).await;
         return None;
@@ -249,5 +252,6 @@ pub(crate) async fn checked_again(
         tests: found.tests,
         diagnostics: found.diagnostics,
         needs,
+        checked_in: found.checked_in,
     })
 }

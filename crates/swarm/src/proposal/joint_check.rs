@@ -180,6 +180,7 @@ where
             tests,
             diagnostics,
             passes,
+            checked_in,
         } = found?;
         if !passes && !group.pending.is_empty() && !person_reviews {
             one_is_judged(run, id, group.put_off()).await;
@@ -196,6 +197,7 @@ where
             tests,
             diagnostics,
             needs,
+            checked_in,
             verdict: None,
         };
         if passes {
@@ -220,6 +222,7 @@ impl SetResult {
                 tests: self.tests.clone(),
                 diagnostics: self.diagnostics.clone(),
                 needs: self.needs.clone(),
+                checked_in: self.checked_in,
             },
             verdict: self.verdict.clone(),
         }
@@ -603,6 +606,8 @@ pub(crate) struct JointFindings {
     pub tests: TestEvidence,
     pub diagnostics: DiagnosticEvidence,
     pub passes: bool,
+    /// Number of changes that the run had applied or reverted when the check began.
+    pub checked_in: u64,
 }
 
 pub(crate) async fn checked_together(
@@ -610,6 +615,7 @@ pub(crate) async fn checked_together(
     id: ProposalId,
     with: &[Proposal],
 ) -> JointFindings {
+    let checked_in = run.world().epoch.changes;
     let (tests, diagnostics) = tokio::join!(tested(run, id, with), diagnosed(run, with));
     let passes = stage(
         &tests,
@@ -621,6 +627,7 @@ pub(crate) async fn checked_together(
         tests,
         diagnostics,
         passes,
+        checked_in,
     }
 }
 

@@ -16,6 +16,7 @@ use crate::state::draft::Draft;
 use crate::state::proposal::Proposal;
 use crate::state::run_context::RunContext;
 use starling_core::TestReport;
+use starling_syntax::SymbolPath;
 use starling_text::{unified_diff, visible};
 
 /// Registers a new proposal of an agent with the status "waiting".
@@ -58,11 +59,9 @@ pub(crate) async fn check(
     id: ProposalId,
 ) -> (Evidence, Option<TestReport>) {
     lsp_hints::for_follow_ups(run, &draft.breaking).await;
-    let owners = follow_up::owners_of_broken(run, draft);
-    let callers = owners.into_iter().take(follow_up::OWNERS_MOST).collect();
+    let callers = callers_of(run, draft);
     let (mut evidence, report) = checks::check(run, draft, callers).await;
-    evidence.test_callers = follow_up::broken_tests(run, draft);
-    evidence.callers_kept = follow_up::owners_that_keep(run, draft, &evidence.callers);
+    note_other_callers(run, draft, &mut evidence);
     evidence.diagnostics = awaited::of_draft(run, draft, evidence.diagnostics);
     if let Some(report) = report.clone() {
         run.event(Event::TestsRun {
@@ -72,6 +71,23 @@ pub(crate) async fn check(
         });
     }
     (evidence, report)
+}
+
+fn callers_of(run: &RunContext, draft: &Draft) -> Vec<SymbolPath> {
+    let owners = follow_up::owners_of_broken(run, draft);
+    owners.into_iter().take(follow_up::OWNERS_MOST).collect()
+}
+
+fn note_other_callers(run: &RunContext, draft: &Draft, evidence: &mut Evidence) {
+    evidence.test_callers = follow_up::broken_tests(run, draft);
+    evidence.callers_kept = follow_up::owners_that_keep(run, draft, &evidence.callers);
+}
+
+/// Adds the callers of the changed contracts to the evidence for a draft.
+pub(crate) async fn note_callers(run: &Arc<RunContext>, draft: &Draft, evidence: &mut Evidence) {
+    lsp_hints::for_follow_ups(run, &draft.breaking).await;
+    evidence.callers = callers_of(run, draft);
+    note_other_callers(run, draft, evidence);
 }
 
 /// Returns the current text of the draft's file, for the diff.

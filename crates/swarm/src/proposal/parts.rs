@@ -115,6 +115,7 @@ pub(crate) async fn join(
         tests: found.tests.clone(),
         diagnostics: found.diagnostics.clone(),
         needs: Vec::new(),
+        checked_in: found.checked_in,
     };
     let of_all: Vec<JointEvidence> = all.iter().map(|one| together(one.id)).collect();
     let own = together(proposal.id);

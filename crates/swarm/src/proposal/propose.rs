@@ -169,11 +169,15 @@ pub(crate) async fn alone(
         return refuse(run, agent, why);
     }
     let (mut not_taken, reason) = (0, proposal.change.reason.clone());
+    let mut checked_in = proposal.draft.epoch.changes;
     loop {
-        let (by, reviewed) = decide(run, &proposal).await;
+        let (by, reviewed, shown) = decide(run, agent, &proposal, checked_in).await;
+        checked_in = shown.checked_in;
+        proposal.evidence = shown.lead.1;
         match reviewed {
             ReviewAnswer::Verdict(verdict) => {
-                let known = (proposal.evidence.tests.clone(), report.clone());
+                let evidence = &proposal.evidence;
+                let known = (evidence.unless_outdated(&evidence.tests), report.clone());
                 let outcome = concluded(run, agent, proposal.clone(), (by, verdict), known).await;
                 let Outcome::Stopped { why } = outcome else {
                     return outcome;
@@ -192,6 +196,7 @@ pub(crate) async fn alone(
                     return taken_out(agent, proposal.id);
                 };
                 proposal = edited;
+                checked_in = proposal.draft.epoch.changes;
                 (proposal.evidence, report) = check(run, &proposal.draft, proposal.id).await;
                 proposal.evidence.overridden =
                     objection::of_edited(run, &proposal.draft, &proposal.evidence);

@@ -12,13 +12,12 @@ use crate::evidence::ids::ProposalId;
 use crate::evidence::joint::JointEvidence;
 use crate::evidence::test_evidence::TestEvidence;
 use crate::proposal::approval::ask_about;
-use crate::proposal::made::tell_checked;
-use crate::proposal::{edited, joint_check, landing, objection};
+use crate::proposal::renew::Reviewed;
+use crate::proposal::{edited, joint_check, landing, set_evidence};
 use crate::state::proposal::Proposal;
 use crate::state::run_context::RunContext;
 use crate::state::sets::{Decision, Landed};
 use starling_core::{ProposalView, ReviewAnswer, Verdict};
-use starling_syntax::SymbolPath;
 
 /// Records the dependencies of a set's parts: on each other, and on proposals that were present
 /// when the set passed but not when each part failed alone.
@@ -55,7 +54,7 @@ pub(crate) async fn decide_on_set(
     let (mut lead, mut together) = (id, Some(together));
     let mut landed = BTreeMap::new();
     loop {
-        let (by, reviewed) = ask_about_set(&run, lead, &members, together.clone()).await;
+        let (by, reviewed, tests) = ask_about_set(&run, lead, &members, together.clone()).await;
         let verdict = match reviewed {
             ReviewAnswer::Verdict(verdict) => verdict,
             ReviewAnswer::Edited(parts) => {
@@ -73,7 +72,6 @@ pub(crate) async fn decide_on_set(
         };
         match verdict {
             Verdict::Accept => {
-                let tests = tests_of(&members, together);
                 landed.extend(land(&run, &by, members, tests).await);
             }
             Verdict::Reject { .. } | Verdict::Steer { .. } => {}
@@ -96,62 +94,25 @@ fn taken_out_whole(landed: BTreeMap<ProposalId, Landed>) -> Decision {
     }
 }
 
-/// Returns the test results of a set, or of the parts that remain.
-fn tests_of(members: &[Proposal], together: Option<JointEvidence>) -> TestEvidence {
-    let of_one = || Some(members.first()?.evidence.tests.clone());
-    let unknown = || TestEvidence::Unknown {
-        reason: "it was not checked".to_owned(),
-    };
-    let tests = together.map(|together| together.tests);
-    tests.or_else(of_one).unwrap_or_else(unknown)
-}
-
-/// Shows a set to the approver.
+/// Shows a set to the approver. Returns the answer, and the test results of the set.
 async fn ask_about_set(
     run: &Arc<RunContext>,
     lead: ProposalId,
     members: &[Proposal],
     together: Option<JointEvidence>,
-) -> (ActorId, ReviewAnswer) {
-    let Some(own) = members.iter().find(|one| one.id == lead) else {
+) -> (ActorId, ReviewAnswer, TestEvidence) {
+    let own = members.iter().find(|one| one.id == lead);
+    let shown = set_evidence::of_set(run, lead, members, together);
+    let (Some(own), Some(shown)) = (own, shown) else {
         let reason = "it does not wait any more".to_owned();
-        return (ActorId::Starling, Verdict::Reject { reason }.into());
+        let tests = TestEvidence::Unknown {
+            reason: reason.clone(),
+        };
+        return (ActorId::Starling, Verdict::Reject { reason }.into(), tests);
     };
-    let mut evidence = own.evidence.clone();
-    let others = || members.iter().filter(|one| one.id != lead);
+    shown.tell(run);
     let name = |one: &Proposal| format!("{} {}: {}", one.id, one.owner(), one.change.reason);
     let names: Vec<String> = members.iter().map(name).collect();
-    for theirs in others().map(|other| &other.evidence) {
-        evidence.losses.extend(theirs.losses.clone());
-        evidence.contract.extend(theirs.contract.clone());
-        evidence.callers.extend(theirs.callers.clone());
-        evidence.callers_kept.extend(theirs.callers_kept.clone());
-        evidence.test_callers = evidence.test_callers.max(theirs.test_callers);
-        evidence.imports.extend(&theirs.imports);
-        evidence.needs_person.extend(theirs.needs_person.clone());
-    }
-    evidence.callers.sort();
-    evidence.callers.dedup();
-    evidence.callers_kept.sort();
-    evidence.callers_kept.dedup();
-    // Callers that are parts of the set need no follow-up.
-    let is_part = |owner: &SymbolPath| members.iter().any(|one| one.owner().encloses(owner));
-    evidence.callers_change_with(is_part);
-    // The standalone results of the parts no longer count.
-    for other in others() {
-        if let Some(together) = &together {
-            let mut theirs = other.evidence.clone();
-            theirs.callers_change_with(is_part);
-            let seen = together.as_seen_by((other.id, &other.owner()), (lead, &own.owner()));
-            theirs.together = Some(seen);
-            tell_checked(run, other.id, &theirs);
-        }
-    }
-    evidence.together = together;
-    if let Some(edited) = members.iter().find(|one| one.draft.edited) {
-        evidence.overridden = objection::of_edited(run, &edited.draft, &evidence);
-    }
-    tell_checked(run, lead, &evidence);
     let reason = match members.len() {
         1 => own.change.reason.clone(),
         count => format!(
@@ -168,11 +129,16 @@ async fn ask_about_set(
             .collect(),
         reason,
         diff: joint_check::diff(run, members),
-        evidence: evidence.to_string(),
+        evidence: shown.lead.1.to_string(),
     };
     let parts = members.iter().map(Proposal::file_change).collect();
     let actor = ActorId::Agent(own.owner());
-    ask_about(run, &actor, view, &evidence, parts).await
+    let reviewed = Reviewed::Set { lead, members };
+    let (by, answer, shown) = ask_about(run, &actor, view, shown, parts, reviewed).await;
+    let evidence = shown.lead.1;
+    let tests = evidence.together.as_ref().map(|together| &together.tests);
+    let tests = evidence.unless_outdated(tests.unwrap_or(&evidence.tests));
+    (by, answer, tests)
 }
 
 /// Applies an accepted set completely or not at all.

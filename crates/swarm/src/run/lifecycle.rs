@@ -643,6 +643,9 @@ fn with_facts<R>(
         [] => last_refusal(&run.log.events()),
         _ => None,
     };
+    // A required test that also passes without the changes is no proof of them.
+    let passes_without = &state.tests.flaky.unsteady_before & &state.tests.required.ids;
+    let failed_before = &state.tests.failing_before - &passes_without;
     // If the command reports no single tests, its failure is the only known result.
     let is_to_pass = matches!(goal, Goal::Bug | Goal::RedTests);
     let tests_say_otherwise = !state.tests.required.ids.is_disjoint(&state.tests.failing)
@@ -662,7 +665,7 @@ fn with_facts<R>(
             Some(report) => LastCheck::Known(report),
             None => LastCheck::Absent { why: &untested },
         },
-        failed_before: &state.tests.failing_before,
+        failed_before: &failed_before,
         required: &state.tests.required.ids,
         only_as_changed: &only_as_changed.tests,
         unheld: &only_as_changed.unheld,

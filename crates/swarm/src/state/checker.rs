@@ -10,6 +10,7 @@ use crate::budget::Budget;
 use crate::event::events::{Event, EventLog};
 use crate::excerpt::Focus;
 use crate::lookup::Lookup;
+use crate::state::disk_texts::DiskTexts;
 use crate::state::epoch::Epoch;
 use crate::state::locked::{Guard, Locked, Rank};
 use crate::state::proposals::ProposalBook;
@@ -35,6 +36,8 @@ pub struct Checker {
     /// Held while one task determines the tests that fail in the current workspace.
     pub(crate) learning: Mutex<()>,
     stated: OnceLock<ExplicitEdits>,
+    /// The files on disk before the first test run; unset until tests run.
+    pub(crate) disk_before: OnceLock<DiskTexts>,
     /// Data files that only tests and the test command read; unset until they are first needed.
     pub(crate) read_data: OnceLock<BTreeSet<FilePath>>,
     world: Locked<World>,
@@ -95,6 +98,7 @@ impl Checker {
             testing: Semaphore::new(cores),
             learning: Mutex::new(()),
             stated: OnceLock::new(),
+            disk_before: OnceLock::new(),
             read_data: OnceLock::new(),
             world: Locked::new(Rank::World, world),
             tests: Locked::new(Rank::Tests, TestState::default()),

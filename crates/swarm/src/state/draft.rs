@@ -66,6 +66,7 @@ impl Draft {
             together: None,
             texts: CheckedTexts::default(),
             overridden: None,
+            outdated: None,
             millis: 0,
         }
     }

@@ -88,6 +88,8 @@ pub(crate) struct SetResult {
     pub(crate) diagnostics: DiagnosticEvidence,
     /// Proposals under review that the set needs to pass.
     pub(crate) needs: Vec<ProposalId>,
+    /// Number of changes that the run had applied or reverted when the check began.
+    pub(crate) checked_in: u64,
     /// The approver's decision about all members; `None` if the approver was not asked because the
     /// joint check failed.
     pub(crate) verdict: Option<Decision>,

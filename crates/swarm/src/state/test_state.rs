@@ -100,8 +100,16 @@ pub(crate) struct FlakyTests {
 impl TestState {
     /// Updates the known tests with the test results of an applied change.
     pub fn note(&mut self, tests: &TestEvidence) {
-        if let TestEvidence::Known { fixed, broken, .. } = tests {
+        if let TestEvidence::Known {
+            fixed,
+            broken,
+            uncounted,
+            ..
+        } = tests
+        {
             self.failing.retain(|id| !fixed.contains(id));
+            self.expected
+                .retain(|id| !uncounted.gone_cases.contains(id));
             self.failing.extend(broken.iter().cloned());
             self.expected.retain(|id| !broken.contains(id));
             self.let_go.extend(broken.iter().cloned());

@@ -129,6 +129,7 @@ fn evidence(tests: TestEvidence, diagnostics: DiagnosticEvidence) -> Evidence {
         together: None,
         texts: Default::default(),
         overridden: None,
+        outdated: None,
         millis: 3,
     }
 }
@@ -218,6 +219,7 @@ fn evidence_of_a_part_of_a_set_hides_standalone_failures_if_the_set_passes() {
         tests: tests(TestOutcome::Passed, Passed),
         diagnostics: DiagnosticEvidence::Absent,
         needs: Vec::new(),
+        checked_in: 0,
     };
     shown.together = Some(together.clone());
     assert_eq!(

@@ -268,13 +268,13 @@ async fn flaky_test_that_failed_before_does_not_count_as_fixed() {
         bed.selects = selects;
         let events = bed.run().await;
         let TestEvidence::Known {
-            fixed, unsteady, ..
+            fixed, uncounted, ..
         } = &counts(&events)[0]
         else {
             panic!("{events:#?}");
         };
         assert_eq!(
-            (fixed.len(), unsteady.as_slice()),
+            (fixed.len(), uncounted.unsteady.as_slice()),
             (0, &[CLOCK.to_owned()][..])
         );
         let (proof, headline) = ending(&events);
@@ -327,4 +327,93 @@ async fn unchanged_test_is_not_reported_as_passing_only_as_changed() {
     let events = bed.run().await;
     let (proof, headline) = ending(&events);
     assert_eq!(proof, Proof::AsBefore, "{headline}");
+}
+
+/// Returns the fixed and the uncounted tests of the first review.
+fn shown_tests(events: &[Event]) -> (Vec<String>, UncountedTests) {
+    let TestEvidence::Known {
+        fixed, uncounted, ..
+    } = &counts(events)[0]
+    else {
+        panic!("{events:#?}");
+    };
+    (fixed.clone(), (**uncounted).clone())
+}
+
+fn only_unsteady(id: &str) -> (Vec<String>, UncountedTests) {
+    let uncounted = UncountedTests {
+        unsteady: vec![id.to_owned()],
+        ..Default::default()
+    };
+    (Vec::new(), uncounted)
+}
+
+/// All failing tests are part of the task, and one of them is flaky. The change does not reach it.
+#[tokio::test(start_paused = true)]
+async fn flaky_required_test_does_not_count_as_fixed_by_an_unrelated_change() {
+    for selects in [true, false] {
+        let mut bed = bed(Approval::Ask, [whole(NEW), finish("done")])
+            .tests(results(CLOCK, "return", &[true]))
+            .with(|task| task.text = "Fix the failing tests.".to_owned());
+        bed.selects = selects;
+        let events = bed.run().await;
+        assert_eq!(shown_tests(&events), only_unsteady(CLOCK), "{events:#?}");
+        let (proof, headline) = ending(&events);
+        assert_eq!(proof, Proof::NotDone, "{headline}");
+        assert!(headline.contains("1 test fails now and then"), "{headline}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn test_that_fails_again_with_the_change_does_not_count_as_fixed() {
+    let with = results(CLOCK, "x + 0", &[false, true]);
+    let judge = move |all: &str| match all.contains("x + 0") {
+        true => with(all),
+        false => vec![(CLOCK.to_owned(), "E   assert False".to_owned())],
+    };
+    let mut bed = bed(Approval::Ask, [whole(NEW), finish("done")])
+        .tests(judge)
+        .with(|task| task.text = "f is wrong".to_owned());
+    bed.selects = true;
+    let events = bed.run().await;
+    assert_eq!(shown_tests(&events), only_unsteady(CLOCK), "{events:#?}");
+}
+
+/// Another run changes a file after the first test run, or after the first run with the change.
+#[tokio::test(start_paused = true)]
+async fn test_that_another_run_mends_is_neither_unsteady_nor_fixed() {
+    for (mark, task) in [
+        ("return", "Make test_clock pass."),
+        ("return", "f is wrong"),
+        ("x + 0", "Make f faster."),
+    ] {
+        for selects in [true, false] {
+            let mut bed = bed(Approval::Ask, [whole(NEW), finish("done")])
+                .with(|own| own.text = task.to_owned());
+            std::fs::write(bed.path("c.py"), "other = 1\n").unwrap();
+            let path = bed.path("c.py");
+            let judge = move |all: &str| {
+                if !all.contains("other = 1\n") || !all.contains(mark) {
+                    return Vec::new();
+                }
+                std::fs::write(&path, "other = 'mended'\n").unwrap();
+                vec![(CLOCK.to_owned(), "E   assert False".to_owned())]
+            };
+            bed = bed.tests(judge);
+            bed.selects = selects;
+            let events = bed.run().await;
+            assert_eq!(bed.read("a.py"), NEW, "{events:#?}");
+            let uncounted = UncountedTests {
+                mended_elsewhere: vec![CLOCK.to_owned()],
+                ..Default::default()
+            };
+            let expected = (Vec::new(), uncounted);
+            assert_eq!(shown_tests(&events), expected, "{task}: {events:#?}");
+            let (proof, headline) = ending(&events);
+            assert!(!headline.contains("now and then"), "{headline}");
+            assert_ne!(proof, Proof::Proven, "{headline}");
+            let seen = bed.approver.seen.lock().unwrap()[0].evidence.clone();
+            assert!(seen.contains("since files changed meanwhile"), "{seen}");
+        }
+    }
 }

@@ -42,6 +42,10 @@ export type TestEvidence =
       millis: number;
       /** Tests that pass only with test files that the run changed. */
       only_as_changed?: { tests: string[]; details?: string };
+      /** Tests that pass because files were changed meanwhile. */
+      mended_elsewhere?: string[];
+      /** Cases that are gone because the change edits their parametrized test. */
+      gone_cases?: string[];
       /** `printed` where the results are read from what the command printed. */
       source?: string;
     };
@@ -68,6 +72,8 @@ export interface Evidence {
   together?: { with: string[]; tests: TestEvidence };
   /** What of the checks is overridden by showing it, and why. */
   overridden?: string;
+  /** What was changed since the checks, where the results belong to an earlier text. */
+  outdated?: string;
 }
 
 export type Cause =

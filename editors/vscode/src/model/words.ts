@@ -176,6 +176,8 @@ export function testsLine(tests: TestEvidence): string {
     [tests.only_as_changed?.tests ?? [], "only as the run changed the tests"],
     [tests.still_failing, "still failing"],
     [tests.unsteady ?? [], "failing now and then"],
+    [tests.mended_elsewhere ?? [], "passing since files changed meanwhile, not by this change"],
+    [tests.gone_cases ?? [], "gone with the change of their parametrized test"],
   ];
   for (const [ids, word] of more) {
     if (ids.length > 0) {
@@ -212,6 +214,9 @@ export function evidenceLines(evidence: Evidence): string[] {
   lines.push(testsLine(evidence.tests));
   if (evidence.overridden) {
     lines.unshift(`shown although ${evidence.overridden}`);
+  }
+  if (evidence.outdated) {
+    lines.unshift(`out of date: ${evidence.outdated}`);
   }
   if (evidence.together) {
     const others = count(evidence.together.with.length, "other proposal");

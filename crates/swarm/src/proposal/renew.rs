@@ -1,0 +1,197 @@
+//! Keeps the evidence under review true. When a change is applied or taken back while a person
+//! reviews, the evidence of what still waits is marked as out of date at once, checked again, and
+//! replaced. The person may answer at any time; an answer counts whatever the evidence was.
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::evidence::ids::{ProposalId, ids};
+use crate::evidence::proposal::{Evidence, RUN_AGAIN};
+use crate::proposal::made::{self, tell_checked};
+use crate::proposal::objection::{self, StandaloneVerdict};
+use crate::proposal::{edited, set_evidence};
+use crate::state::agent_state::AgentState;
+use crate::state::draft::Draft;
+use crate::state::proposal::Proposal;
+use crate::state::run_context::RunContext;
+
+/// What a person reviews.
+pub(crate) enum Reviewed<'a> {
+    One {
+        agent: &'a AgentState,
+        proposal: &'a Proposal,
+    },
+    Set {
+        lead: ProposalId,
+        members: &'a [Proposal],
+    },
+}
+
+/// The evidence of the proposals under review.
+#[derive(Debug, Clone)]
+pub(crate) struct ShownEvidence {
+    /// The evidence of the proposal that is shown, which stands for its set.
+    pub lead: (ProposalId, Evidence),
+    /// The evidence of the other members of its set.
+    pub others: Vec<(ProposalId, Evidence)>,
+    /// Number of changes that the run had applied or reverted when the checks began.
+    pub checked_in: u64,
+}
+
+impl ShownEvidence {
+    /// Logs the evidence of all members.
+    pub fn tell(&self, run: &RunContext) {
+        for (id, evidence) in self.others.iter().chain([&self.lead]) {
+            tell_checked(run, *id, evidence);
+        }
+    }
+
+    /// Marks the evidence as out of date. Returns whether it was not marked so before.
+    fn mark(&mut self, why: &str) -> bool {
+        let is_new = self.lead.1.outdated.as_deref() != Some(why);
+        let all = self.others.iter_mut().chain([&mut self.lead]);
+        all.for_each(|(_, evidence)| evidence.outdated = Some(why.to_owned()));
+        is_new
+    }
+}
+
+/// Renews the evidence each time that the run applies or reverts a change. Runs until it is
+/// dropped. The evidence that was logged last is in `shown`.
+pub(crate) async fn keep_current(
+    run: &Arc<RunContext>,
+    reviewed: &Reviewed<'_>,
+    shown: &Mutex<ShownEvidence>,
+) -> Infallible {
+    loop {
+        let checked_in = lock(shown).checked_in;
+        let is_old = || run.world().epoch.changes != checked_in;
+        run.waited.wait_for(is_old).await;
+        let why = changed_since(run, checked_in);
+        let marked = {
+            let mut shown = lock(shown);
+            shown.mark(&why).then(|| shown.clone())
+        };
+        if let Some(marked) = marked {
+            marked.tell(run);
+        }
+        // The parts of a set are applied one after the other.
+        drop(run.applying.lock().await);
+        let now = run.world().epoch.changes;
+        let earlier = lock(shown).clone();
+        let fresh = reviewed.checked_again(run, earlier, now).await;
+        if run.world().epoch.changes == now {
+            fresh.tell(run);
+            *lock(shown) = fresh;
+        }
+    }
+}
+
+fn lock(shown: &Mutex<ShownEvidence>) -> MutexGuard<'_, ShownEvidence> {
+    shown.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Describes what the run applied or reverted since a check.
+fn changed_since(run: &RunContext, checked_in: u64) -> String {
+    let applied: BTreeSet<ProposalId> = {
+        let book = run.proposals();
+        let applied = book.applied().into_iter();
+        let later = applied.filter(|(_, applied)| applied.changes > checked_in);
+        later.map(|(one, _)| one.id).collect()
+    };
+    let applied: Vec<ProposalId> = applied.into_iter().collect();
+    let what = match applied.is_empty() {
+        true => "a change was taken back since these checks".to_owned(),
+        false => format!("applied since these checks: {}", ids(&applied)),
+    };
+    format!("{what}{RUN_AGAIN}")
+}
+
+impl Reviewed<'_> {
+    /// Checks what is under review on the current text.
+    async fn checked_again(
+        &self,
+        run: &Arc<RunContext>,
+        earlier: ShownEvidence,
+        now: u64,
+    ) -> ShownEvidence {
+        let fresh = match self {
+            Reviewed::One { agent, proposal } => one_again(run, agent, proposal).await,
+            Reviewed::Set { lead, members } => {
+                set_again(run, *lead, members, &earlier.lead.1).await
+            }
+        };
+        match fresh {
+            Some(fresh) => ShownEvidence {
+                checked_in: now,
+                ..fresh
+            },
+            None => {
+                let mut same = earlier;
+                same.mark("it does not fit the current text any more");
+                same.checked_in = now;
+                same
+            }
+        }
+    }
+}
+
+/// Checks a proposal on its own. Returns `None` if it does not fit the current text.
+async fn one_again(
+    run: &Arc<RunContext>,
+    agent: &AgentState,
+    proposal: &Proposal,
+) -> Option<ShownEvidence> {
+    let mut one = proposal.clone();
+    one.draft = on_current_text(run, &one.draft)?;
+    (one.evidence, _) = made::check(run, &one.draft, one.id).await;
+    one.evidence.overridden = match one.draft.edited {
+        true => objection::of_edited(run, &one.draft, &one.evidence),
+        false => match objection::judge(run, agent, &one) {
+            StandaloneVerdict::Passes => None,
+            StandaloneVerdict::PersonDecides { overridden } => Some(overridden),
+            StandaloneVerdict::SentBack { why } => Some(why.to_user().to_owned()),
+        },
+    };
+    Some(ShownEvidence {
+        lead: (one.id, one.evidence),
+        others: Vec::new(),
+        checked_in: 0,
+    })
+}
+
+/// Checks a set, with the proposals that it was checked with and that are still open. Returns
+/// `None` if a member does not fit the current text.
+async fn set_again(
+    run: &Arc<RunContext>,
+    lead: ProposalId,
+    members: &[Proposal],
+    earlier: &Evidence,
+) -> Option<ShownEvidence> {
+    let mut members = members.to_vec();
+    for one in &mut members {
+        one.draft = on_current_text(run, &one.draft)?;
+        // The results of each member alone belong to the earlier text.
+        one.evidence = made::unchecked(&one.draft);
+        made::note_callers(run, &one.draft, &mut one.evidence).await;
+    }
+    let earlier = earlier.together.clone();
+    let together = edited::checked_again(run, lead, &mut members, earlier).await;
+    set_evidence::of_set(run, lead, &members, together)
+}
+
+/// Returns a draft over the current text of its file; `None` if they conflict.
+fn on_current_text(run: &RunContext, draft: &Draft) -> Option<Draft> {
+    let (now, epoch) = {
+        let world = run.world();
+        (world.snapshot.read(&draft.file), world.epoch)
+    };
+    let base = now.unwrap_or_else(|_| "".into());
+    let text = draft.over(&base)?;
+    Some(Draft {
+        base,
+        text,
+        epoch,
+        ..draft.clone()
+    })
+}

@@ -1,0 +1,30 @@
+//! Detects that other programs changed files on disk between two test runs.
+
+use std::collections::BTreeMap;
+
+use starling_syntax::FilePath;
+use starling_workspace::{Snapshot, Stamp};
+
+/// The files on disk at one moment. Tests read the files that a snapshot does not replace from the
+/// disk, where the user, an editor or another run can change them at any time.
+#[derive(Debug)]
+pub(crate) struct DiskTexts(Vec<(FilePath, Stamp)>);
+
+impl DiskTexts {
+    pub fn now(world: &Snapshot) -> Self {
+        DiskTexts(world.stamps_now())
+    }
+
+    /// Returns whether files that `world` does not replace were changed, created or removed since.
+    pub fn have_changed(&self, world: &Snapshot) -> bool {
+        let now = world.stamps_now();
+        let (was, is) = (by_file(&self.0), by_file(&now));
+        let differs = |file: &&FilePath| was.get(*file) != is.get(*file);
+        let mut changed = was.keys().chain(is.keys()).copied().filter(differs);
+        changed.any(|file| !world.overlay().contains_key(file))
+    }
+}
+
+fn by_file(stamps: &[(FilePath, Stamp)]) -> BTreeMap<&FilePath, &Stamp> {
+    stamps.iter().map(|(file, stamp)| (file, stamp)).collect()
+}
