@@ -9,6 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tree_sitter::Node;
 
 use super::code::{Code, FileId};
+use super::dangling::new_lines;
 use super::facts::is_test;
 use super::names::{Names, Occurrence, Role};
 use super::resolve::{Callee, Resolver, Source, SureCall};
@@ -59,7 +60,9 @@ pub(super) fn newly_bad(
     for file in files {
         let is_changed = changed.contains(&file);
         let of = (!is_changed).then_some(wanted);
-        let mut bad = later.bad(&file, of, Judged::After(&changes));
+        let rewritten = is_changed.then(|| Rewritten::in_file(&mut earlier, &mut later, &file));
+        let rewritten = rewritten.flatten().unwrap_or_default();
+        let mut bad = later.bad(&file, of, Judged::After(&changes, &rewritten));
         if !bad.is_empty() {
             let known = earlier.bad(&file, None, Judged::Before(&changes));
             remove_known(known, &mut bad);
@@ -83,21 +86,61 @@ struct Changes {
 #[derive(Clone, Copy)]
 enum Judged<'c> {
     Before(&'c Changes),
-    After(&'c Changes),
+    After(&'c Changes, &'c Rewritten),
+}
+
+/// What a change rewrites in one file.
+#[derive(Default)]
+struct Rewritten {
+    symbols: FxHashSet<SymbolPath>,
+    /// The methods that the symbols of the file called before, by name.
+    called: FxHashSet<(SymbolPath, String)>,
+}
+
+impl Rewritten {
+    fn in_file(
+        earlier: &mut Calls<'_>,
+        later: &mut Calls<'_>,
+        file: &FilePath,
+    ) -> Option<Rewritten> {
+        let id = earlier.world.code.find(file)?;
+        let tree = later.tree(file)?;
+        let lines = new_lines(earlier.world.texts, later.world.texts, file);
+        Some(Rewritten {
+            symbols: lines
+                .iter()
+                .map(|line| tree.at_line(*line).path.clone())
+                .collect(),
+            called: earlier.resolver.method_calls(id),
+        })
+    }
 }
 
 impl<'c> Judged<'c> {
     fn changes(self) -> &'c Changes {
         match self {
-            Judged::Before(changes) | Judged::After(changes) => changes,
+            Judged::Before(changes) | Judged::After(changes, _) => changes,
         }
+    }
+
+    /// Whether a call on an object counts that may be of an unknown class: where the methods of that
+    /// name change, or the call itself.
+    fn guesses(self, name: &str, symbol: &SymbolPath) -> bool {
+        let is_rewritten = match self {
+            Judged::Before(_) => false,
+            Judged::After(_, rewritten) => {
+                let call = || (symbol.clone(), name.to_owned());
+                rewritten.symbols.contains(symbol) && rewritten.called.contains(&call())
+            }
+        };
+        is_rewritten || self.changes().base_names.contains(name)
     }
 
     /// Whether a call that fits only some of these methods counts.
     fn counts(self, methods: &[&SymbolPath]) -> bool {
         match self {
             Judged::Before(_) => true,
-            Judged::After(changes) => methods.iter().any(|one| changes.symbols.contains(*one)),
+            Judged::After(changes, _) => methods.iter().any(|one| changes.symbols.contains(*one)),
         }
     }
 }
@@ -228,7 +271,7 @@ impl<'w> Calls<'w> {
         };
         // Objects in tests, and in files about packages, may be anything.
         let may_guess = !is_test(file) && !self.resolver.is_all_foreign(id);
-        let guessed = |name: &str| may_guess && judged.changes().base_names.contains(name);
+        let guessed = |name: &str, symbol: &SymbolPath| may_guess && judged.guesses(name, symbol);
         let calls = self.resolver.sure_calls(id, &wanted, &guessed);
         let Some(tree) = self.tree(file).filter(|_| !calls.is_empty()) else {
             return Vec::new();

@@ -451,6 +451,12 @@ fn parts_of_a_changed_signature_fit_together_or_not() {
             vec![plan],
             vec![format!("battle.py:9 Brain.advance is called {needs}")],
         ),
+        // A call that only the new definitions take.
+        (
+            vec![],
+            vec![turn],
+            vec![format!("battle.py:9 Brain.advance is called {three}")],
+        ),
         // An abstract method and the only one that implements it.
         (
             vec![(

@@ -110,13 +110,13 @@ enum Access {
 
 impl<S: Source> Resolver<'_, S> {
     /// Returns the calls in a file whose callee is certain, among those of the names that `wanted`
-    /// selects; of the names that `guessed` selects, also the calls of methods on objects that can have
-    /// no other methods than known ones.
+    /// selects; of those that `guessed` selects by name and symbol, also the calls of methods on objects
+    /// that can have no other methods than known ones.
     pub(crate) fn sure_calls(
         &mut self,
         file: FileId,
         wanted: &dyn Fn(&str) -> bool,
-        guessed: &dyn Fn(&str) -> bool,
+        guessed: &dyn Fn(&str, &SymbolPath) -> bool,
     ) -> Vec<SureCall> {
         self.start();
         let names = self.names(file);
@@ -127,14 +127,14 @@ impl<S: Source> Resolver<'_, S> {
                 continue;
             }
             let called = ExprId::of(OccurrenceId(index as u32));
+            let Some(symbol) = self.source.symbol(file, names.owner(one.at)) else {
+                continue;
+            };
             let mut callee = self.callee(file, called);
-            if callee.is_none() && one.receiver().is_some() && guessed(name) {
+            if callee.is_none() && one.receiver().is_some() && guessed(name, &symbol) {
                 callee = self.method_of(file, one.receiver(), name);
             }
             let Some((callee, objects)) = callee else {
-                continue;
-            };
-            let Some(symbol) = self.source.symbol(file, names.owner(one.at)) else {
                 continue;
             };
             found.push(SureCall {
@@ -148,6 +148,18 @@ impl<S: Source> Resolver<'_, S> {
             });
         }
         found
+    }
+
+    /// Returns the names of the methods that each symbol of a file calls.
+    pub(crate) fn method_calls(&mut self, file: FileId) -> FxHashSet<(SymbolPath, String)> {
+        let names = self.names(file);
+        let calls = names.occurrences().iter();
+        let calls = calls.filter(|one| one.role == Role::Call && one.receiver().is_some());
+        let calls = calls.filter_map(|one| {
+            let symbol = self.source.symbol(file, names.owner(one.at))?;
+            Some((symbol, names.name(one.name).to_owned()))
+        });
+        calls.collect()
     }
 
     /// Returns the first of the methods that a call on an object can mean, and the objects.
