@@ -63,6 +63,7 @@ pub(crate) async fn check(
     let (mut evidence, report) = checks::check(run, draft, callers).await;
     evidence.test_callers = follow_up::broken_tests(run, draft);
     evidence.callers_kept = follow_up::owners_that_keep(run, draft, &evidence.callers);
+    evidence.indirect_callers = follow_up::indirect_callers(run, draft, &evidence);
     evidence.diagnostics = awaited::of_draft(run, draft, evidence.diagnostics);
     if let Some(report) = report.clone() {
         run.event(Event::TestsRun {

@@ -10,6 +10,7 @@ use crate::event::dependencies::Dependencies;
 use crate::event::events::Event;
 use crate::evidence::ids::ProposalId;
 use crate::evidence::joint::JointEvidence;
+use crate::evidence::proposal::Evidence;
 use crate::evidence::test_evidence::TestEvidence;
 use crate::proposal::approval::ask_about;
 use crate::proposal::made::tell_checked;
@@ -106,6 +107,30 @@ fn tests_of(members: &[Proposal], together: Option<JointEvidence>) -> TestEviden
     tests.or_else(of_one).unwrap_or_else(unknown)
 }
 
+/// Returns the evidence of the lead of a set, with the facts about the other parts.
+fn with_parts(lead: &Proposal, members: &[Proposal]) -> Evidence {
+    let mut evidence = lead.evidence.clone();
+    let others = members.iter().filter(|one| one.id != lead.id);
+    for theirs in others.map(|other| &other.evidence) {
+        evidence.losses.extend(theirs.losses.clone());
+        evidence.contract.extend(theirs.contract.clone());
+        evidence.callers.extend(theirs.callers.clone());
+        evidence.callers_kept.extend(theirs.callers_kept.clone());
+        let indirect = theirs.indirect_callers.clone();
+        evidence.indirect_callers.extend(indirect);
+        evidence.test_callers = evidence.test_callers.max(theirs.test_callers);
+        evidence.imports.extend(&theirs.imports);
+        evidence.needs_person.extend(theirs.needs_person.clone());
+    }
+    evidence.callers.sort();
+    evidence.callers.dedup();
+    evidence.callers_kept.sort();
+    evidence.callers_kept.dedup();
+    evidence.indirect_callers.sort();
+    evidence.indirect_callers.dedup();
+    evidence
+}
+
 /// Shows a set to the approver.
 async fn ask_about_set(
     run: &Arc<RunContext>,
@@ -117,23 +142,10 @@ async fn ask_about_set(
         let reason = "it does not wait any more".to_owned();
         return (ActorId::Starling, Verdict::Reject { reason }.into());
     };
-    let mut evidence = own.evidence.clone();
+    let mut evidence = with_parts(own, members);
     let others = || members.iter().filter(|one| one.id != lead);
     let name = |one: &Proposal| format!("{} {}: {}", one.id, one.owner(), one.change.reason);
     let names: Vec<String> = members.iter().map(name).collect();
-    for theirs in others().map(|other| &other.evidence) {
-        evidence.losses.extend(theirs.losses.clone());
-        evidence.contract.extend(theirs.contract.clone());
-        evidence.callers.extend(theirs.callers.clone());
-        evidence.callers_kept.extend(theirs.callers_kept.clone());
-        evidence.test_callers = evidence.test_callers.max(theirs.test_callers);
-        evidence.imports.extend(&theirs.imports);
-        evidence.needs_person.extend(theirs.needs_person.clone());
-    }
-    evidence.callers.sort();
-    evidence.callers.dedup();
-    evidence.callers_kept.sort();
-    evidence.callers_kept.dedup();
     // Callers that are parts of the set need no follow-up.
     let is_part = |owner: &SymbolPath| members.iter().any(|one| one.owner().encloses(owner));
     evidence.callers_change_with(is_part);
