@@ -34,6 +34,7 @@ mod refused;
 mod renaming;
 mod repairs;
 mod rivals;
+mod same_method;
 mod scouting;
 mod seeing;
 mod selecting;
