@@ -577,3 +577,24 @@ def paint(shape, text: Text):
         assert_eq!(bad(&[("m.py", text)], &[("m.py", &new)]), [""; 0], "{new}");
     }
 }
+
+#[test]
+fn an_object_of_a_class_that_is_looked_up_by_its_name_may_be_of_the_workspace() {
+    let found = "import importlib\n\n\ndef lookup(module, name):\n    return getattr(importlib.import_module(module), name)\n";
+    let user = "from found import lookup\n\n\nclass Battle:\n    def __init__(self, name):\n        self.brain = lookup(\"brains\", name)()\n\n    def turn(self, unit):\n        return self.brain.advance(unit, self)\n";
+    let files = [
+        ("brains.py", BRAINS),
+        ("found.py", found),
+        ("user.py", user),
+    ];
+    let brains = BRAINS
+        .replace(
+            "advance(self, me, board)",
+            "advance(self, me, board, taken)",
+        )
+        .replace("advance(me, board)", "advance(me, board, taken)");
+    assert_eq!(
+        bad(&files, &[("brains.py", &brains)]),
+        ["user.py:9 Brain.advance is called without `taken`, and needs it"]
+    );
+}
