@@ -1,5 +1,6 @@
 //! Calls that do not fit what they call any more: too many arguments, unknown keywords, missing ones.
-//! Only calls whose callee and arguments are certain count.
+//! Only calls count whose arguments are certain, and whose callee is, or is one of several known methods
+//! of which the change touches one.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -8,6 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tree_sitter::Node;
 
 use super::code::{Code, FileId};
+use super::dangling::new_lines;
 use super::facts::is_test;
 use super::names::{Names, Occurrence, Role};
 use super::resolve::{Callee, Resolver, Source, SureCall};
@@ -45,9 +47,10 @@ pub(super) fn newly_bad(
     changed: &[FilePath],
 ) -> Vec<BadCall> {
     let (mut earlier, mut later) = (Calls::of(before), Calls::of(after));
-    let wanted = changed_names(&mut earlier, &mut later, changed);
+    let changes = Changes::between(&mut earlier, &mut later, changed);
+    let wanted = &changes.names;
     let mut files: Vec<FilePath> = changed.to_vec();
-    for name in &wanted {
+    for name in wanted {
         let mentioning = after.code.mentioning(name).into_iter().take(FILES_MOST);
         files.extend(mentioning.map(|file| after.code.path(file).clone()));
     }
@@ -56,9 +59,12 @@ pub(super) fn newly_bad(
     let mut found = Vec::new();
     for file in files {
         let is_changed = changed.contains(&file);
-        let mut bad = later.bad(&file, (!is_changed).then_some(&wanted));
+        let of = (!is_changed).then_some(wanted);
+        let rewritten = is_changed.then(|| Rewritten::in_file(&mut earlier, &mut later, &file));
+        let rewritten = rewritten.flatten().unwrap_or_default();
+        let mut bad = later.bad(&file, of, Judged::After(&changes, &rewritten));
         if !bad.is_empty() {
-            let known = earlier.bad(&file, None);
+            let known = earlier.bad(&file, None, Judged::Before(&changes));
             remove_known(known, &mut bad);
         }
         found.extend(bad);
@@ -67,38 +73,116 @@ pub(super) fn newly_bad(
     found
 }
 
-/// Returns the names by which code calls what takes other arguments than before.
-fn changed_names(
-    earlier: &mut Calls<'_>,
-    later: &mut Calls<'_>,
-    changed: &[FilePath],
-) -> FxHashSet<String> {
-    let mut names = FxHashSet::default();
-    let mut classes = Vec::new();
-    for file in changed {
-        let (old, new) = (earlier.forms(file), later.forms(file));
-        let paths = old.keys().chain(new.keys());
-        let differ = paths.filter(|path| old.get(*path) != new.get(*path));
-        for path in differ {
-            names.insert(path.base_name().to_owned());
-            match path.base_name() {
-                "__init__" | "__new__" => {
-                    let class = path.name.rsplit_once('.').map(|(class, _)| class);
-                    let class = class.map(|class| SymbolPath::new(path.file.clone(), class));
-                    classes.extend(class);
-                }
-                _ => {
-                    let form = old.get(path).or_else(|| new.get(path));
-                    let is_class = form.is_some_and(|(contract, _)| contract.parameters.is_none());
-                    classes.extend(is_class.then(|| path.clone()));
+/// What takes other arguments than before.
+struct Changes {
+    /// The names by which code calls it.
+    names: FxHashSet<String>,
+    symbols: FxHashSet<SymbolPath>,
+    /// The last parts of the names of the symbols.
+    base_names: FxHashSet<String>,
+}
+
+/// The state of the workspace in which calls are judged.
+#[derive(Clone, Copy)]
+enum Judged<'c> {
+    Before(&'c Changes),
+    After(&'c Changes, &'c Rewritten),
+}
+
+/// What a change rewrites in one file.
+#[derive(Default)]
+struct Rewritten {
+    symbols: FxHashSet<SymbolPath>,
+    /// The methods that the symbols of the file called before, by name.
+    called: FxHashSet<(SymbolPath, String)>,
+}
+
+impl Rewritten {
+    fn in_file(
+        earlier: &mut Calls<'_>,
+        later: &mut Calls<'_>,
+        file: &FilePath,
+    ) -> Option<Rewritten> {
+        let id = earlier.world.code.find(file)?;
+        let tree = later.tree(file)?;
+        let lines = new_lines(earlier.world.texts, later.world.texts, file);
+        Some(Rewritten {
+            symbols: lines
+                .iter()
+                .map(|line| tree.at_line(*line).path.clone())
+                .collect(),
+            called: earlier.resolver.method_calls(id),
+        })
+    }
+}
+
+impl<'c> Judged<'c> {
+    fn changes(self) -> &'c Changes {
+        match self {
+            Judged::Before(changes) | Judged::After(changes, _) => changes,
+        }
+    }
+
+    /// Whether a call on an object counts that may be of an unknown class: where the methods of that
+    /// name change, or the call itself.
+    fn guesses(self, name: &str, symbol: &SymbolPath) -> bool {
+        let is_rewritten = match self {
+            Judged::Before(_) => false,
+            Judged::After(_, rewritten) => {
+                let call = || (symbol.clone(), name.to_owned());
+                rewritten.symbols.contains(symbol) && rewritten.called.contains(&call())
+            }
+        };
+        is_rewritten || self.changes().base_names.contains(name)
+    }
+
+    /// Whether a call that fits only some of these methods counts.
+    fn counts(self, methods: &[&SymbolPath]) -> bool {
+        match self {
+            Judged::Before(_) => true,
+            Judged::After(changes, _) => methods.iter().any(|one| changes.symbols.contains(*one)),
+        }
+    }
+}
+
+impl Changes {
+    fn between(earlier: &mut Calls<'_>, later: &mut Calls<'_>, changed: &[FilePath]) -> Self {
+        let mut symbols = FxHashSet::default();
+        let mut names = FxHashSet::default();
+        let mut classes = Vec::new();
+        for file in changed {
+            let (old, new) = (earlier.forms(file), later.forms(file));
+            let paths = old.keys().chain(new.keys());
+            let differ = paths.filter(|path| old.get(*path) != new.get(*path));
+            for path in differ {
+                symbols.insert(path.clone());
+                match path.base_name() {
+                    "__init__" | "__new__" => {
+                        let class = path.name.rsplit_once('.').map(|(class, _)| class);
+                        let class = class.map(|class| SymbolPath::new(path.file.clone(), class));
+                        classes.extend(class);
+                    }
+                    _ => {
+                        let form = old.get(path).or_else(|| new.get(path));
+                        let is_class =
+                            form.is_some_and(|(contract, _)| contract.parameters.is_none());
+                        classes.extend(is_class.then(|| path.clone()));
+                    }
                 }
             }
         }
+        let base_names = symbols.iter().map(|path| path.base_name().to_owned());
+        let base_names: FxHashSet<String> = base_names.collect();
+        names.extend(base_names.iter().cloned());
+        names.remove("__new__");
+        names.extend(earlier.resolver.names_of_heirs(&classes));
+        names.extend(later.resolver.names_of_heirs(&classes));
+        Changes {
+            names,
+            symbols,
+            base_names,
+        }
     }
-    names.remove("__new__");
-    names.extend(earlier.resolver.names_of_heirs(&classes));
-    names.extend(later.resolver.names_of_heirs(&classes));
-    names
 }
 
 /// Leaves out what did not fit before as well: the same callee in the same symbol.
@@ -172,7 +256,12 @@ impl<'w> Calls<'w> {
     }
 
     /// Returns the calls in a file that do not fit, those of these names only or all.
-    fn bad(&mut self, file: &FilePath, of: Option<&FxHashSet<String>>) -> Vec<BadCall> {
+    fn bad(
+        &mut self,
+        file: &FilePath,
+        of: Option<&FxHashSet<String>>,
+        judged: Judged<'_>,
+    ) -> Vec<BadCall> {
         let Some(id) = self.world.code.find(file) else {
             return Vec::new();
         };
@@ -181,7 +270,10 @@ impl<'w> Calls<'w> {
             let mut sets = of.into_iter().chain(aliases.as_ref());
             of.is_none() || sets.any(|set| set.contains(name))
         };
-        let calls = self.resolver.sure_calls(id, &wanted);
+        // Objects in tests, and in files about packages, may be anything.
+        let may_guess = !is_test(file) && !self.resolver.is_all_foreign(id);
+        let guessed = |name: &str, symbol: &SymbolPath| may_guess && judged.guesses(name, symbol);
+        let calls = self.resolver.sure_calls(id, &wanted, &guessed);
         let Some(tree) = self.tree(file).filter(|_| !calls.is_empty()) else {
             return Vec::new();
         };
@@ -190,26 +282,66 @@ impl<'w> Calls<'w> {
             let Some(given) = arguments(&tree, call.at as usize) else {
                 continue;
             };
-            let Some(why) = self.misfit(&call, &given) else {
+            let Some((callee, why)) = self.wrong(&call, &given, judged) else {
                 continue;
             };
-            if is_expected(&tree, call.at as usize)
-                || self.is_replaced(id, &tree, &call.name)
-                || self.fits_an_heir(&call, &given)
-            {
+            if is_expected(&tree, call.at as usize) || self.is_replaced(id, &tree, &call.name) {
                 continue;
             }
             found.push(BadCall {
                 file: file.clone(),
                 line: call.line,
                 offset: call.at,
-                callee: call.callee.named().clone(),
+                callee,
                 name: call.name,
                 symbol: call.symbol,
                 why,
             });
         }
         found
+    }
+
+    /// Returns the function that a call does not fit: the only one that it can mean, or one of several
+    /// methods, which must take the same calls.
+    fn wrong(
+        &mut self,
+        call: &SureCall,
+        given: &Arguments,
+        judged: Judged<'_>,
+    ) -> Option<(SymbolPath, Misfit)> {
+        let named = call.callee.named();
+        let own = self.misfit(call, given).map(|why| (named.clone(), why));
+        let Callee::Function { receiver, .. } = call.callee else {
+            return own;
+        };
+        if own.is_none() && !judged.changes().base_names.contains(&call.name) {
+            return None;
+        }
+        let others = self.resolver.alternatives(call)?;
+        let mut fits_one = own.is_none();
+        let mut misfit = own;
+        for other in &others {
+            match self.misfit_of_method(other, given, receiver) {
+                Some(why) => misfit = misfit.or(Some((other.clone(), why))),
+                None => fits_one = true,
+            }
+        }
+        let methods: Vec<&SymbolPath> = others.iter().chain([named]).collect();
+        misfit.filter(|_| !fits_one || judged.counts(&methods))
+    }
+
+    /// Returns why a call does not fit a method; `None` also if the method may take other arguments
+    /// than written.
+    fn misfit_of_method(
+        &mut self,
+        method: &SymbolPath,
+        given: &Arguments,
+        receiver: Receiver,
+    ) -> Option<Misfit> {
+        let contract = self.contract(method)?;
+        let is_plain = |one: &String| one.ends_with("abstractmethod") || one.ends_with("override");
+        let is_written = contract.decorators.iter().all(is_plain);
+        is_written.then(|| contract.misfit(given, receiver))?
     }
 
     fn misfit(&mut self, call: &SureCall, given: &Arguments) -> Option<Misfit> {
@@ -278,21 +410,6 @@ impl<'w> Calls<'w> {
         // `patch("shop.cart.total")` and `setattr(cart, "total", ...)`.
         let ends = [format!("{name}\""), format!("{name}'")];
         is_test(tree.file()) && ends.iter().any(|end| tree.text().contains(end))
-    }
-
-    fn fits_an_heir(&mut self, call: &SureCall, given: &Arguments) -> bool {
-        let Some(heirs) = self.resolver.overrides(call) else {
-            return true;
-        };
-        let Callee::Function { receiver, .. } = call.callee else {
-            return false;
-        };
-        heirs.iter().any(|heir| {
-            let contract = self.contract(heir);
-            contract.is_none_or(|contract| {
-                !contract.decorators.is_empty() || contract.misfit(given, receiver).is_none()
-            })
-        })
     }
 }
 

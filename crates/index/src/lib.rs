@@ -41,7 +41,7 @@ pub use importable::Importable;
 pub use in_strings::InString;
 pub use left_attribute::AttributeOf;
 pub use locate::{Candidate, Located, LocatedFile};
-pub use lookup::{Definition, Description, Usage, Usages, Variable};
+pub use lookup::{Definition, Description, IndirectUse, Usage, Usages, Variable};
 pub use map::{MapFile, MapSymbol, RepositoryMap, Seed};
 pub use names::{
     LostUse, Rebound, binds, lost_uses, newly_undefined, rebound, says_plainly, undefined_names,
@@ -261,6 +261,17 @@ impl Index {
     /// [`Heritage::Own`].
     pub fn heritage(&self, symbol: &SymbolPath) -> Heritage {
         resolve::Resolver::new(self.code()).heritage(symbol)
+    }
+
+    /// Returns the methods that an object of a method's class, or of a subclass, can have in place of the
+    /// method: those of subclasses, and of other bases of these.
+    pub fn overriding(&self, method: &SymbolPath) -> Vec<SymbolPath> {
+        resolve::Resolver::new(self.code()).overriding(method)
+    }
+
+    /// Returns the calls that name a method of a base class and reach this method on some objects.
+    pub fn indirect_calls(&self, method: &SymbolPath) -> Vec<IndirectUse> {
+        lookup::indirect_calls(self.code(), &self.snapshot, method)
     }
 
     /// Returns whether every attribute with the method's name must refer to this method, judging by

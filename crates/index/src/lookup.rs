@@ -3,7 +3,7 @@
 use super::code::{Code, FileId, base_name};
 use super::facts::is_test;
 use super::names::{Binding, BindingKind, Role, ScopeId};
-use super::resolve::{Certainty, References, Resolver, Source};
+use super::resolve::{Certainty, IndirectCall, References, Resolver, Source};
 use super::segment::hash_of;
 use starling_syntax::{FilePath, Language, SymbolKind, SymbolPath, references as references_in};
 use starling_workspace::Snapshot;
@@ -65,6 +65,14 @@ pub struct Usages {
     /// False if the limit was reached or the resolver ran out of steps, so that uses may be
     /// missing.
     pub complete: bool,
+}
+
+/// A call that names a method of a base class and reaches an overriding method on some objects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndirectUse {
+    pub usage: Usage,
+    /// The method that the call names, usually that of a base class; `None` if it names none.
+    pub through: Option<SymbolPath>,
 }
 
 /// Returns the symbols called `name`, code before tests. For a qualified name (`Class.method`,
@@ -252,6 +260,26 @@ fn uses(code: &Code, snapshot: &Snapshot, symbol: &SymbolPath) -> Option<Usages>
 pub(super) fn variable_uses(code: &Code, snapshot: &Snapshot, of: &Variable) -> Option<Usages> {
     let references = Resolver::new(code).variable_references(&of.file, &of.name)?;
     usages(code, snapshot, &references)
+}
+
+/// Returns the calls that name another method and reach this one on some objects.
+pub(super) fn indirect_calls(
+    code: &Code,
+    snapshot: &Snapshot,
+    method: &SymbolPath,
+) -> Vec<IndirectUse> {
+    let calls = Resolver::new(code).indirect_calls(method).into_iter();
+    let of = |one: IndirectCall| {
+        let references = References {
+            uses: vec![one.call],
+            complete: true,
+        };
+        Some(IndirectUse {
+            usage: usages(code, snapshot, &references)?.found.pop()?,
+            through: one.through,
+        })
+    };
+    calls.filter_map(of).collect()
 }
 
 fn usages(code: &Code, snapshot: &Snapshot, references: &References) -> Option<Usages> {

@@ -42,6 +42,7 @@ pub use event::events::{
 pub use evidence::check_results::{DiagnosticEvidence, ImportMends, UnclearImport};
 pub use evidence::file_change::FileChange;
 pub use evidence::ids::{ProposalId, ids};
+pub use evidence::indirect::IndirectCaller;
 pub use evidence::joint::JointEvidence;
 pub use evidence::proposal::{CheckedTexts, Evidence, NeedsPerson};
 pub use evidence::test_evidence::{OnlyAsChanged, TestDelta, TestEvidence, Tried, UncountedTests};

@@ -47,6 +47,7 @@ fn evidence() -> Evidence {
         callers: Vec::new(),
         callers_in_set: Vec::new(),
         callers_kept: Vec::new(),
+        indirect_callers: Vec::new(),
         test_callers: 0,
         needs_person: Vec::new(),
         together: None,
@@ -652,6 +653,7 @@ fn each_part_of_a_set_is_shown_with_the_check_of_the_set() {
         contract: vec!["calc: removed or renamed".to_owned()],
         callers_in_set: vec![symbol("cli.py::cmd_summary")],
         callers_kept: Vec::new(),
+        indirect_callers: Vec::new(),
         test_callers: 1,
         ..evidence()
     };

@@ -152,6 +152,9 @@ pub struct TaskPrompt {
     pub other_failures: String,
     /// Files that the task mentions but that do not exist, one per line; empty if there are none.
     pub not_there: String,
+    /// Methods of related classes that the task renames or gives other parameters, with their calls, one
+    /// per line; empty if there are none.
+    pub method_families: String,
 }
 
 impl Prompt for TaskPrompt {

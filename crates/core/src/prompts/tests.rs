@@ -42,6 +42,7 @@ fn every_prompt_template_renders_with_its_struct() {
         test_is_needed: true,
         other_failures: "t8, t9".into(),
         not_there: "there is no N".into(),
+        method_families: "`m` is defined as a.py::A.m".into(),
     }
     .render();
     assert!(
@@ -54,6 +55,7 @@ fn every_prompt_template_renders_with_its_struct() {
         "{task}"
     );
     assert!(task.contains("leave them as they are: t8, t9\n"), "{task}");
+    assert!(task.contains("\n`m` is defined as a.py::A.m\n"), "{task}");
     let symbol = SymbolPrompt {
         symbol: "a.py::f".into(),
         kind: "function".into(),

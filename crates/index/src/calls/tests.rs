@@ -339,3 +339,262 @@ fn call_of_a_monkeypatched_function_is_not_reported() {
     let without = test.replace("    monkeypatch.setattr(m, \"f\", lambda a, b: a)\n", "");
     assert_eq!(bad(&files, &[("test_m.py", &without)]).len(), 1);
 }
+
+/// Classes that decide how a unit moves, and a caller that knows nothing of their types.
+const BRAINS: &str = "\
+from abc import ABC, abstractmethod
+
+
+class Brain(ABC):
+    @abstractmethod
+    def pick(self, foes):
+        ...
+
+    def advance(self, me, board):
+        return me
+
+
+class Near(Brain):
+    def pick(self, foes):
+        return foes[0]
+
+
+class Coward(Near):
+    def advance(self, me, board):
+        return super().advance(me, board)
+";
+const BATTLE: &str = "\
+from brains import Brain
+
+
+class Battle:
+    def __init__(self, brain):
+        self.brain = brain
+
+    def turn(self, unit):
+        return self.brain.advance(unit, self)
+
+
+def plan(brain: Brain, unit):
+    return brain.advance(unit, None)
+";
+
+/// The new misfits where these texts of `brains.py` and `battle.py` change; a pair is an old and a new part.
+fn bad_of(brains: &[(&str, &str)], battle: &[(&str, &str)]) -> Vec<String> {
+    let changed = |text: &str, parts: &[(&str, &str)]| {
+        parts.iter().fold(text.to_owned(), |text, (old, new)| {
+            assert!(text.contains(old), "{old}");
+            text.replacen(old, new, 1)
+        })
+    };
+    let (new_brains, new_battle) = (changed(BRAINS, brains), changed(BATTLE, battle));
+    let files = [("brains.py", BRAINS), ("battle.py", BATTLE)];
+    bad(
+        &files,
+        &[("brains.py", &new_brains), ("battle.py", &new_battle)],
+    )
+}
+
+#[test]
+fn parts_of_a_changed_signature_fit_together_or_not() {
+    let base = (
+        "advance(self, me, board):\n        return me",
+        "advance(self, me, board, taken):\n        return me",
+    );
+    let heir = (
+        "advance(self, me, board):\n        return super()",
+        "advance(self, me, board, taken):\n        return super()",
+    );
+    let inner = (
+        "super().advance(me, board)",
+        "super().advance(me, board, taken)",
+    );
+    let turn = ("advance(unit, self)", "advance(unit, self, set())");
+    let plan = ("advance(unit, None)", "advance(unit, None, set())");
+    let needs = "without `taken`, and needs it";
+    let three = "with 3 arguments by position, and takes 2";
+    for (brains, battle, expected) in [
+        (vec![base, heir, inner], vec![turn, plan], vec![]),
+        (
+            vec![base],
+            vec![],
+            vec![
+                format!("battle.py:9 Brain.advance is called {needs}"),
+                format!("battle.py:13 Brain.advance is called {needs}"),
+                format!("brains.py:20 Brain.advance is called {needs}"),
+            ],
+        ),
+        (
+            vec![base, heir],
+            vec![turn, plan],
+            vec![format!("brains.py:20 Brain.advance is called {needs}")],
+        ),
+        // The override takes the calls that the base class takes.
+        (
+            vec![base, ("super().advance(me, board)", "me")],
+            vec![turn, plan],
+            vec![
+                format!("battle.py:9 Coward.advance is called {three}"),
+                format!("battle.py:13 Coward.advance is called {three}"),
+            ],
+        ),
+        (
+            vec![heir],
+            vec![],
+            vec![
+                format!("battle.py:9 Coward.advance is called {needs}"),
+                format!("battle.py:13 Coward.advance is called {needs}"),
+            ],
+        ),
+        (
+            vec![base, heir, inner],
+            vec![plan],
+            vec![format!("battle.py:9 Brain.advance is called {needs}")],
+        ),
+        // A call that only the new definitions take.
+        (
+            vec![],
+            vec![turn],
+            vec![format!("battle.py:9 Brain.advance is called {three}")],
+        ),
+        // An abstract method and the only one that implements it.
+        (
+            vec![(
+                "pick(self, foes):\n        ...",
+                "pick(self, foes, me):\n        ...",
+            )],
+            vec![],
+            vec![],
+        ),
+    ] {
+        assert_eq!(bad_of(&brains, &battle), expected, "{brains:?} {battle:?}");
+    }
+}
+
+#[test]
+fn a_mixin_calls_what_comes_after_it_in_the_classes_that_use_it() {
+    let text = "\
+class Unit:
+    def hurt(self, amount):
+        return amount
+
+
+class Armor:
+    def hurt(self, amount):
+        return super().hurt(amount - 1)
+
+    def twice(self):
+        return self.hurt(1) + self.heal(1)
+
+
+class Healing:
+    def heal(self, amount):
+        return amount
+
+
+class Knight(Armor, Healing, Unit):
+    pass
+
+
+def strike(target):
+    return target.hurt(3)
+";
+    let changed = |parts: &[(&str, &str)]| {
+        let new = parts.iter().fold(text.to_owned(), |text, (old, new)| {
+            assert!(text.contains(old), "{old}");
+            text.replacen(old, new, 1)
+        });
+        bad(&[("units.py", text)], &[("units.py", &new)])
+    };
+    let unit = (
+        "hurt(self, amount):\n        return amount\n",
+        "hurt(self, amount, by):\n        return amount\n",
+    );
+    let armor = (
+        "hurt(self, amount):\n        return super().hurt(amount - 1)",
+        "hurt(self, amount, by):\n        return super().hurt(amount - 1, by)",
+    );
+    let own = ("self.hurt(1)", "self.hurt(1, self)");
+    let strike = ("target.hurt(3)", "target.hurt(3, None)");
+    assert_eq!(changed(&[unit, armor, own, strike]), [""; 0]);
+    assert_eq!(
+        changed(&[unit, armor, own]),
+        ["units.py:24 Unit.hurt is called without `by`, and needs it"]
+    );
+    assert_eq!(
+        changed(&[unit]),
+        [
+            "units.py:8 Unit.hurt is called without `by`, and needs it",
+            "units.py:24 Unit.hurt is called without `by`, and needs it"
+        ]
+    );
+    assert_eq!(
+        changed(&[("heal(self, amount)", "heal(self, amount, how)")]),
+        ["units.py:11 Healing.heal is called without `how`, and needs it"]
+    );
+    // An object of unknown type may be of another class that has such a method.
+    let other = (
+        "def strike",
+        "class Pen:\n    def hurt(self, a):\n        return a\n\n\ndef strike",
+    );
+    let with_other = text.replacen(other.0, other.1, 1);
+    let new = [unit, armor, own]
+        .iter()
+        .fold(with_other.clone(), |text, (old, new)| {
+            text.replacen(old, new, 1)
+        });
+    assert_eq!(
+        bad(&[("units.py", &with_other)], &[("units.py", &new)]),
+        [""; 0]
+    );
+}
+
+#[test]
+fn methods_that_never_took_the_same_calls_stay_as_they_are() {
+    let text = "\
+class Shape:
+    def draw(self, on):
+        return on
+
+    def show(self):
+        return self.draw(1)
+
+
+class Text(Shape):
+    def draw(self, on, font):
+        return on
+
+
+def paint(shape, text: Text):
+    return shape.draw(1), text.draw(1, 2)
+";
+    for (old, new) in [
+        ("draw(self, on):", "draw(self, on, width=1):"),
+        ("draw(self, on, font):", "draw(self, on, font, size=1):"),
+        ("return self.draw(1)", "return self.draw(2)"),
+    ] {
+        let new = text.replacen(old, new, 1);
+        assert_eq!(bad(&[("m.py", text)], &[("m.py", &new)]), [""; 0], "{new}");
+    }
+}
+
+#[test]
+fn an_object_of_a_class_that_is_looked_up_by_its_name_may_be_of_the_workspace() {
+    let found = "import importlib\n\n\ndef lookup(module, name):\n    return getattr(importlib.import_module(module), name)\n";
+    let user = "from found import lookup\n\n\nclass Battle:\n    def __init__(self, name):\n        self.brain = lookup(\"brains\", name)()\n\n    def turn(self, unit):\n        return self.brain.advance(unit, self)\n";
+    let files = [
+        ("brains.py", BRAINS),
+        ("found.py", found),
+        ("user.py", user),
+    ];
+    let brains = BRAINS
+        .replace(
+            "advance(self, me, board)",
+            "advance(self, me, board, taken)",
+        )
+        .replace("advance(me, board)", "advance(me, board, taken)");
+    assert_eq!(
+        bad(&files, &[("brains.py", &brains)]),
+        ["user.py:9 Brain.advance is called without `taken`, and needs it"]
+    );
+}

@@ -1,8 +1,10 @@
-//! Calls whose callee is certain: the only definition that the called expression can mean.
+//! Calls whose callee is certain: the only definition that the called expression can mean, or one of the
+//! methods that an object can have.
 
 use rustc_hash::FxHashSet;
 
 use super::eval::{is_same_chain, method};
+use super::reach::Receiving;
 use super::resolver::Resolver;
 use super::source::{FileId, Source};
 use super::value::{Def, ModuleId, Target, Value, Variable};
@@ -31,7 +33,7 @@ const PLAIN_BASES: [&str; 3] = ["ABC", "Protocol", "object"];
 /// Methods that Python calls in its own way.
 const SPECIAL: [&str; 3] = ["__new__", "__init_subclass__", "__class_getitem__"];
 
-/// A call of a certain callee.
+/// A call of a certain callee, or of one of several methods.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SureCall {
     /// Byte offset of the called name.
@@ -40,17 +42,11 @@ pub(crate) struct SureCall {
     /// The symbol that contains the call.
     pub symbol: SymbolPath,
     pub name: String,
+    /// The callee, or the first of those that can be called.
     pub callee: Callee,
-    /// Where another method may come from, if one can.
-    heirs: Option<Heirs>,
-}
-
-/// The subclasses of a class that can define another method than the called one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Heirs {
-    of: Def,
-    /// The class that calls `super()`. Its own subclasses come before it.
-    except: Option<Def>,
+    file: FileId,
+    /// The objects through which a method is called that a subclass may override.
+    objects: Vec<Receiving>,
 }
 
 /// What a call calls.
@@ -83,6 +79,9 @@ impl Callee {
     }
 }
 
+/// A callee, and the objects through which a method is called that a subclass may override.
+type CalledOn = (Callee, Vec<Receiving>);
+
 /// A value that an expression certainly has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sure {
@@ -90,6 +89,9 @@ enum Sure {
     Class(Def),
     /// A class or one that inherits from it: `cls`.
     SomeClass(Def),
+    /// An object of this very class.
+    Made(Def),
+    /// An object of this class or of a subclass.
     Instance(Def),
     Super(Def),
     Function(Def, Access),
@@ -101,18 +103,20 @@ enum Access {
     Plain,
     /// Through this very class.
     Class,
-    /// Through an object of the class that has it, or of a subclass.
-    Object(Heirs),
-    SomeClass(Heirs),
+    /// Through an object; subclasses may override the method unless the object's class is known.
+    Object(Option<Receiving>),
+    SomeClass(Receiving),
 }
 
 impl<S: Source> Resolver<'_, S> {
     /// Returns the calls in a file whose callee is certain, among those of the names that `wanted`
-    /// selects.
+    /// selects; of those that `guessed` selects by name and symbol, also the calls of methods on objects
+    /// that can have no other methods than known ones.
     pub(crate) fn sure_calls(
         &mut self,
         file: FileId,
         wanted: &dyn Fn(&str) -> bool,
+        guessed: &dyn Fn(&str, &SymbolPath) -> bool,
     ) -> Vec<SureCall> {
         self.start();
         let names = self.names(file);
@@ -123,10 +127,14 @@ impl<S: Source> Resolver<'_, S> {
                 continue;
             }
             let called = ExprId::of(OccurrenceId(index as u32));
-            let Some((callee, heirs)) = self.callee(file, called) else {
+            let Some(symbol) = self.source.symbol(file, names.owner(one.at)) else {
                 continue;
             };
-            let Some(symbol) = self.source.symbol(file, names.owner(one.at)) else {
+            let mut callee = self.callee(file, called);
+            if callee.is_none() && one.receiver().is_some() && guessed(name, &symbol) {
+                callee = self.method_of(file, one.receiver(), name);
+            }
+            let Some((callee, objects)) = callee else {
                 continue;
             };
             found.push(SureCall {
@@ -135,39 +143,88 @@ impl<S: Source> Resolver<'_, S> {
                 symbol,
                 name: name.to_owned(),
                 callee,
-                heirs,
+                file,
+                objects,
             });
         }
         found
     }
 
-    /// Returns the methods that an object of a subclass may have instead of the called one; `None`
-    /// if such a class has something else of that name.
-    pub(crate) fn overrides(&mut self, call: &SureCall) -> Option<Vec<SymbolPath>> {
-        let Some(Heirs { of, except }) = call.heirs else {
-            return Some(Vec::new());
+    /// Returns the names of the methods that each symbol of a file calls.
+    pub(crate) fn method_calls(&mut self, file: FileId) -> FxHashSet<(SymbolPath, String)> {
+        let names = self.names(file);
+        let calls = names.occurrences().iter();
+        let calls = calls.filter(|one| one.role == Role::Call && one.receiver().is_some());
+        let calls = calls.filter_map(|one| {
+            let symbol = self.source.symbol(file, names.owner(one.at))?;
+            Some((symbol, names.name(one.name).to_owned()))
+        });
+        calls.collect()
+    }
+
+    /// Returns the first of the methods that a call on an object can mean, and the objects.
+    fn method_of(&mut self, file: FileId, receiver: ExprId, name: &str) -> Option<CalledOn> {
+        let objects = match self.sure(file, receiver, STEPS_MOST) {
+            Some(Sure::Super(class)) => vec![Receiving::Super {
+                after: class,
+                of: class,
+            }],
+            Some(Sure::Instance(class)) => vec![Receiving::Object(class)],
+            Some(
+                Sure::Module(_)
+                | Sure::Class(_)
+                | Sure::SomeClass(_)
+                | Sure::Made(_)
+                | Sure::Function(..),
+            ) => return None,
+            // What is known of the object may not be all that it can be.
+            None => {
+                let known = !self.reachable(Receiving::Unknown, name, file).is_empty();
+                known.then_some(())?;
+                self.receiving(file, receiver)?
+            }
         };
+        let methods = self.methods(&objects, name, file)?;
+        let path = methods.into_iter().next()?;
+        let receiver = Receiver::Bound;
+        Some((Callee::Function { path, receiver }, objects))
+    }
+
+    /// Returns the methods that a name can mean on these objects; `None` if it can be anything else.
+    fn methods(
+        &mut self,
+        objects: &[Receiving],
+        name: &str,
+        from: FileId,
+    ) -> Option<Vec<SymbolPath>> {
+        let mut found = Vec::new();
+        for object in objects {
+            for variable in self.reachable(*object, name, from) {
+                let def = self.plain_method(variable)?;
+                let path = self.path_of(def)?;
+                if !found.contains(&path) {
+                    found.push(path);
+                }
+            }
+        }
+        Some(found)
+    }
+
+    /// Returns the methods that a call can mean besides its callee; `None` if it can be anything else.
+    pub(crate) fn alternatives(&mut self, call: &SureCall) -> Option<Vec<SymbolPath>> {
         self.start();
         let mut found = Vec::new();
-        for file in self.source.mentioning(&call.name) {
-            let names = self.names(file);
-            let Some(name) = names.find(&call.name) else {
-                continue;
-            };
-            for heir in names.classes() {
-                let (scope, symbol) = (heir.scope, heir.symbol);
-                let def = Def { file, symbol };
-                let bindings = names.bindings(scope, name);
-                if def == of || bindings.is_empty() {
-                    continue;
-                }
-                let line = self.line(def);
-                let is_before = except.is_some_and(|one| line.classes.contains(&one));
-                if line.classes.contains(&of) && !is_before {
-                    let BindingKind::Function(symbol) = only(bindings)?.kind else {
-                        return None;
-                    };
-                    found.push(self.source.symbol(file, symbol)?);
+        for object in &call.objects {
+            for variable in self.reachable(*object, &call.name, call.file) {
+                let names = self.names(variable.file);
+                let BindingKind::Function(symbol) =
+                    only(names.bindings(variable.scope, variable.name))?.kind
+                else {
+                    return None;
+                };
+                let path = self.source.symbol(variable.file, symbol)?;
+                if path != *call.callee.named() && !found.contains(&path) {
+                    found.push(path);
                 }
             }
         }
@@ -177,32 +234,20 @@ impl<S: Source> Resolver<'_, S> {
     /// Returns the names of these classes and of those that inherit from them.
     pub(crate) fn names_of_heirs(&mut self, classes: &[SymbolPath]) -> FxHashSet<String> {
         self.start();
-        let defs = classes.iter().filter_map(|path| {
-            let (file, symbol) = self.source.find(path)?;
-            Some(Def { file, symbol })
-        });
-        let defs: Vec<Def> = defs.collect();
-        let mut known: FxHashSet<String> = FxHashSet::default();
-        let mut next: Vec<String> = classes
+        let mut names: FxHashSet<String> = classes
             .iter()
             .map(|one| one.base_name().to_owned())
             .collect();
-        while let Some(name) = next.pop() {
-            if !known.insert(name.clone()) {
+        for class in classes {
+            let Some((file, symbol)) = self.source.find(class) else {
                 continue;
-            }
-            for file in self.source.mentioning(&name) {
-                let names = self.names(file);
-                for class in names.classes() {
-                    let symbol = class.symbol;
-                    let line = self.line(Def { file, symbol });
-                    let is_heir = defs.iter().any(|def| line.classes.contains(def));
-                    let path = self.source.symbol(file, symbol).filter(|_| is_heir);
-                    next.extend(path.map(|path| path.base_name().to_owned()));
-                }
+            };
+            for heir in self.heirs(Def { file, symbol }).iter() {
+                let path = self.path_of(*heir);
+                names.extend(path.map(|path| path.base_name().to_owned()));
             }
         }
-        known
+        names
     }
 
     /// Returns the names under which a file imports any of these.
@@ -220,27 +265,33 @@ impl<S: Source> Resolver<'_, S> {
         aliases.collect()
     }
 
-    fn callee(&mut self, file: FileId, called: ExprId) -> Option<(Callee, Option<Heirs>)> {
+    fn callee(&mut self, file: FileId, called: ExprId) -> Option<CalledOn> {
         match self.sure(file, called, STEPS_MOST)? {
-            Sure::Class(class) => Some((self.constructor(class)?, None)),
+            Sure::Class(class) => Some((self.constructor(class)?, Vec::new())),
             Sure::Function(def, access) => {
-                let (receiver, heirs) = self.receiver(def, access)?;
+                let receiver = self.receiver(def, access)?;
+                let objects = match access {
+                    Access::Plain | Access::Class => None,
+                    Access::Object(object) => object,
+                    Access::SomeClass(object) => Some(object),
+                };
                 let path = self.path_of(def)?;
-                Some((Callee::Function { path, receiver }, heirs))
+                let callee = Callee::Function { path, receiver };
+                Some((callee, objects.into_iter().collect()))
             }
-            Sure::Module(_) | Sure::SomeClass(_) | Sure::Instance(_) | Sure::Super(_) => None,
+            Sure::Module(_)
+            | Sure::SomeClass(_)
+            | Sure::Made(_)
+            | Sure::Instance(_)
+            | Sure::Super(_) => None,
         }
     }
 
-    /// Returns how a call passes the first argument, and the classes that may override.
-    fn receiver(&mut self, def: Def, access: Access) -> Option<(Receiver, Option<Heirs>)> {
+    /// Returns how a call passes the first argument.
+    fn receiver(&mut self, def: Def, access: Access) -> Option<Receiver> {
         let names = self.names(def.file);
         let role = names.function(def.symbol)?.role;
-        let heirs = match access {
-            Access::Plain | Access::Class => None,
-            Access::Object(heirs) | Access::SomeClass(heirs) => Some(heirs),
-        };
-        let receiver = match (role, access) {
+        Some(match (role, access) {
             (FunctionRole::Property, _) | (FunctionRole::ClassMethod, Access::Plain) => {
                 return None;
             }
@@ -253,17 +304,17 @@ impl<S: Source> Resolver<'_, S> {
                 Access::Class | Access::SomeClass(_) | Access::Object(_),
             )
             | (FunctionRole::Plain, Access::Object(_)) => Receiver::Bound,
-        };
-        Some((receiver, heirs))
+        })
     }
 
     /// Returns what a call of a class calls.
     fn constructor(&mut self, class: Def) -> Option<Callee> {
         let line = self.line(class);
+        let is_closed = self.is_closed(class);
         let mut passed = Vec::new();
         for (at, one) in line.classes.iter().enumerate() {
             let is_data = self.class_kind(*one)?;
-            let is_first_or_whole = at == 0 || line.is_whole;
+            let is_first_or_whole = at == 0 || is_closed;
             if !is_first_or_whole || !self.has_plain_bases(*one) {
                 return None;
             }
@@ -382,7 +433,7 @@ impl<S: Source> Resolver<'_, S> {
         })
     }
 
-    fn keeps_parameters(&mut self, def: Def) -> bool {
+    pub(super) fn keeps_parameters(&mut self, def: Def) -> bool {
         let names = self.names(def.file);
         let Some(function) = names.function(def.symbol) else {
             return false;
@@ -403,9 +454,13 @@ impl<S: Source> Resolver<'_, S> {
             ExprContent::Unknown => None,
             ExprContent::Occurrence(id) => self.sure_name(file, &names, id, steps),
             ExprContent::Built(Expr::Call(called)) => match self.sure(file, called, steps)? {
-                Sure::Class(class) => self.constructor(class).map(|_| Sure::Instance(class)),
+                Sure::Class(class) => self.constructor(class).map(|_| Sure::Made(class)),
                 Sure::Function(def, _) => self.returned(def),
-                Sure::Module(_) | Sure::SomeClass(_) | Sure::Instance(_) | Sure::Super(_) => None,
+                Sure::Module(_)
+                | Sure::SomeClass(_)
+                | Sure::Made(_)
+                | Sure::Instance(_)
+                | Sure::Super(_) => None,
             },
             ExprContent::Built(Expr::Super(scope)) => {
                 super::eval::class_around(file, &names, scope).map(Sure::Super)
@@ -528,7 +583,7 @@ impl<S: Source> Resolver<'_, S> {
     /// Returns an object of the only class that an annotation names.
     fn annotated(&mut self, file: FileId, annotation: ExprId) -> Option<Sure> {
         match *self.annotation(file, annotation, None) {
-            [Value::Instance(class)] if self.line(class).is_whole => Some(Sure::Instance(class)),
+            [Value::Instance(class)] if self.is_closed(class) => Some(Sure::Instance(class)),
             _ => None,
         }
     }
@@ -540,7 +595,9 @@ impl<S: Source> Resolver<'_, S> {
                 [Target::Module(module)] => Some(Sure::Module(module)),
                 _ => None,
             },
-            Sure::Instance(class) => self.member_of_line(object, class, 0, name, steps),
+            Sure::Made(class) | Sure::Instance(class) => {
+                self.member_of_line(object, class, 0, name, steps)
+            }
             Sure::Class(class) | Sure::SomeClass(class) => {
                 self.member_of_line(object, class, 0, name, steps)
             }
@@ -559,15 +616,19 @@ impl<S: Source> Resolver<'_, S> {
         steps: u32,
     ) -> Option<Sure> {
         let line = self.line(class);
+        let mut before = line.classes.iter().take(first);
+        if SPECIAL.contains(&name) || before.any(|one| self.has_outside_base(*one)) {
+            return None;
+        }
         for one in line.classes.iter().skip(first) {
-            if SPECIAL.contains(&name) || !line.is_whole && *one != class {
-                return None;
-            }
             self.class_kind(*one)?;
             let names = self.names(one.file);
             let scope = names.class(one.symbol)?.scope;
             let Some(variable) = self.bound(one.file, scope, name) else {
-                continue;
+                match self.has_outside_base(*one) {
+                    true => return None,
+                    false => continue,
+                }
             };
             let BindingKind::Function(symbol) =
                 only(names.bindings(variable.scope, variable.name))?.kind
@@ -577,12 +638,12 @@ impl<S: Source> Resolver<'_, S> {
             let function = names.function(symbol)?;
             if function.role == FunctionRole::Property {
                 let value = self.annotated(one.file, function.returns);
-                return value.filter(|_| matches!(object, Sure::Instance(_)));
+                return value.filter(|_| matches!(object, Sure::Made(_) | Sure::Instance(_)));
             }
             let Sure::Function(def, _) = self.sure_variable(variable, steps)? else {
                 return None;
             };
-            return Some(Sure::Function(def, access(object, *one)));
+            return Some(Sure::Function(def, access(object)));
         }
         None
     }
@@ -592,19 +653,22 @@ impl<S: Source> Resolver<'_, S> {
     }
 }
 
-/// How a method of the class `owner` is reached through an object.
-fn access(object: Sure, owner: Def) -> Access {
-    let heirs = |except| Heirs { of: owner, except };
+/// How a method is reached through an object.
+fn access(object: Sure) -> Access {
     match object {
-        Sure::Instance(_) => Access::Object(heirs(None)),
-        Sure::Super(from) => Access::Object(heirs(Some(from))),
-        Sure::SomeClass(_) => Access::SomeClass(heirs(None)),
+        Sure::Made(_) => Access::Object(None),
+        Sure::Instance(class) => Access::Object(Some(Receiving::Object(class))),
+        Sure::Super(class) => Access::Object(Some(Receiving::Super {
+            after: class,
+            of: class,
+        })),
+        Sure::SomeClass(class) => Access::SomeClass(Receiving::Object(class)),
         Sure::Class(_) => Access::Class,
         Sure::Module(_) | Sure::Function(..) => Access::Plain,
     }
 }
 
-fn only(bindings: &[Binding]) -> Option<&Binding> {
+pub(super) fn only(bindings: &[Binding]) -> Option<&Binding> {
     match bindings {
         [only] => Some(only),
         _ => None,

@@ -9,6 +9,9 @@ use crate::names::{
     ParameterPosition, ScopeId, ScopeKind, SymbolNumber,
 };
 
+/// Functions that return an attribute or a module by its name.
+const BY_NAME: [&str; 3] = ["__import__", "getattr", "import_module"];
+
 impl<S: Source> Resolver<'_, S> {
     /// Returns the possible values of an expression; `receiver` is the class of `self` in it.
     pub(super) fn values(&mut self, file: FileId, expr: ExprId, receiver: Receiver) -> Values {
@@ -261,6 +264,8 @@ impl<S: Source> Resolver<'_, S> {
     fn built_values(&mut self, file: FileId, expr: Expr, receiver: Receiver) -> Values {
         let mut values = ValueSet::default();
         match expr {
+            // What is looked up by a string may be of the workspace.
+            Expr::Call(called) if BY_NAME.contains(&self.names(file).last_name(called)) => {}
             Expr::Call(called) => {
                 for value in self.values(file, called, receiver).iter() {
                     values.extend(&self.call(*value));

@@ -70,7 +70,6 @@ impl<S: Source> Resolver<'_, S> {
     /// Collects the classes that define the name, and whether one of them is unrelated to `class`.
     fn gather(&mut self, search: &Search, class: Def, family: &mut DefiningClasses) {
         let word = search.name.as_str();
-        let line = self.line(class);
         for file in self.source.mentioning(word) {
             let names = self.names(file);
             let Some(name) = names.find(word) else {
@@ -88,7 +87,7 @@ impl<S: Source> Resolver<'_, S> {
                 family
                     .names
                     .extend(path.map(|path| plain(path.base_name())));
-                family.has_strangers |= !is_heir && !line.classes.contains(&other);
+                family.has_strangers |= !is_heir && !self.are_related(class, other);
             }
         }
     }

@@ -65,7 +65,7 @@ impl<S: Source> Resolver<'_, S> {
         if bases.into_iter().any(|base| has_it(self, base)) {
             return Heritage::Overrides;
         }
-        match line.is_whole {
+        match self.is_closed(class) {
             true => Heritage::Own,
             false => Heritage::Unknown,
         }

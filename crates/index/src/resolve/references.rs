@@ -177,23 +177,29 @@ impl<S: Source> Resolver<'_, S> {
         let places: Vec<_> = judged.chain(unresolved).collect();
         let mut uses = Vec::with_capacity(places.len());
         for ((file, id), certainty) in &places {
-            let certainty = *certainty;
-            let names = self.names(*file);
-            let (Some(found), Some(certainty)) = (names.occurrence(*id), certainty) else {
-                continue;
-            };
-            let line = names.line(found.at);
-            uses.push(Use {
-                file: self.path(*file),
-                line,
-                column: found.at - names.line_start(line).unwrap_or(found.at),
-                offset: found.at,
-                symbol: self.source.symbol(*file, names.owner(found.at)),
-                role: found.role,
-                certainty,
-            });
+            uses.extend(certainty.and_then(|certainty| self.use_at(*file, *id, certainty)));
         }
         uses
+    }
+
+    pub(super) fn use_at(
+        &mut self,
+        file: FileId,
+        id: OccurrenceId,
+        certainty: Certainty,
+    ) -> Option<Use> {
+        let names = self.names(file);
+        let found = names.occurrence(id)?;
+        let line = names.line(found.at);
+        Some(Use {
+            file: self.path(file),
+            line,
+            column: found.at - names.line_start(line).unwrap_or(found.at),
+            offset: found.at,
+            symbol: self.source.symbol(file, names.owner(found.at)),
+            role: found.role,
+            certainty,
+        })
     }
 }
 

@@ -32,6 +32,8 @@ pub struct Resolver<'s, S: Source> {
     /// Cache of the directories in which the dotted names of imports are found.
     pub(super) bases: FxHashMap<(FileId, OccurrenceId, Imported), Option<String>>,
     pub(super) lines: FxHashMap<Def, Option<Rc<ResolutionOrder>>>,
+    /// Cache of the classes that inherit from a class, with the class itself.
+    pub(super) heirs: FxHashMap<Def, Rc<[Def]>>,
     pub(super) sets: Vec<Values>,
     pub(super) set_ids: FxHashMap<Values, SetId>,
     pub(super) tuples: Vec<Tuple>,
@@ -78,6 +80,7 @@ impl<'s, S: Source> Resolver<'s, S> {
             module_ids: FxHashMap::default(),
             bases: FxHashMap::default(),
             lines: FxHashMap::default(),
+            heirs: FxHashMap::default(),
             sets: Vec::new(),
             set_ids: FxHashMap::default(),
             tuples: Vec::new(),

@@ -5,6 +5,7 @@ use crate::context::scout_context::{Candidate, CandidateOrigin, candidates};
 use crate::excerpt::excerpt;
 use crate::lookup::Lookup;
 use crate::state::run_context::RunContext;
+use crate::task::asked;
 use starling_core::prompts::Excerpt;
 use starling_core::{Role, Tokens};
 use starling_index::is_test_file;
@@ -43,7 +44,7 @@ pub(crate) fn material(run: &RunContext, role: Role) -> AgentContext {
     // Test files are left out for a small model, which would mistake the failing test for the code
     // to change.
     order.retain(|one| !prompt_parts::is_small(profile) || !is_test_file(&one.symbol.file));
-    let about_parameters = speaks_of_parameters(&run.task.text);
+    let about_parameters = asked::speaks_of_parameters(&run.task.text);
     let mut material = AgentContext::default();
     let mut left = caps.candidates;
     let mut best = caps.best_count;
@@ -142,13 +143,6 @@ fn room(lookup: &Lookup, symbol: &SymbolPath, is_best: bool, caps: Caps) -> Toke
         }
         Ok(_) | Err(_) => most,
     }
-}
-
-/// Returns whether a task is about the parameters of functions, so that callers matter.
-fn speaks_of_parameters(task: &str) -> bool {
-    let task = task.to_lowercase();
-    let words = ["parameter", "argument", "keyword", "signature"];
-    words.iter().any(|word| task.contains(word))
 }
 
 fn is_inside(symbol: &SymbolPath, shown: &str) -> bool {

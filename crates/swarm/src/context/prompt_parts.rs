@@ -17,6 +17,7 @@ use crate::state::agent_state::AgentState;
 use crate::state::run_context::RunContext;
 use crate::state::views::Views;
 use crate::task::goal::Goal;
+use crate::task::method_family::MethodFamily;
 use starling_core::prompts::{CausePrompt, Excerpt, Prompt, SoloPrompt, SymbolPrompt, TaskPrompt};
 use starling_core::{Driver, ModelProfile, TestCase, TestOutcome, TestReport, TestStatus, Tokens};
 use starling_index::{Certainty, Usage, is_test_file};
@@ -112,8 +113,16 @@ pub(crate) fn frozen(run: &RunContext) -> String {
         failures,
         other_failures: few(&required::left_alone(run)),
         not_there: not_there(run),
+        method_families: method_families(run),
     }
     .render()
+}
+
+/// Returns the methods that the task changes together, one name per line.
+fn method_families(run: &RunContext) -> String {
+    let families = MethodFamily::of_task(&run.lookup(), &run.task.text, run.stated());
+    let lines: Vec<String> = families.iter().map(MethodFamily::in_words).collect();
+    lines.join("\n")
 }
 
 /// Returns the files that the task names and that do not exist, one per line.

@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::excerpt::found::Found;
 use crate::lookup::Lookup;
 use crate::state::contracts::Mentions;
 use crate::state::draft::Draft;
@@ -15,8 +14,6 @@ use starling_syntax::{
 
 /// Maximum number of uses of one symbol that are considered.
 const REFERENCES_MOST: usize = 400;
-/// Maximum depth of the class hierarchy that is followed to subclasses.
-const HEIRS_DEEP: usize = 4;
 
 /// A location in the code that a changed contract (the parts of a symbol on which its users rely,
 /// such as the name and the parameters) breaks.
@@ -27,6 +24,8 @@ pub(crate) struct Site {
     pub line: u32,
     /// Whether the location is a method that overrides the changed method.
     pub is_override: bool,
+    /// The method that a call names if it reaches the changed one only on some objects.
+    pub through: Option<SymbolPath>,
 }
 
 /// Returns the symbols that a draft removes, each with the locations that mention it.
@@ -98,13 +97,17 @@ pub(crate) fn broken_in(
     let (Some(old), Some(new)) = (contract(&draft.base), contract(&draft.text)) else {
         return Vec::new();
     };
-    let mut usages = sure_usages(lookup, changed);
-    usages.retain(|usage| usage.is_call && elsewhere(&usage.symbol));
-    usages.retain(|usage| !holds(lookup, usage, changed, &old, &new));
-    let calls = usages.into_iter().map(|usage| Site {
+    let direct = sure_usages(lookup, changed).into_iter();
+    let indirect = lookup.index().indirect_calls(changed).into_iter();
+    let mut calls: Vec<(Usage, Option<SymbolPath>)> = direct.map(|usage| (usage, None)).collect();
+    calls.extend(indirect.map(|one| (one.usage, one.through)));
+    calls.retain(|(usage, _)| usage.is_call && elsewhere(&usage.symbol));
+    calls.retain(|(usage, _)| !holds(lookup, usage, changed, &old, &new));
+    let calls = calls.into_iter().map(|(usage, through)| Site {
         symbol: usage.symbol,
         line: usage.line,
         is_override: false,
+        through,
     });
     let mut sites = match scope {
         Scope::Code => overrides(lookup, changed, &new),
@@ -128,6 +131,21 @@ pub(crate) fn sure_usages(lookup: &Lookup, symbol: &SymbolPath) -> Vec<Usage> {
     found
 }
 
+/// Returns the calls that may reach a method without being certain uses of it, each with the method that
+/// the call names.
+pub(crate) fn indirect_calls(
+    lookup: &Lookup,
+    symbol: &SymbolPath,
+) -> Vec<(Usage, Option<SymbolPath>)> {
+    let through = lookup.index().indirect_calls(symbol).into_iter();
+    let through = through.map(|one| (one.usage, one.through));
+    let uses = lookup.usages(&symbol.to_string(), REFERENCES_MOST).found;
+    let unsure = uses
+        .into_iter()
+        .filter(|one| one.certainty == Certainty::Possible);
+    through.chain(unsure.map(|usage| (usage, None))).collect()
+}
+
 fn makes(symbol: &SymbolPath) -> bool {
     ["__init__", "__new__"].contains(&symbol.base_name())
 }
@@ -147,6 +165,7 @@ fn still_mentioned(lookup: &Lookup, places: &BTreeSet<(FilePath, String)>) -> Ve
                     symbol: tree.at_line(line).path.clone(),
                     line,
                     is_override: false,
+                    through: None,
                 }),
         );
     }
@@ -236,60 +255,18 @@ fn receiver(lookup: &Lookup, tree: &SymbolTree, usage: &Usage, changed: &SymbolP
 /// Returns the methods that override a changed method and are not compatible with it.
 fn overrides(lookup: &Lookup, changed: &SymbolPath, new: &Contract) -> Vec<Site> {
     let is_private = changed.base_name().starts_with("__") && !changed.base_name().ends_with("__");
-    let Some((class, method)) = changed.name.rsplit_once('.') else {
-        return Vec::new();
-    };
     if makes(changed) || is_private {
         return Vec::new();
     }
-    let mut classes = vec![SymbolPath::new(changed.file.clone(), class)];
-    let mut sites = Vec::new();
-    let mut next = 0;
-    for _ in 0..HEIRS_DEEP {
-        let (from, to) = (next, classes.len());
-        next = to;
-        for at in from..to {
-            for heir in heirs(lookup, &classes[at]) {
-                if !classes.contains(&heir.symbol.path) {
-                    sites.extend(override_in(&heir, method, new));
-                    classes.push(heir.symbol.path);
-                }
-            }
-        }
-    }
-    for path in lookup.overrides(changed) {
-        let is_known = sites.iter().any(|site| site.symbol == path);
-        let own = lookup.symbol(&path).ok().filter(|_| !is_known);
-        sites.extend(own.and_then(|own| misfit(&own.tree, &own.symbol, new)));
-    }
-    sites
-}
-
-/// Returns the direct subclasses of a class.
-fn heirs(lookup: &Lookup, class: &SymbolPath) -> Vec<Found> {
-    let mut found: Vec<Found> = Vec::new();
-    for usage in sure_usages(lookup, class) {
-        if usage.is_call || usage.is_import || is_test_file(&usage.file) {
-            continue;
-        }
-        let Ok(heir) = lookup.symbol(&usage.symbol) else {
-            continue;
-        };
-        let at = offset(&heir.tree, &usage);
-        let in_head = at >= heir.symbol.name.end && at < heir.symbol.body.start;
-        let is_known = found
-            .iter()
-            .any(|known| known.symbol.path == heir.symbol.path);
-        if heir.symbol.kind == SymbolKind::Class && in_head && !is_known {
-            found.push(heir);
-        }
-    }
-    found
-}
-
-fn override_in(heir: &Found, method: &str, new: &Contract) -> Option<Site> {
-    let name = format!("{}.{method}", heir.symbol.path.name);
-    misfit(&heir.tree, heir.tree.find(&name)?, new)
+    let mut overriding = lookup.index().overriding(changed);
+    overriding.extend(lookup.overrides(changed));
+    overriding.sort();
+    overriding.dedup();
+    let is_code = |path: &SymbolPath| !is_test_file(&path.file);
+    let overriding = overriding.into_iter().filter(is_code);
+    let own = overriding.filter_map(|path| lookup.symbol(&path).ok());
+    own.filter_map(|own| misfit(&own.tree, &own.symbol, new))
+        .collect()
 }
 
 /// Returns the location of an overriding method if it is not compatible with the new contract;
@@ -299,5 +276,6 @@ fn misfit(tree: &SymbolTree, own: &Symbol, new: &Contract) -> Option<Site> {
         symbol: own.path.clone(),
         line: tree.line_of(own),
         is_override: true,
+        through: None,
     })
 }

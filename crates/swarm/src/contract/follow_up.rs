@@ -2,14 +2,18 @@
 //! notified, once for each contract. The changes that these owners make can break further
 //! contracts; each such round of follow-ups is a wave, and the number of waves is limited.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::contract::broken::{Scope, Site, broken, broken_in, mentions_of_the_gone, sure_usages};
+use crate::contract::broken::{
+    Scope, Site, broken, broken_in, indirect_calls, mentions_of_the_gone, sure_usages,
+};
 use crate::event::actor::ActorId;
 use crate::event::dependencies::Dependencies;
 use crate::event::events::{Cause, Event};
 use crate::evidence::ids::ProposalId;
+use crate::evidence::indirect::IndirectCaller;
+use crate::evidence::proposal::Evidence;
 use crate::lookup::Lookup;
 use crate::state::contracts::Mentions;
 use crate::state::draft::Draft;
@@ -38,6 +42,25 @@ struct Concern {
     lines: Vec<u32>,
     /// Whether the code overrides the changed method.
     overrides: bool,
+    /// The methods that the calls name, if all lines are calls that reach the changed method only on
+    /// some objects.
+    through: Option<BTreeSet<SymbolPath>>,
+}
+
+impl Concern {
+    fn add(&mut self, site: Site) {
+        let is_first = self.lines.is_empty();
+        self.lines.push(site.line);
+        self.overrides |= site.is_override;
+        let known = match is_first {
+            true => Some(BTreeSet::new()),
+            false => self.through.take(),
+        };
+        self.through = known.zip(site.through).map(|(mut known, through)| {
+            known.insert(through);
+            known
+        });
+    }
 }
 
 /// Returns the locations that a changed contract breaks and that must be updated: code, and the
@@ -101,6 +124,37 @@ pub(crate) fn owners_that_keep(
     owners
 }
 
+/// Returns the calls outside tests that may reach a changed method, but neither name it nor are known
+/// to mean it, besides those of the callers in `evidence`.
+pub(crate) fn indirect_callers(
+    run: &RunContext,
+    draft: &Draft,
+    evidence: &Evidence,
+) -> Vec<IndirectCaller> {
+    let lookup = run.lookup();
+    let mut found = Vec::new();
+    for changed in &draft.breaking {
+        let is_other = |usage: &Usage| {
+            let owner = run.owner_of(&usage.symbol);
+            let owner = owner.unwrap_or_else(|| usage.symbol.clone());
+            let is_known =
+                evidence.callers.contains(&owner) || evidence.callers_kept.contains(&owner);
+            let is_own = changed.encloses(&usage.symbol) || draft.symbols.contains(&usage.symbol);
+            usage.is_call && !is_known && !is_own && !is_test_file(&usage.file)
+        };
+        let calls = indirect_calls(&lookup, changed).into_iter();
+        let calls = calls.filter(|(usage, _)| is_other(usage));
+        found.extend(calls.map(|(usage, through)| IndirectCaller {
+            through,
+            file: usage.file,
+            line: usage.line,
+        }));
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
 /// Returns the number of tests that contain calls which a draft breaks and which no owner is asked
 /// to update.
 pub(crate) fn broken_tests(run: &RunContext, draft: &Draft) -> usize {
@@ -139,10 +193,9 @@ fn by_owner(run: &RunContext, draft: &Draft, sites: Vec<Site>) -> BTreeMap<Symbo
         if by_draft {
             continue;
         }
-        let owner = run.owner_of(&site.symbol).unwrap_or(site.symbol);
-        let concern = owners.entry(owner).or_default();
-        concern.lines.push(site.line);
-        concern.overrides |= site.is_override;
+        let owner = run.owner_of(&site.symbol);
+        let owner = owner.unwrap_or_else(|| site.symbol.clone());
+        owners.entry(owner).or_default().add(site);
     }
     for concern in owners.values_mut() {
         concern.lines.sort_unstable();
@@ -201,6 +254,12 @@ fn wake_broken(
         // An owner that already has a fixing proposal under review has nothing to do.
         let still = by_owner(run, draft, to_follow(run, &soon, draft, changed, gone));
         owners.retain(|owner, _| ActorId::Agent(owner.clone()) != *by);
+        // An owner that was told of the method that it calls hears nothing new.
+        owners.retain(|owner, concern| {
+            let mut through = concern.through.iter().flatten().peekable();
+            let is_direct = through.peek().is_none();
+            is_direct || !through.all(|named| was_told(run, owner, named))
+        });
         let follow_already = !owners.is_empty();
         owners.retain(|owner, _| still.contains_key(owner));
         let follow_already = follow_already && owners.is_empty();

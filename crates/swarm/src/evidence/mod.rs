@@ -5,6 +5,7 @@ pub(crate) mod check_results;
 pub(crate) mod failure;
 pub(crate) mod file_change;
 pub(crate) mod ids;
+pub(crate) mod indirect;
 pub(crate) mod joint;
 pub(crate) mod proposal;
 pub(crate) mod return_reason;

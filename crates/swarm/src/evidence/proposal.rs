@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::evidence::check_results::{DiagnosticEvidence, ImportMends};
 use crate::evidence::ids::{ProposalId, few, named};
+use crate::evidence::indirect::{self, IndirectCaller};
 use crate::evidence::joint::JointEvidence;
 use crate::evidence::test_evidence::TestEvidence;
 use starling_syntax::{FilePath, Loss, SymbolPath};
@@ -49,6 +50,9 @@ pub struct Evidence {
     /// Owners of uses that stay valid under the changed contract.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub callers_kept: Vec<SymbolPath>,
+    /// Other calls that may reach a symbol whose contract changes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub indirect_callers: Vec<IndirectCaller>,
     /// Number of tests with calls that the changed contract breaks.
     #[serde(default)]
     pub test_callers: usize,
@@ -215,15 +219,22 @@ impl Evidence {
             let inside = names(&self.callers_in_set);
             told.push(format!("{inside} (changed in the same set)"));
         }
-        let told = match (told.is_empty(), self.test_callers) {
+        let has_no_direct = self.callers_kept.is_empty() && !self.indirect_callers.is_empty();
+        let mut told = match (told.is_empty(), self.test_callers) {
+            (true, 0) if has_no_direct => "no direct caller".to_owned(),
             (true, 0) => "none".to_owned(),
             (true, tests) => format!("only tests ({tests})"),
             (false, _) => told.join("; "),
         };
-        match self.callers_kept.is_empty() {
-            true => told,
-            false => format!("{told}; still valid: {}", names(&self.callers_kept)),
+        if !self.callers_kept.is_empty() {
+            told.push_str("; still valid: ");
+            told.push_str(&names(&self.callers_kept));
         }
+        if !self.indirect_callers.is_empty() {
+            told.push_str("; ");
+            told.push_str(&indirect::in_words(&self.indirect_callers));
+        }
+        told
     }
 
     /// Returns the decisive results: those of the joint check if the set passes, otherwise those of

@@ -7,8 +7,8 @@ use crate::event::events::Event;
 use crate::evidence::failure::Failure;
 use crate::evidence::ids::ProposalId;
 use crate::evidence::test_evidence::TestEvidence;
-use crate::proposal::auto_imports;
 use crate::proposal::send::{AnnouncedEdit, Purpose, Sent, send};
+use crate::proposal::{auto_imports, dependence};
 use crate::state::draft::Draft;
 use crate::state::proposal::{Applied, Proposal};
 use crate::state::run_context::{RunContext, StateGuard};
@@ -78,10 +78,7 @@ pub(crate) async fn edit(
         let why = "the run ended before the edit was sent to the editor".to_owned();
         return Err(Failure::Editor { why });
     }
-    let accepted = run.proposals().accepted(id, "be applied").cloned();
-    let accepted = accepted.map_err(|wrong| Failure::Editor {
-        why: wrong.to_string(),
-    })?;
+    let accepted = accepted(run, id)?;
     still_allowed(run, &accepted.draft)?;
     let draft = auto_imports::drop_redundant_imports(
         run,
@@ -129,6 +126,20 @@ pub(crate) async fn edit(
     drop(state);
     tell_applied(run, &accepted, &applied);
     Ok(applied.after)
+}
+
+/// Returns an accepted proposal, with its dependencies on the proposals that are applied.
+fn accepted(run: &RunContext, id: ProposalId) -> Result<Proposal, Failure> {
+    let accepted = run.proposals().accepted(id, "be applied").cloned();
+    let mut accepted = accepted.map_err(|wrong| Failure::Editor {
+        why: wrong.to_string(),
+    })?;
+    let found = dependence::on_applied(run, &accepted);
+    if !found.is_empty() {
+        run.proposals().depend(id, found.clone());
+        accepted.dependencies.extend(found);
+    }
+    Ok(accepted)
 }
 
 /// Records a proposal's edit in the trajectory, and then sends the edit to the editor.

@@ -81,6 +81,7 @@ fn callers_of(run: &RunContext, draft: &Draft) -> Vec<SymbolPath> {
 fn note_other_callers(run: &RunContext, draft: &Draft, evidence: &mut Evidence) {
     evidence.test_callers = follow_up::broken_tests(run, draft);
     evidence.callers_kept = follow_up::owners_that_keep(run, draft, &evidence.callers);
+    evidence.indirect_callers = follow_up::indirect_callers(run, draft, evidence);
 }
 
 /// Adds the callers of the changed contracts to the evidence for a draft.

@@ -58,6 +58,8 @@ fn combined<'p>(own: &Proposal, others: impl Iterator<Item = &'p Proposal>) -> E
         evidence.contract.extend(theirs.contract.clone());
         evidence.callers.extend(theirs.callers.clone());
         evidence.callers_kept.extend(theirs.callers_kept.clone());
+        let indirect = theirs.indirect_callers.clone();
+        evidence.indirect_callers.extend(indirect);
         evidence.test_callers = evidence.test_callers.max(theirs.test_callers);
         evidence.imports.extend(&theirs.imports);
         evidence.needs_person.extend(theirs.needs_person.clone());
@@ -66,5 +68,7 @@ fn combined<'p>(own: &Proposal, others: impl Iterator<Item = &'p Proposal>) -> E
     evidence.callers.dedup();
     evidence.callers_kept.sort();
     evidence.callers_kept.dedup();
+    evidence.indirect_callers.sort();
+    evidence.indirect_callers.dedup();
     evidence
 }

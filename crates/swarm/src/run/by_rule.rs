@@ -11,7 +11,8 @@ use crate::lookup::Lookup;
 use crate::protocol::Pick;
 use crate::state::run_context::RunContext;
 use crate::task::mentions;
-use crate::task::stated::{ExplicitEdit, Named, stub_of};
+use crate::task::method_family::{self, MethodFamily};
+use crate::task::stated::{ExplicitEdit, ExplicitEdits, Named, stub_of};
 use edits::Edits;
 use starling_index::{Heritage, Usage, binds, says_plainly};
 use starling_syntax::{Symbol, SymbolKind, SymbolPath};
@@ -25,12 +26,39 @@ use uses::{is_word_at, offset, places};
 /// Returns the reason if they cannot be carried out without a model.
 pub(crate) fn picks(run: &RunContext) -> Option<Result<Vec<Pick>, String>> {
     let statements = run.stated();
+    let lookup = run.lookup();
     if !statements.are_by_rule() {
+        let why = of_several_classes(&lookup, statements)?;
+        return Some(Err(for_larger_model(&why)));
+    }
+    let picks = of_all(&lookup, &statements.all);
+    Some(picks.map_err(|why| for_larger_model(&why)))
+}
+
+fn for_larger_model(why: &str) -> String {
+    format!("{why}; a larger model can judge that (`--model`)")
+}
+
+/// Returns why a rename or deletion of a method that several related classes define, and that is the whole
+/// task, is not made; `None` if the task is another one.
+fn of_several_classes(lookup: &Lookup, statements: &ExplicitEdits) -> Option<String> {
+    if !statements.are_whole_task {
         return None;
     }
-    let lookup = run.lookup();
-    let picks = of_all(&lookup, &statements.all);
-    Some(picks.map_err(|why| format!("{why}; a larger model can judge that (`--model`)")))
+    statements.all.iter().find_map(|stated| {
+        let Named::Word(word) = stated.named() else {
+            return None;
+        };
+        let methods = method_family::methods(lookup, &word.name);
+        let family = MethodFamily::of(lookup, methods.first()?)?;
+        let is_it = word.is_symbol && family.contains_all(&methods);
+        is_it.then(|| to_follow(&family))
+    })
+}
+
+fn to_follow(family: &MethodFamily) -> String {
+    let places = family.in_words();
+    format!("all of these have to change together: {places}")
 }
 
 fn of_all(lookup: &Lookup, all: &[ExplicitEdit]) -> Result<Vec<Pick>, String> {
@@ -351,7 +379,11 @@ fn only_of_its_class(lookup: &Lookup, method: &SymbolPath) -> Result<(), String>
     });
     if let Some(other) = others.next() {
         let name = method.base_name();
-        return Err(format!("{other} is called `{name}` as well"));
+        let why = format!("{other} is called `{name}` as well");
+        return Err(match MethodFamily::of(lookup, method) {
+            Some(family) => format!("{why}; {}", to_follow(&family)),
+            None => why,
+        });
     }
     match lookup.index().heritage(method) {
         Heritage::Own => Ok(()),

@@ -61,6 +61,7 @@ impl Draft {
             callers: Vec::new(),
             callers_in_set: Vec::new(),
             callers_kept: Vec::new(),
+            indirect_callers: Vec::new(),
             test_callers: 0,
             needs_person: self.needs_person.iter().map(needs_person).collect(),
             together: None,

@@ -135,6 +135,13 @@ pub(crate) fn to_take_away(task: &str, name: &str) -> bool {
     words(task).any(is_removal) && words(task).any(|word| word == name)
 }
 
+/// Returns whether a task is about the parameters of functions, so that callers matter.
+pub(crate) fn speaks_of_parameters(task: &str) -> bool {
+    let task = task.to_lowercase();
+    let words = ["parameter", "argument", "keyword", "signature"];
+    words.iter().any(|word| task.contains(word))
+}
+
 /// Returns whether a task asks to change the test `id`.
 pub(crate) fn to_change_test(task: &str, id: &str) -> bool {
     let name = name_of(id);

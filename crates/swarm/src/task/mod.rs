@@ -4,6 +4,7 @@ pub(crate) mod asked;
 pub(crate) mod goal;
 pub(crate) mod in_strings;
 pub(crate) mod mentions;
+pub(crate) mod method_family;
 pub(crate) mod names;
 pub(crate) mod request;
 pub(crate) mod stated;

@@ -124,6 +124,7 @@ fn evidence(tests: TestEvidence, diagnostics: DiagnosticEvidence) -> Evidence {
         callers: Vec::new(),
         callers_in_set: Vec::new(),
         callers_kept: Vec::new(),
+        indirect_callers: Vec::new(),
         test_callers: 0,
         needs_person: Vec::new(),
         together: None,

@@ -36,6 +36,7 @@ mod renaming;
 mod renewed;
 mod repairs;
 mod rivals;
+mod same_method;
 mod scouting;
 mod seeing;
 mod selecting;

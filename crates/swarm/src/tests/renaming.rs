@@ -754,6 +754,8 @@ async fn method_that_may_override_a_base_method_is_not_changed_without_the_model
             "rename Recipe.key to kind",
             "is called `key` as well",
         ),
+        (NOTIFY, "rename Notifier.can_reach to reaches", TOGETHER),
+        (NOTIFY, "Rename `can_reach` to `reaches`", TOGETHER),
     ] {
         let said = by_rule(task, &[("models.py", models)]).await.unwrap_err();
         assert!(said.contains(why), "{task}: {said}");
@@ -762,6 +764,8 @@ async fn method_that_may_override_a_base_method_is_not_changed_without_the_model
     assert!(!texts.unwrap()[0].contains("total_time"));
 }
 
+const TOGETHER: &str = "all of these have to change together: `can_reach` is defined as \
+                        models.py::Notifier.can_reach, models.py::Sms.can_reach; a larger model";
 const NOTIFY: &str = "class Notifier:\n    def can_reach(self):\n        raise NotImplementedError\n\n\nclass \
                       Sms(Notifier):\n    def can_reach(self):\n        return True\n";
 const REMIND: &str = "def remind(notifier):\n    return notifier.can_reach()\n";

@@ -1,0 +1,355 @@
+//! The methods that a call through an object can reach: those of the object's class and of the classes
+//! that inherit from it.
+
+use std::rc::Rc;
+
+use rustc_hash::FxHashSet;
+
+use super::calls::only;
+use super::kin::is_common;
+use super::references::{Certainty, Use};
+use super::resolver::Resolver;
+use super::source::{FileId, Source};
+use super::value::{Def, Value, Variable};
+use crate::facts::is_test;
+use crate::names::{
+    BindingKind, Expr, ExprContent, ExprId, FunctionRole, Names, Occurrence, OccurrenceId, Role,
+};
+use starling_syntax::SymbolPath;
+
+/// Maximum number of classes that inherit from one class and are considered.
+const HEIRS_MOST: usize = 400;
+/// Base classes from outside the workspace without methods of their own.
+const WITHOUT_METHODS: [&str; 4] = ["ABC", "Generic", "Protocol", "object"];
+
+/// The object through which a method is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Receiving {
+    /// An object of this class or of a subclass.
+    Object(Def),
+    /// `super()` in the class `after`, for an object of the class `of` or of a subclass.
+    Super { after: Def, of: Def },
+    /// An object of unknown type.
+    Unknown,
+}
+
+/// A call that may reach a method by way of another class.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct IndirectCall {
+    pub call: Use,
+    /// The method that the call names, usually that of a base class; `None` if it names none.
+    pub through: Option<SymbolPath>,
+}
+
+impl<S: Source> Resolver<'_, S> {
+    /// Returns a class and the classes of the workspace that inherit from it.
+    pub(super) fn heirs(&mut self, class: Def) -> Rc<[Def]> {
+        if let Some(known) = self.heirs.get(&class) {
+            return known.clone();
+        }
+        let mut found = vec![class];
+        let mut known: FxHashSet<String> = FxHashSet::default();
+        let mut next = 0;
+        while let Some(one) = found.get(next).copied() {
+            next += 1;
+            let path = self.source.symbol(one.file, one.symbol);
+            let name = path.map(|path| path.base_name().to_owned());
+            let Some(name) = name.filter(|name| known.insert(name.clone())) else {
+                continue;
+            };
+            for file in self.source.mentioning(&name) {
+                let names = self.names(file);
+                for symbol in names.classes().iter().map(|class| class.symbol) {
+                    let heir = Def { file, symbol };
+                    let is_new = found.len() < HEIRS_MOST && !found.contains(&heir);
+                    if is_new && self.line(heir).classes.contains(&class) {
+                        found.push(heir);
+                    }
+                }
+            }
+        }
+        let found: Rc<[Def]> = found.into();
+        self.heirs.insert(class, found.clone());
+        found
+    }
+
+    /// Returns whether an object can be of both classes: one inherits from the other, or a third class
+    /// from both.
+    pub(super) fn are_related(&mut self, class: Def, other: Def) -> bool {
+        let heirs = self.heirs(class);
+        heirs
+            .iter()
+            .any(|heir| self.line(*heir).classes.contains(&other))
+    }
+
+    /// Returns whether a class has a base class from outside the workspace that may have methods.
+    pub(super) fn has_outside_base(&mut self, class: Def) -> bool {
+        let names = self.names(class.file);
+        let bases = names.class(class.symbol).map(|class| class.bases);
+        let bases = names.run(bases.unwrap_or_default()).to_vec();
+        bases.into_iter().any(|base| {
+            let base = match names.expr(base) {
+                ExprContent::Built(Expr::Item(of, _)) => of,
+                ExprContent::Built(_) | ExprContent::Occurrence(_) | ExprContent::Unknown => base,
+            };
+            let values = self.values(class.file, base, None);
+            let is_own = values.iter().any(|value| matches!(value, Value::Class(_)));
+            !is_own && !WITHOUT_METHODS.contains(&names.last_name(base))
+        })
+    }
+
+    /// Returns whether all methods of a class are known.
+    pub(super) fn is_closed(&mut self, class: Def) -> bool {
+        let line = self.line(class);
+        line.is_whole || !line.classes.iter().any(|one| self.has_outside_base(*one))
+    }
+
+    /// Returns the member of these classes, in lookup order, as far as no base class from outside the
+    /// workspace can come before it.
+    fn first_member(&mut self, classes: &[Def], name: &str) -> Option<Variable> {
+        for class in classes {
+            let names = self.names(class.file);
+            let scope = names.class(class.symbol)?.scope;
+            if let Some(variable) = self.bound(class.file, scope, name) {
+                return Some(variable);
+            }
+            if self.has_outside_base(*class) {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Returns the members that `name` can mean for an object. `from` is the file of the use: code
+    /// outside tests meets no class of a test.
+    pub(super) fn reachable(
+        &mut self,
+        object: Receiving,
+        name: &str,
+        from: FileId,
+    ) -> Vec<Variable> {
+        let mut found: Vec<Variable> = Vec::new();
+        let (of, after) = match object {
+            Receiving::Object(of) => (of, None),
+            Receiving::Super { after, of } => (of, Some(after)),
+            Receiving::Unknown => return self.family(name),
+        };
+        let in_test = is_test(&self.path(from));
+        for heir in self.heirs(of).iter() {
+            if !in_test && heir.file != from && is_test(&self.path(heir.file)) {
+                continue;
+            }
+            let line = self.line(*heir);
+            let start = match after {
+                Some(after) => match line.classes.iter().position(|one| *one == after) {
+                    Some(place) if !self.has_outside_base(after) => place + 1,
+                    Some(_) | None => continue,
+                },
+                None => 0,
+            };
+            let member = self.first_member(&line.classes[start..], name);
+            found.extend(member.filter(|member| !found.contains(member)));
+        }
+        found
+    }
+
+    /// Returns the methods that an attribute of this name must be on an object of unknown type; nothing
+    /// if it may be something else. All of them belong to classes that are related.
+    fn family(&mut self, name: &str) -> Vec<Variable> {
+        if is_common(name) {
+            return Vec::new();
+        }
+        let mut found: Vec<Variable> = Vec::new();
+        let mut classes: Vec<Def> = Vec::new();
+        for file in self.source.mentioning(name) {
+            let path = self.path(file);
+            if is_test(&path) || path.as_str().ends_with(".pyi") {
+                continue;
+            }
+            let names = self.names(file);
+            let Some(id) = names.find(name) else {
+                continue;
+            };
+            let is_set = |one: &Occurrence| {
+                one.name == id && one.role == Role::Store && one.receiver().is_some()
+            };
+            if names.occurrences().iter().any(is_set) {
+                return Vec::new();
+            }
+            for class in names.classes() {
+                let (scope, symbol) = (class.scope, class.symbol);
+                if !names.bindings(scope, id).is_empty() {
+                    let name = id;
+                    found.push(Variable { file, scope, name });
+                    classes.push(Def { file, symbol });
+                }
+            }
+        }
+        match self.is_one_family(&classes) {
+            true => found,
+            false => Vec::new(),
+        }
+    }
+
+    /// Returns whether all classes are related to one another, directly or by way of others.
+    fn is_one_family(&mut self, classes: &[Def]) -> bool {
+        let mut others = classes.to_vec();
+        let mut next: Vec<Def> = others.pop().into_iter().collect();
+        while let Some(class) = next.pop() {
+            let (related, rest): (Vec<Def>, Vec<Def>) = others
+                .into_iter()
+                .partition(|other| self.are_related(class, *other));
+            next.extend(related);
+            others = rest;
+        }
+        others.is_empty()
+    }
+
+    /// Returns the method that a variable of a class is, if it is one with parameters as written, and
+    /// is called through an object.
+    pub(super) fn plain_method(&mut self, variable: Variable) -> Option<Def> {
+        let names = self.names(variable.file);
+        let BindingKind::Function(symbol) =
+            only(names.bindings(variable.scope, variable.name))?.kind
+        else {
+            return None;
+        };
+        let file = variable.file;
+        let def = Def { file, symbol };
+        let is_plain = names.function(symbol)?.role == FunctionRole::Plain;
+        (is_plain && self.keeps_parameters(def)).then_some(def)
+    }
+
+    /// Returns the objects that the receiver of an attribute can be; `None` if it can be anything else.
+    pub(super) fn receiving(&mut self, file: FileId, receiver: ExprId) -> Option<Vec<Receiving>> {
+        let values = self.values(file, receiver, None);
+        let object = |value: &Value| match value {
+            Value::Instance(class) => Some(Receiving::Object(*class)),
+            Value::Super { after, of } => Some(Receiving::Super {
+                after: *after,
+                of: *of,
+            }),
+            Value::Module(_)
+            | Value::Class(_)
+            | Value::Function(..)
+            | Value::Callable(_)
+            | Value::Sequence(_)
+            | Value::Tuple(_)
+            | Value::Outside => None,
+        };
+        match values.is_empty() {
+            true => Some(vec![Receiving::Unknown]),
+            false => values.iter().map(object).collect(),
+        }
+    }
+
+    /// Returns the calls that name a member of a base class, or of none, and reach a method on an
+    /// object of its class.
+    pub(crate) fn indirect_calls(&mut self, method: &SymbolPath) -> Vec<IndirectCall> {
+        self.start();
+        let Some((file, symbol)) = self.source.find(method) else {
+            return Vec::new();
+        };
+        let own = self.variable_of(file, symbol);
+        let Some(own) = own.filter(|own| self.class_of(*own).is_some()) else {
+            return Vec::new();
+        };
+        let name = self.names(own.file).name(own.name).to_owned();
+        let mut found = Vec::new();
+        for file in self.source.mentioning(&name) {
+            let names = self.names(file);
+            for (index, one) in names.occurrences().iter().enumerate() {
+                let is_call = one.role == Role::Call && one.receiver().is_some();
+                if !is_call || names.name(one.name) != name || self.is_exhausted() {
+                    continue;
+                }
+                let occurrence = OccurrenceId(index as u32);
+                let Some(through) = self.reached_through(file, &names, occurrence, own) else {
+                    continue;
+                };
+                let call = self.use_at(file, occurrence, Certainty::Likely);
+                found.extend(call.map(|call| IndirectCall { call, through }));
+            }
+        }
+        found
+    }
+
+    /// Returns the method that a call names, if the call can reach `own`, another one.
+    fn reached_through(
+        &mut self,
+        file: FileId,
+        names: &Names,
+        call: OccurrenceId,
+        own: Variable,
+    ) -> Option<Option<SymbolPath>> {
+        let one = *names.occurrence(call)?;
+        let objects = self.receiving(file, one.receiver())?;
+        let name = names.name(one.name).to_owned();
+        let mut through = None;
+        let mut reaches = false;
+        for object in objects {
+            let named = match object {
+                Receiving::Object(of) => self.line(of).classes.clone(),
+                Receiving::Super { after, of } => {
+                    let line = self.line(of).classes.clone();
+                    let after = line.iter().skip_while(|one| **one != after).skip(1);
+                    after.copied().collect()
+                }
+                Receiving::Unknown => return None,
+            };
+            let named = self.first_member(&named, &name);
+            if named == Some(own) {
+                return None;
+            }
+            reaches |= self.reachable(object, &name, file).contains(&own);
+            through = through.or(named);
+        }
+        let path = through.and_then(|through| {
+            let names = self.names(through.file);
+            match only(names.bindings(through.scope, through.name))?.kind {
+                BindingKind::Function(symbol) => self.source.symbol(through.file, symbol),
+                BindingKind::Class(_)
+                | BindingKind::Import(_)
+                | BindingKind::Parameter { .. }
+                | BindingKind::Value { .. }
+                | BindingKind::Attribute { .. }
+                | BindingKind::Global
+                | BindingKind::Nonlocal => None,
+            }
+        });
+        reaches.then_some(path)
+    }
+
+    /// Returns the methods that an object of the method's class, or of a subclass, can have in place of
+    /// a method.
+    pub(crate) fn overriding(&mut self, method: &SymbolPath) -> Vec<SymbolPath> {
+        self.start();
+        let Some((file, symbol)) = self.source.find(method) else {
+            return Vec::new();
+        };
+        let own = self.variable_of(file, symbol);
+        let class = own.and_then(|own| self.class_of(own));
+        let (Some(own), Some(class)) = (own, class) else {
+            return Vec::new();
+        };
+        let name = self.names(own.file).name(own.name).to_owned();
+        let mut found = Vec::new();
+        for heir in self.heirs(class).iter() {
+            let line = self.line(*heir);
+            for one in line.classes.iter().take_while(|one| **one != class) {
+                let names = self.names(one.file);
+                let scope = names.class(one.symbol).map(|class| class.scope);
+                let bound = scope.and_then(|scope| self.bound(one.file, scope, &name));
+                let binding = bound.and_then(|bound| {
+                    only(names.bindings(bound.scope, bound.name)).map(|one| one.kind)
+                });
+                if let Some(BindingKind::Function(symbol)) = binding {
+                    found.extend(self.source.symbol(one.file, symbol));
+                }
+            }
+        }
+        found.sort();
+        found.dedup();
+        found
+    }
+}

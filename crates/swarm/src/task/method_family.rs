@@ -1,0 +1,203 @@
+//! Methods of related classes that have one name: a base class, subclasses, mixins. Where a task gives one of
+//! them another name or other parameters, the others and the calls have to follow.
+
+use std::collections::BTreeSet;
+
+use crate::lookup::Lookup;
+use crate::task::asked;
+use crate::task::stated::{ExplicitEdits, Named};
+use starling_index::{Usage, is_test_file};
+use starling_syntax::{SymbolKind, SymbolPath};
+
+/// Maximum number of definitions of a name that are compared.
+const DEFINITIONS_MOST: usize = 40;
+/// Maximum number of uses of one method that are considered.
+const USES_MOST: usize = 200;
+/// Maximum number of definitions, and of calls, that are listed.
+const LISTED: usize = 12;
+/// Maximum number of methods that are listed for one task.
+const FAMILIES_MOST: usize = 4;
+
+/// Methods that must be changed together, and the calls of them outside tests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MethodFamily {
+    name: String,
+    methods: BTreeSet<SymbolPath>,
+    /// As `file:line in symbol`, in order.
+    calls: Vec<String>,
+}
+
+impl MethodFamily {
+    /// Returns the family of a method; `None` if no related class defines a method of this name.
+    pub fn of(lookup: &Lookup, method: &SymbolPath) -> Option<MethodFamily> {
+        let name = method.base_name();
+        let definitions = lookup.index().definitions_of(name).into_iter();
+        let candidates = definitions
+            .filter(|one| one.kind == SymbolKind::Method && is_code(&one.symbol))
+            .map(|one| one.symbol)
+            .take(DEFINITIONS_MOST);
+        let mut pairs = Vec::new();
+        for one in candidates {
+            let overriding = lookup.index().overriding(&one).into_iter();
+            let overriding = overriding.filter(is_code);
+            pairs.extend(overriding.map(|other| (one.clone(), other)));
+        }
+        let mut methods = BTreeSet::from([method.clone()]);
+        let mut count = 0;
+        while count < methods.len() {
+            count = methods.len();
+            for (one, other) in &pairs {
+                if methods.contains(one) || methods.contains(other) {
+                    methods.extend([one.clone(), other.clone()]);
+                }
+            }
+        }
+        (count > 1).then(|| MethodFamily {
+            name: name.to_owned(),
+            calls: calls(lookup, &methods),
+            methods,
+        })
+    }
+
+    /// Returns the families of the methods to which a task gives another name or other parameters.
+    pub fn of_task(lookup: &Lookup, task: &str, statements: &ExplicitEdits) -> Vec<MethodFamily> {
+        let mut found: Vec<MethodFamily> = Vec::new();
+        for method in changed_methods(lookup, task, statements) {
+            let is_known = found.iter().any(|one| one.methods.contains(&method));
+            if !is_known && found.len() < FAMILIES_MOST {
+                found.extend(MethodFamily::of(lookup, &method));
+            }
+        }
+        found
+    }
+
+    /// Returns whether all of these methods belong to the family.
+    pub fn contains_all(&self, methods: &[SymbolPath]) -> bool {
+        methods.iter().all(|one| self.methods.contains(one))
+    }
+
+    /// Lists the definitions and the calls.
+    pub fn in_words(&self) -> String {
+        let methods: Vec<String> = self.methods.iter().map(ToString::to_string).collect();
+        let calls = match self.calls.is_empty() {
+            true => String::new(),
+            false => format!("; called at {}", listed(&self.calls)),
+        };
+        format!("`{}` is defined as {}{calls}", self.name, listed(&methods))
+    }
+}
+
+fn is_code(symbol: &SymbolPath) -> bool {
+    !is_test_file(&symbol.file) && symbol.file.as_str().ends_with(".py")
+}
+
+fn listed(places: &[String]) -> String {
+    let shown = places[..places.len().min(LISTED)].join(", ");
+    match places.len().saturating_sub(LISTED) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+/// Returns the calls that mean one of these methods or may reach one.
+fn calls(lookup: &Lookup, methods: &BTreeSet<SymbolPath>) -> Vec<String> {
+    let mut found = BTreeSet::new();
+    for method in methods {
+        let uses = lookup.usages(&method.to_string(), USES_MOST).found;
+        let indirect = lookup.index().indirect_calls(method).into_iter();
+        let all = uses.into_iter().chain(indirect.map(|one| one.usage));
+        let is_call = |one: &Usage| one.is_call && !is_test_file(&one.file);
+        found.extend(
+            all.filter(is_call)
+                .map(|one| (one.file, one.line, one.symbol.name)),
+        );
+    }
+    let words = found.into_iter().map(|(file, line, symbol)| {
+        let inside = match symbol.as_str() {
+            "" => String::new(),
+            symbol => format!(" in {symbol}"),
+        };
+        format!("{file}:{line}{inside}")
+    });
+    words.collect()
+}
+
+/// Returns the methods that a task renames or deletes, or that it names and whose parameters it speaks
+/// of.
+fn changed_methods(lookup: &Lookup, task: &str, statements: &ExplicitEdits) -> Vec<SymbolPath> {
+    let mut found = Vec::new();
+    for stated in &statements.all {
+        match stated.named() {
+            Named::Symbol(path) => found.push(path.clone()),
+            Named::Word(word) if word.is_symbol => found.extend(methods(lookup, &word.name)),
+            Named::Word(_) | Named::Variable(_) | Named::File(_) => {}
+        }
+    }
+    let about_parameters = asked::speaks_of_parameters(task);
+    for (name, has_arguments) in names_of_code(task) {
+        if about_parameters || has_arguments {
+            found.extend(methods(lookup, name));
+        }
+    }
+    found.retain(|one| {
+        let symbol = lookup.symbol(one);
+        symbol.is_ok_and(|found| found.symbol.kind == SymbolKind::Method)
+    });
+    found
+}
+
+/// Returns the methods outside tests that a name can mean.
+pub(crate) fn methods(lookup: &Lookup, name: &str) -> Vec<SymbolPath> {
+    let found = lookup.index().definitions_of(name).into_iter();
+    found
+        .filter(|one| one.kind == SymbolKind::Method && is_code(&one.symbol))
+        .map(|one| one.symbol)
+        .collect()
+}
+
+/// Returns the names in a task that are written as code, each with whether arguments follow in
+/// parentheses.
+fn names_of_code(task: &str) -> Vec<(&str, bool)> {
+    let is_part = |c: char| c.is_alphanumeric() || "_.".contains(c);
+    let mut found = Vec::new();
+    let mut rest = task;
+    while let Some(start) = rest.find(is_part) {
+        let quoted = rest[..start].ends_with('`');
+        rest = &rest[start..];
+        let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        rest = after;
+        let name = word.trim_matches('.');
+        let arguments = after
+            .trim_start_matches('`')
+            .strip_prefix('(')
+            .map(str::trim_start);
+        let is_called = arguments.is_some();
+        let has_arguments = arguments.is_some_and(|inside| inside.starts_with(is_part));
+        if quoted || is_called || name.contains(['_', '.']) {
+            found.push((name, has_arguments));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_code_style_are_found_with_their_arguments() {
+        let task = "Brain.step gets a parameter: `step`(me, taken). Call turn() and see foo_bar.";
+        assert_eq!(
+            names_of_code(task),
+            [
+                ("Brain.step", false),
+                ("step", true),
+                ("turn", false),
+                ("foo_bar", false)
+            ]
+        );
+        assert_eq!(names_of_code("hit(amount, by)"), [("hit", true)]);
+        assert_eq!(names_of_code("plain words (in brackets)"), []);
+    }
+}
