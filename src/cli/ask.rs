@@ -105,7 +105,8 @@ pub async fn run(args: AskArgs) -> anyhow::Result<Outcome> {
         ExplorationEnd::BudgetUsedUp { .. }
         | ExplorationEnd::OutOfTime { .. }
         | ExplorationEnd::ModelFailed { .. }
-        | ExplorationEnd::Undecided => Outcome::NotSettled,
+        | ExplorationEnd::Undecided
+        | ExplorationEnd::Unsupported => Outcome::NotSettled,
     })
 }
 
@@ -341,6 +342,10 @@ fn unfinished(ended: &ExplorationEnd) -> Option<String> {
         ExplorationEnd::OutOfTime { seconds } => format!("the time is up ({seconds} s)"),
         ExplorationEnd::ModelFailed { error } => format!("the model failed ({error})"),
         ExplorationEnd::Undecided => "the model came to no answer".to_owned(),
+        ExplorationEnd::Unsupported => {
+            let none = "No answer: the code supports no claim of the model's; ask in other words";
+            return Some(none.to_owned());
+        }
     };
     Some(format!("The answer is incomplete (best so far): {why}."))
 }

@@ -55,6 +55,8 @@ pub enum ExplorationEnd {
     ModelFailed { error: String },
     /// The model did not answer within its turns.
     Undecided,
+    /// Nothing is left of the answer: the code supports none of its claims.
+    Unsupported,
 }
 
 /// The state of answering one question.

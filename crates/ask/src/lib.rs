@@ -155,6 +155,10 @@ pub async fn ask(
     };
     let exploring = Exploration::new(&code, &checker, &models, &caller, session);
     let (checked, ended) = exploring.run(material.prompt).await?;
+    let ended = match ended {
+        ExplorationEnd::Answered if checked.text.trim().is_empty() => ExplorationEnd::Unsupported,
+        other => other,
+    };
     let mut session = exploring.into_session();
     session.answered(&question, &checked.text, &checked.citations, &files);
     let spent = ledger.spent();

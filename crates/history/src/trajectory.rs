@@ -12,15 +12,15 @@ use super::unfinished::{self, UnfinishedChange};
 use starling_core::Editor;
 use starling_swarm::{AppliedChange, Event, FileChange, ProposalId, Record, RunId, Stamped};
 use starling_syntax::SymbolPath;
-use starling_text::unified_diff;
+use starling_text::{harmless, unified_diff};
 use starling_workspace::PatchCommand;
 
 /// Why a past run cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
-    #[error("there is no run `{0}` of this project; `starling undo --list` lists all runs")]
+    #[error("there is no run `{}` of this project; `starling undo --list` lists all runs", harmless(.0))]
     Unknown(String),
-    #[error("`{prefix}` matches the names of {} runs ({}); enter more of the name", .runs.len(), .runs.join(", "))]
+    #[error("`{}` matches the names of {} runs ({}); enter more of the name", harmless(prefix), .runs.len(), .runs.join(", "))]
     Ambiguous { prefix: String, runs: Vec<String> },
     #[error("run {run} belongs to another project; select that project with --repo {}", .root.display())]
     Elsewhere { run: String, root: PathBuf },

@@ -123,6 +123,11 @@ impl CitationChecker {
         if let Some(line) = another.or_else(|| text.further_in(first, last, cited)) {
             return Ok(moved(line));
         }
+        if text.is_about_other_code(first, last, cited) {
+            let line = text.definition_near(first, cited);
+            let line = line.or_else(|| text.named_near((first, last), cited));
+            return line.map(moved).ok_or_else(|| text.says(first, claim));
+        }
         let says_so = text.says_so(first, last, &cited.words);
         if text.bears_out(first, last, claim) || says_so {
             let beside = text.nearest((first, last), NEAR, cited, claim);
@@ -258,6 +263,43 @@ impl<'t> FileLines<'t> {
         let own = names_of(owner).into_iter();
         let mut names = own.chain(names_of(self.line(line)));
         claim.names.is_empty() || names.any(|name| claim.names.contains(name))
+    }
+
+    /// Whether the claim marks names as code, and none of them is on or next to the cited lines, names the
+    /// symbol around them or is in the file's path.
+    fn is_about_other_code(&self, first: u32, last: u32, cited: &CitedPart) -> bool {
+        let is_own = |code: &str| names_of(code).iter().any(|name| cited.code.contains(*name));
+        let is_around = |line: u32| is_own(&self.tree.at_line(line).path.name);
+        !cited.code.is_empty()
+            && !is_around(first)
+            && !is_around(last)
+            && !is_own(&cited.mark.path)
+            && !self.near(first, last).any(is_own)
+    }
+
+    /// Returns the line that defines a symbol of this file that the claim names, the nearest to a line.
+    fn definition_near(&self, line: u32, cited: &CitedPart) -> Option<u32> {
+        let lines = self.spoken_of(cited).into_iter();
+        let lines = lines.map(|symbol| self.tree.line_of(symbol));
+        lines.min_by_key(|found| found.abs_diff(line))
+    }
+
+    /// Returns the line at most [`A_LITTLE`] lines away that contains a name which the claim marks as code,
+    /// or a whole member.
+    fn named_near(&self, (first, last): (u32, u32), cited: &CitedPart) -> Option<u32> {
+        let bears = |line: &u32| {
+            let names = names_of(self.line(*line));
+            let is_there = |name: &str| names.contains(&name);
+            cited
+                .others_of_sentence
+                .iter()
+                .any(|name| cited.code.contains(name) && is_there(name))
+                || cited
+                    .members
+                    .iter()
+                    .any(|member| member.split('.').all(is_there))
+        };
+        around(first, last, A_LITTLE, self.count()).find(bears)
     }
 
     /// Whether a cited line contains a name that the sentence mentions outside its quotes.

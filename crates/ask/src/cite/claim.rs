@@ -17,6 +17,9 @@ pub struct CitedPart {
     pub members: BTreeSet<String>,
     /// Names of code before the citation, without those of `members`.
     pub others: BTreeSet<String>,
+    /// Names that the text between the previous citation and this one marks as code, members included; of
+    /// the whole sentence if this is its only citation, or if nothing is between the two.
+    pub code: BTreeSet<String>,
     /// Names of code in the whole sentence, without those of its members.
     pub others_of_sentence: BTreeSet<String>,
     /// Text that the sentence appears to quote from the cited lines.
@@ -136,7 +139,7 @@ pub fn claims(block: &str, files: &impl Files) -> Vec<Claim> {
         let claim = Claim {
             names: names.clone(),
             words: words_so_far.clone(),
-            own_names: quoted(&prose),
+            own_names: names_as_code(&prose),
             denial: denial(&prose),
             cited: cited(block, &span, own, BTreeSet::new()),
             span,
@@ -164,6 +167,8 @@ fn cited(
     let of_sentence = members(&block[span.clone()]);
     let others_of_sentence = others(&without(block, span, &marks));
     let (mut about, mut others_before) = (BTreeSet::new(), BTreeSet::new());
+    let code_of_sentence = names_as_code(&without(block, span, &marks));
+    let mut code;
     for mark in marks {
         let quoted = match is_only {
             true => quotes_in(&without(block, span, std::slice::from_ref(&mark))),
@@ -177,6 +182,9 @@ fn cited(
         if !clause.is_empty() {
             lead = clause;
             others_before = others(before);
+            code = names_as_code(before);
+        } else {
+            code = code_of_sentence.clone();
         }
         let named = members(before);
         if !named.is_empty() {
@@ -189,6 +197,7 @@ fn cited(
             words: lead.clone(),
             members: if is_about_all { &of_sentence } else { &about }.clone(),
             others: others_before.clone(),
+            code: if is_only { &code_of_sentence } else { &code }.clone(),
             others_of_sentence: others_of_sentence.clone(),
             quotes: quotes.clone(),
         });
@@ -299,13 +308,15 @@ fn quotes_in(prose: &str) -> Vec<String> {
 }
 
 /// Returns the names that a sentence marks as code: in back-quotes, or followed by `()`.
-fn quoted(prose: &str) -> BTreeSet<String> {
+fn names_as_code(prose: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for (nth, part) in prose.split('`').enumerate() {
         if nth % 2 == 1 {
             names.extend(parts_of(part));
         } else {
             let called = part.match_indices("()").map(|(at, _)| &part[..at]);
+            // A citation in brackets leaves `()` behind a space.
+            let called = called.filter(|before| !before.ends_with(char::is_whitespace));
             names.extend(called.filter_map(|before| parts_of(before).pop()));
         }
     }
@@ -324,12 +335,12 @@ fn members(prose: &str) -> BTreeSet<String> {
 fn others(prose: &str) -> BTreeSet<String> {
     let members = members(prose);
     let parts: BTreeSet<String> = members.iter().flat_map(|name| parts_of(name)).collect();
-    &quoted(prose) - &parts
+    &names_as_code(prose) - &parts
 }
 
 /// Returns the code names in a text: in back-quotes, called, or in a spelling that only code has.
 pub fn identifiers(prose: &str) -> BTreeSet<String> {
-    let mut names = quoted(prose);
+    let mut names = names_as_code(prose);
     let word = |c: char| !c.is_alphanumeric() && c != '_' && c != '.';
     for dotted in prose.split(word) {
         let dotted = dotted.trim_matches('.');
@@ -369,7 +380,7 @@ fn denial(prose: &str) -> Denial {
     let outside = prose.split('`').step_by(2).collect::<Vec<_>>().join(" ");
     let lower = outside.to_lowercase();
     let mut words = lower.split(|c: char| !c.is_alphanumeric());
-    match quoted(prose).is_empty() || words.any(|word| ABSENCE.contains(&word)) {
+    match names_as_code(prose).is_empty() || words.any(|word| ABSENCE.contains(&word)) {
         true => Denial::Presence,
         false => Denial::Behaviour,
     }

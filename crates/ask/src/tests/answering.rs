@@ -143,6 +143,15 @@ async fn model_may_drop_a_claim_that_it_cannot_cite() {
 }
 
 #[tokio::test]
+async fn an_answer_of_which_no_claim_is_left_is_no_answer() {
+    let wrong = say("`run` pays [gone.py:3].");
+    let project = AskTestProject::new(AskScriptedModel::new([wrong, say("1: drop")]));
+    let answer = project.ask("Who pays?").await;
+    assert_eq!(answer.answer, "");
+    assert_eq!(answer.ended, ExplorationEnd::Unsupported);
+}
+
+#[tokio::test]
 async fn answer_restarted_after_a_lost_connection_is_shown_once() {
     let stumble = ScriptedReaction::Stumble(format!("{GOOD}\n\nAn"), format!("{GOOD} Yes."));
     let project = AskTestProject::new(AskScriptedModel::new([stumble]));

@@ -133,8 +133,8 @@ impl<M: ChatModel> ContinuingModel<M> {
             return reply;
         }
         let Some(mut cut) = CutCall::take(&mut reply.tool_calls) else {
-            // The answer was cut between two calls, so the received calls are complete.
-            reply.finish = Finish::ToolCalls;
+            // The answer was cut between two calls: the received calls are complete, but others may be
+            // missing.
             return reply;
         };
         for _ in 0..self.most {
@@ -145,7 +145,9 @@ impl<M: ChatModel> ContinuingModel<M> {
             };
             let grew = cut.push(piece.text, piece.tool_calls);
             if cut.is_whole() || piece.finish != Finish::Length {
-                reply.finish = Finish::ToolCalls;
+                if piece.finish != Finish::Length {
+                    reply.finish = Finish::ToolCalls;
+                }
                 break;
             }
             if !grew {

@@ -491,9 +491,9 @@ async fn call_that_stays_incomplete_is_returned_with_its_partial_arguments() {
 }
 
 #[tokio::test]
-async fn answer_cut_between_two_calls_keeps_the_complete_calls() {
+async fn answer_cut_between_two_calls_keeps_the_complete_calls_and_counts_as_cut() {
     let (arguments, finish) = arguments_of(vec![cut_call("{}")]).await;
-    assert_eq!((arguments.as_str(), finish), ("{}", Finish::ToolCalls));
+    assert_eq!((arguments.as_str(), finish), ("{}", Finish::Length));
 }
 
 #[tokio::test]

@@ -404,18 +404,18 @@ async fn rate_limit_error_contains_the_requested_wait() {
         let said = refused(endless, "no json").await.to_string();
         assert!(said.contains("asks to wait 31536000 s"), "{said}");
     }
-    let dated = refused(
-        "HTTP/1.1 429 Too Many Requests\r\nretry-after: Wed, 21 Oct 2015 07:28:00 GMT\r\n",
-        "no json",
-    )
-    .await;
-    assert!(matches!(
-        dated,
-        ModelError::RateLimited {
-            retry_after: None,
-            ..
-        }
-    ));
+    for (date, seconds) in [
+        ("Wed, 21 Oct 2015 07:28:20 GMT", 20),
+        ("Wed, 21 Oct 2015 07:27:00 GMT", 0),
+    ] {
+        let head = "HTTP/1.1 429 Too Many Requests\r\ndate: Wed, 21 Oct 2015 07:28:00 GMT\r\n";
+        let head = format!("{head}retry-after: {date}\r\n");
+        let dated = refused(head.leak(), "no json").await;
+        let ModelError::RateLimited { retry_after, .. } = dated else {
+            panic!("{dated:?}");
+        };
+        assert_eq!(retry_after, Some(Duration::from_secs(seconds)), "{date}");
+    }
     let empty = refused(
         "HTTP/1.1 429 Too Many Requests\r\n",
         "{\"error\":{\"message\":\"pay first\",\"type\":\"insufficient_quota\"}}",

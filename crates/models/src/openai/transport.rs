@@ -1,7 +1,7 @@
 //! Performs single HTTP requests without retries or redirects. Error responses keep their headers;
 //! a complete JSON answer becomes a stream with one event.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
 use reqwest::{Response, Url, redirect};
@@ -244,12 +244,22 @@ async fn read(mut response: Response, limit: usize) -> Result<(String, UnreadRes
     Ok((String::from_utf8_lossy(&bytes).into_owned(), rest))
 }
 
+/// Returns the seconds from the date of a response to the date in one of its headers; 0 if that has passed.
+fn seconds_until(headers: &HeaderMap, name: &str) -> Option<f64> {
+    let date = |name: &str| {
+        let text = headers.get(name)?.to_str().ok()?;
+        httpdate::parse_http_date(text.trim()).ok()
+    };
+    let now = date("date").unwrap_or_else(SystemTime::now);
+    let wait = date(name)?.duration_since(now);
+    Some(wait.unwrap_or_default().as_secs_f64())
+}
+
 /// Maximum wait that is accepted from a server; longer ones are capped.
 const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Returns the wait that a server requests, capped at [`LONGEST_WAIT`]: milliseconds if the server
-/// gives them, otherwise seconds. The date format is not supported, because it needs synchronized
-/// clocks.
+/// gives them, otherwise seconds, otherwise the time from the server's own date to the requested one.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let number = |name: &str| {
         headers
@@ -259,6 +269,7 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     };
     let seconds = number("retry-after-ms")
         .map(|millis| millis / 1000.0)
-        .or_else(|| number("retry-after"))?;
+        .or_else(|| number("retry-after"))
+        .or_else(|| seconds_until(headers, "retry-after"))?;
     Duration::try_from_secs_f64(seconds.min(LONGEST_WAIT.as_secs_f64())).ok()
 }

@@ -66,7 +66,25 @@ impl Scratch {
     /// # Errors
     /// Fails if the directory cannot be created.
     pub fn temporary() -> io::Result<Self> {
-        Self::create(&substitute())
+        Self::create_in_substitute(&substitute())
+    }
+
+    /// Creates a scratch directory in the substitute of the cache directory. Other users can write to the
+    /// directory above it, so it must belong to this user alone.
+    fn create_in_substitute(directory: &Path) -> io::Result<Self> {
+        match fs::create_dir(directory) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        let found = fs::symlink_metadata(directory)?;
+        if !found.is_dir() || !belongs_to_this_user(&found) {
+            return Err(io::Error::other(format!(
+                "{} is a link or belongs to another user; remove it, or set TMPDIR to a directory of your own",
+                directory.display()
+            )));
+        }
+        open_to_this_user(directory)?;
+        Self::create(directory)
     }
 
     /// Keeps the directory: neither the end of this process nor a sweep removes it.
@@ -85,7 +103,7 @@ impl Scratch {
         if !scratch.path.starts_with(root) {
             return Ok(scratch);
         }
-        let scratch = Self::create(&substitute())?;
+        let scratch = Self::create_in_substitute(&substitute())?;
         if scratch.path.starts_with(root) {
             return Err(io::Error::other(
                 "the cache directory lies in the workspace; set STARLING_CACHE_DIR to one outside",
@@ -241,6 +259,31 @@ mod tests {
         }
         let lock = fs::metadata(scratch.path().join(LOCK)).unwrap();
         assert_eq!(lock.permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn temporary_directory_that_is_a_link_or_of_another_user_is_refused() {
+        let parent = tempfile::tempdir().unwrap();
+        let (directory, other) = (
+            parent.path().join("starling-1"),
+            parent.path().join("other"),
+        );
+        fs::create_dir(&other).unwrap();
+        std::os::unix::fs::symlink(&other, &directory).unwrap();
+        let refused = Scratch::create_in_substitute(&directory).unwrap_err();
+        assert!(
+            refused.to_string().contains("is a link or belongs"),
+            "{refused}"
+        );
+        assert_eq!(fs::read_dir(&other).unwrap().count(), 0);
+        fs::remove_file(&directory).unwrap();
+        let made = Scratch::create_in_substitute(&directory).unwrap();
+        assert!(made.path().starts_with(directory.canonical().unwrap()));
+        if rustix::process::geteuid().is_root() {
+            drop(made);
+            rustix::fs::chown(&directory, Some(rustix::fs::Uid::from_raw(12_345)), None).unwrap();
+            assert!(Scratch::create_in_substitute(&directory).is_err());
+        }
     }
 
     #[test]
