@@ -8,13 +8,14 @@ use crate::contract::follow_up;
 use crate::event::actor::ActorId;
 use crate::event::dependencies::Dependencies;
 use crate::event::events::Event;
+use crate::evidence::failure::Failure;
 use crate::evidence::ids::ProposalId;
 use crate::evidence::joint::JointEvidence;
 use crate::evidence::test_evidence::TestEvidence;
-use crate::proposal::approval::ask_about;
+use crate::proposal::approval::{accepted_before, ask_about, may_ask_again};
 use crate::proposal::made::tell_checked;
 use crate::proposal::{edited, joint_check, landing, objection};
-use crate::state::proposal::Proposal;
+use crate::state::proposal::{Proposal, Stage};
 use crate::state::run_context::RunContext;
 use crate::state::sets::{Decision, Landed};
 use starling_core::{ProposalView, ReviewAnswer, Verdict};
@@ -44,7 +45,8 @@ fn note_set(run: &RunContext, members: &mut [Proposal], together: &JointEvidence
 }
 
 /// Asks the approver about proposals that pass only together, and applies all or none of them. A
-/// set that the person edits is checked and shown again.
+/// set that the person edits is checked and shown again. A person is asked again about an accepted
+/// set if the editor refused one of its edits.
 pub(crate) async fn decide_on_set(
     run: Arc<RunContext>,
     id: ProposalId,
@@ -54,8 +56,10 @@ pub(crate) async fn decide_on_set(
     note_set(&run, &mut members, &together);
     let (mut lead, mut together) = (id, Some(together));
     let mut landed = BTreeMap::new();
+    let (mut not_taken, mut refused) = (0, None);
     loop {
-        let (by, reviewed) = ask_about_set(&run, lead, &members, together.clone()).await;
+        let asked = ask_about_set(&run, lead, &members, together.clone(), refused.as_deref());
+        let (by, reviewed) = asked.await;
         let verdict = match reviewed {
             ReviewAnswer::Verdict(verdict) => verdict,
             ReviewAnswer::Edited(parts) => {
@@ -73,8 +77,17 @@ pub(crate) async fn decide_on_set(
         };
         match verdict {
             Verdict::Accept => {
-                let tests = tests_of(&members, together);
-                landed.extend(land(&run, &by, members, tests).await);
+                let tests = tests_of(&members, together.clone());
+                let parts = land(&run, &by, members.clone(), tests).await;
+                refused = refused_by_editor(&parts);
+                not_taken += 1;
+                if refused.is_some() && may_ask_again(&run, not_taken) {
+                    for one in &members {
+                        run.proposals().ask_again(one, Stage::NeedsOthers).ok();
+                    }
+                    continue;
+                }
+                landed.extend(parts);
             }
             Verdict::Reject { .. } | Verdict::Steer { .. } => {}
         }
@@ -84,6 +97,21 @@ pub(crate) async fn decide_on_set(
             landed,
         };
     }
+}
+
+/// Returns why the editor refused an edit of a set, of which nothing is applied therefore.
+fn refused_by_editor(parts: &BTreeMap<ProposalId, Landed>) -> Option<String> {
+    let mut refused = None;
+    for part in parts.values() {
+        match part {
+            Landed::Failed(Failure::Editor { why }) => refused = Some(why.clone()),
+            Landed::NotWithout { .. } | Landed::TakenOut => {}
+            Landed::Failed(Failure::Conflict { .. })
+            | Landed::Applied { .. }
+            | Landed::Stays { .. } => return None,
+        }
+    }
+    refused
 }
 
 fn taken_out_whole(landed: BTreeMap<ProposalId, Landed>) -> Decision {
@@ -106,12 +134,14 @@ fn tests_of(members: &[Proposal], together: Option<JointEvidence>) -> TestEviden
     tests.or_else(of_one).unwrap_or_else(unknown)
 }
 
-/// Shows a set to the approver.
+/// Shows a set to the approver. `refused` is why the editor did not take it when it was accepted
+/// before.
 async fn ask_about_set(
     run: &Arc<RunContext>,
     lead: ProposalId,
     members: &[Proposal],
     together: Option<JointEvidence>,
+    refused: Option<&str>,
 ) -> (ActorId, ReviewAnswer) {
     let Some(own) = members.iter().find(|one| one.id == lead) else {
         let reason = "it does not wait any more".to_owned();
@@ -119,8 +149,6 @@ async fn ask_about_set(
     };
     let mut evidence = own.evidence.clone();
     let others = || members.iter().filter(|one| one.id != lead);
-    let name = |one: &Proposal| format!("{} {}: {}", one.id, one.owner(), one.change.reason);
-    let names: Vec<String> = members.iter().map(name).collect();
     for theirs in others().map(|other| &other.evidence) {
         evidence.losses.extend(theirs.losses.clone());
         evidence.contract.extend(theirs.contract.clone());
@@ -152,13 +180,6 @@ async fn ask_about_set(
         evidence.overridden = objection::of_edited(run, &edited.draft, &evidence);
     }
     tell_checked(run, lead, &evidence);
-    let reason = match members.len() {
-        1 => own.change.reason.clone(),
-        count => format!(
-            "{count} changes that belong together:\n{}",
-            names.join("\n")
-        ),
-    };
     let view = ProposalView {
         id: lead.0,
         symbol: own.owner(),
@@ -166,13 +187,30 @@ async fn ask_about_set(
             .iter()
             .flat_map(|one| one.draft.symbols.clone())
             .collect(),
-        reason,
+        reason: reason_of(own, members, refused),
         diff: joint_check::diff(run, members),
         evidence: evidence.to_string(),
     };
     let parts = members.iter().map(Proposal::file_change).collect();
     let actor = ActorId::Agent(own.owner());
     ask_about(run, &actor, view, &evidence, parts).await
+}
+
+/// Returns the reason of a set for the approver. `own` is its lead.
+fn reason_of(own: &Proposal, members: &[Proposal], refused: Option<&str>) -> String {
+    let name = |one: &Proposal| format!("{} {}: {}", one.id, one.owner(), one.change.reason);
+    let names: Vec<String> = members.iter().map(name).collect();
+    let reason = match members.len() {
+        1 => own.change.reason.clone(),
+        count => format!(
+            "{count} changes that belong together:\n{}",
+            names.join("\n")
+        ),
+    };
+    match refused {
+        Some(why) => format!("{reason}\n{}", accepted_before(why)),
+        None => reason,
+    }
 }
 
 /// Applies an accepted set completely or not at all.
