@@ -558,7 +558,7 @@ impl RunListEntry {
         match PastRun::read(&found.path) {
             Ok(mut run) => {
                 run.settle(editor).await;
-                let undone = |one: &&ChangeRecord| one.state == ChangeState::Undone;
+                let undone = |one: &&ChangeRecord| one.state != ChangeState::Applied;
                 RunListEntry {
                     started: run.started().map(moment),
                     running: run.is_running(),

@@ -118,7 +118,7 @@ impl<R: UndoRecorder> UndoProgress<'_, R> {
                         if let (Some(root), None) = (self.root, &plan.after) {
                             remove_empty_directories(root, &plan.directories);
                         }
-                        self.recorder.record(undone(&plan.undone))?;
+                        self.recorder.record(undone(&plan.undone, &plan.absent))?;
                         self.done.push(plan);
                         return Ok(());
                     }
@@ -178,7 +178,7 @@ impl<R: UndoRecorder> UndoProgress<'_, R> {
             Err(why) => {
                 tracing::warn!(file = %plan.file, why, "an undone part of a set cannot be applied again");
                 let gone: Vec<ProposalId> = back.iter().map(|change| change.proposal).collect();
-                self.recorder.record(undone(&gone))?;
+                self.recorder.record(undone(&gone, &[]))?;
                 let refused = &mut self.selection.refused;
                 refused.retain(|one| !gone.contains(&one.proposal));
             }
@@ -245,9 +245,12 @@ async fn rewrite(
     ))
 }
 
-fn undone(proposals: &[ProposalId]) -> Vec<Event> {
+/// Returns the events of proposals that are no longer in the text. The user had removed those in
+/// `absent`.
+fn undone(proposals: &[ProposalId], absent: &[ProposalId]) -> Vec<Event> {
     let event = |proposal: &ProposalId| Event::ProposalUndone {
         proposal: *proposal,
+        by_editor: absent.contains(proposal),
     };
     proposals.iter().map(event).collect()
 }
@@ -333,7 +336,7 @@ impl OpenRun {
                     .filter(|id| applied.contains(id))
                     .copied()
                     .collect();
-                self.record(self::undone(&undone))?;
+                self.record(self::undone(&undone, &[]))?;
             }
             self.interrupted = Some(journal.chosen);
         }

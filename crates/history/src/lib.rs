@@ -16,6 +16,7 @@ pub use plan::{
     BlockingChange, FileUndoPlan, UndoOutcome, UndoPlan, UndoRefusal, UndoStep, dependencies, plan,
 };
 pub use trajectory::{
-    ChangeRecord, ChangeState, HistoryError, PastRun, RunFile, changes, find, newest_first, started,
+    ChangeRecord, ChangeState, HistoryError, PastRun, RunFile, changes, find, made_again,
+    newest_first, started,
 };
 pub use unfinished::{UnfinishedChange, unfinished};

@@ -464,7 +464,11 @@ async fn undo_is_recorded_and_locks_the_run() {
     assert!(!found.path.with_extension("undo").exists());
     // The event is recorded only once.
     let proposal = ProposalId(1);
-    record(&found, vec![Event::ProposalUndone { proposal }]).unwrap();
+    let undone = Event::ProposalUndone {
+        proposal,
+        by_editor: false,
+    };
+    record(&found, vec![undone]).unwrap();
     assert_eq!(PastRun::read(&found.path).unwrap().records, 3);
 }
 
@@ -636,7 +640,10 @@ fn result_event_ends_an_unfinished_change() {
             proposal,
             why: why(),
         },
-        Event::ProposalUndone { proposal },
+        Event::ProposalUndone {
+            proposal,
+            by_editor: false,
+        },
     ];
     for end in ends {
         assert_eq!(left(&[applying(), end.clone()]), 0, "{end:?}");
@@ -713,4 +720,30 @@ async fn undo_reports_absent_changes_separately_from_undone_ones() {
     };
     let found = project.recorded("1-2", &project.root(), &[gone]);
     assert_eq!(project.undo(&found).await.taken_back(), []);
+}
+
+#[tokio::test]
+async fn change_that_the_editors_redo_made_again_is_taken_back() {
+    let project = TestProject::new();
+    let (one, two) = ("a\nb\nc\n", "a\nB\nc\n");
+    for (by_editor, now, expected) in [
+        (true, "# mine\na\nB\nc\n", "# mine\na\nb\nc\n"),
+        (true, one, one),
+        // The same text after an undo of Starling is the user's own.
+        (false, two, two),
+    ] {
+        let found = project.recorded("1-1", &project.root(), &[made(one, two)]);
+        let proposal = ProposalId(1);
+        let undone = Event::ProposalUndone {
+            proposal,
+            by_editor,
+        };
+        record(&found, vec![undone]).unwrap();
+        project.write(now);
+        let mut run = PastRun::read(&found.path).unwrap();
+        run.settle(&DiskEditor::new(&project.root())).await;
+        assert_eq!(run.applied().count(), usize::from(now != expected));
+        project.undo(&found).await;
+        assert_eq!(project.read(), expected);
+    }
 }

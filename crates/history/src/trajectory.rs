@@ -11,7 +11,7 @@ use serde::de::IgnoredAny;
 use super::unfinished::{self, UnfinishedChange};
 use starling_core::Editor;
 use starling_swarm::{AppliedChange, Event, FileChange, ProposalId, Record, RunId, Stamped};
-use starling_syntax::SymbolPath;
+use starling_syntax::{MadeChange, SymbolPath};
 use starling_text::{harmless, unified_diff};
 use starling_workspace::PatchCommand;
 
@@ -73,7 +73,11 @@ fn root_of(trajectory: &Path) -> Option<PathBuf> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeState {
     Applied,
+    /// Starling took the change back. If the same text appears again, it is the user's own.
     Undone,
+    /// The user removed the change, for example by the editor's own undo, and may make it again by
+    /// the editor's redo.
+    UndoneInEditor,
 }
 
 /// A proposal that was applied.
@@ -87,6 +91,20 @@ pub struct ChangeRecord {
 }
 
 impl ChangeRecord {
+    /// Returns the event which records that the change is not in the user's text any more; `None` if
+    /// it is.
+    pub fn undone(&self) -> Option<Event> {
+        let by_editor = match self.state {
+            ChangeState::Applied => return None,
+            ChangeState::Undone => false,
+            ChangeState::UndoneInEditor => true,
+        };
+        Some(Event::ProposalUndone {
+            proposal: self.proposal,
+            by_editor,
+        })
+    }
+
     /// Returns the event which records that the change is in the user's text.
     pub(super) fn applied(&self) -> Event {
         let diff = self
@@ -206,10 +224,13 @@ impl PastRun {
             .filter(|change| change.state == ChangeState::Applied)
     }
 
-    /// Decides by the current texts whether unfinished changes count as applied. Returns the events
-    /// that the killed run did not record.
+    /// Decides by the current texts whether unfinished changes, and changes that the user removed,
+    /// count as applied. Returns the events that are not recorded.
     pub async fn settle(&mut self, editor: &dyn Editor) -> Vec<Event> {
-        let mut events = Vec::new();
+        let mut events = made_again(&self.changes, editor).await;
+        for event in events.clone() {
+            apply_event(&mut self.changes, event, &mut Vec::new());
+        }
         for one in std::mem::take(&mut self.unfinished) {
             let now = editor.current(&one.change.file).await.ok();
             if one.is_in(now.as_ref().map(|now| &*now.text)) {
@@ -232,16 +253,12 @@ impl PastRun {
     /// Returns whether the last record about a change already says what an event says: undone, or
     /// applied.
     pub(super) fn already_records(&self, event: &Event) -> bool {
-        let (id, state) = if let Event::ProposalUndone { proposal } = event {
-            (proposal, ChangeState::Undone)
-        } else if let Event::ProposalApplied { proposal, .. } = event {
-            (proposal, ChangeState::Applied)
-        } else {
+        let Some((id, stands)) = event.standing() else {
             return false;
         };
         let mut last_first = self.changes.iter().rev();
-        let last = last_first.find(|change| change.proposal == *id);
-        last.is_some_and(|change| change.state == state)
+        let last = last_first.find(|change| change.proposal == id);
+        last.is_some_and(|change| (change.state == ChangeState::Applied) == stands)
     }
 
     /// Returns when the run was started, as its name says.
@@ -300,6 +317,27 @@ pub fn changes(events: impl IntoIterator<Item = Event>) -> Vec<ChangeRecord> {
     changes
 }
 
+/// Returns the events of changes that the user removed and made again since, as the current texts
+/// show.
+pub async fn made_again(changes: &[ChangeRecord], editor: &dyn Editor) -> Vec<Event> {
+    let mut again = Vec::new();
+    for change in changes {
+        let (ChangeState::UndoneInEditor, Some(made)) = (change.state, &change.made) else {
+            continue;
+        };
+        let (now, after) = (editor.current(&made.file).await, super::plan::after(made));
+        let one = MadeChange {
+            file: &made.file,
+            before: &made.before,
+            after: &after,
+        };
+        if now.is_ok_and(|now| one.is_back_in(&now.text)) {
+            again.push(change.applied());
+        }
+    }
+    again
+}
+
 /// Updates `changes` with an event. `parts` are all changes that were ever reviewed.
 fn apply_event(changes: &mut Vec<ChangeRecord>, event: Event, parts: &mut Vec<FileChange>) {
     if let Event::ReviewAsked { parts: asked, .. } = event {
@@ -322,10 +360,17 @@ fn apply_event(changes: &mut Vec<ChangeRecord>, event: Event, parts: &mut Vec<Fi
             state: ChangeState::Applied,
             made: made.filter(fits_its_text),
         });
-    } else if let Event::ProposalUndone { proposal } = event {
+    } else if let Event::ProposalUndone {
+        proposal,
+        by_editor,
+    } = event
+    {
         let mut last_first = changes.iter_mut().rev();
         if let Some(change) = last_first.find(|one| one.proposal == proposal) {
-            change.state = ChangeState::Undone;
+            change.state = match by_editor {
+                true => ChangeState::UndoneInEditor,
+                false => ChangeState::Undone,
+            };
         }
     }
 }

@@ -85,7 +85,7 @@ pub(super) fn note(unfinished: &mut Vec<UnfinishedChange>, event: &Event) {
     } else if let Event::ProposalApplied { proposal, .. }
     | Event::ProposalNotApplied { proposal, .. }
     | Event::ProposalConflicted { proposal, .. }
-    | Event::ProposalUndone { proposal }
+    | Event::ProposalUndone { proposal, .. }
     | Event::ProposalReviewed {
         proposal,
         verdict: Verdict::Reject { .. } | Verdict::Steer { .. },

@@ -40,7 +40,12 @@ pub enum Malformed {
     #[error("a message is not JSON: {0}")]
     NotJson(String),
     #[error("not a JSON-RPC message: {message}")]
-    NotAMessage { id: Option<Value>, message: String },
+    NotAMessage {
+        id: Option<Value>,
+        message: String,
+        /// Whether it answers a request, so that it must not be answered itself.
+        is_response: bool,
+    },
 }
 
 /// Reads messages from a byte stream.
@@ -314,11 +319,13 @@ fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, Malformed> {
     if !error.is_data() {
         return Err(Malformed::NotJson(error.to_string()));
     }
-    let id = serde_json::from_str::<Value>(&text).ok();
-    let id = id.and_then(|message| message.get("id").cloned());
+    let body = serde_json::from_str::<Value>(&text).unwrap_or_default();
+    let has = |field: &str| body.get(field).is_some();
+    let id = body.get("id").cloned();
     Err(Malformed::NotAMessage {
         id: id.filter(|id| id.is_string() || id.is_i64()),
         message: error.to_string(),
+        is_response: !has("method") && (has("result") || has("error")),
     })
 }
 

@@ -37,7 +37,10 @@ use drive::RunPlan;
 use messages::{RetryParams, RunParams, RunReply, UndoneParams};
 use restore::InterruptedRun;
 use starling_core::Verdict;
-use starling_swarm::{ActorId, Event, FileChange, ProposalId, RunId, UndoError, broken_in_words};
+use starling_history::ChangeRecord;
+use starling_swarm::{
+    ActorId, Event, FileChange, ProposalId, RunId, UndoError, are_in_words, broken_in_words,
+};
 use starling_syntax::{FilePath, SymbolPath};
 use starling_text::ContentHash;
 
@@ -377,6 +380,7 @@ impl RunSession {
             let changes = starling_history::changes(handle.log().events());
             let dependencies = starling_history::dependencies(&changes);
             let (proposals, error) = match handle.undo(proposal).await {
+                Ok(none) if none.is_empty() => (none, Some(why_nothing_is_undone(&changes))),
                 Ok(proposals) => (proposals, None),
                 Err(error) => {
                     let why = error.to_string();
@@ -394,7 +398,12 @@ impl RunSession {
             let gone: BTreeSet<ProposalId> = proposals.iter().copied().collect();
             let warning = broken_in_words(&dependencies.broken_without(&gone));
             if let Some(entry) = runs.lock().get_mut(&run.0) {
-                proposals.iter().for_each(|id| entry.view.note_undone(*id));
+                for proposal in &proposals {
+                    entry.view.note_applied(&Event::ProposalUndone {
+                        proposal: *proposal,
+                        by_editor: false,
+                    });
+                }
             }
             runs.shared.refresh.notify();
             runs.record_undone(&run, handle.as_ref()).await;
@@ -412,16 +421,16 @@ impl RunSession {
         Ok(())
     }
 
-    /// Records that changes are no longer in the user's text, whether Starling or the editor undid
-    /// them.
+    /// Records that the user removed changes from the text.
     fn record_gone(&self, run: &RunId, handle: &dyn RunControl, gone: &[ProposalId]) {
         for proposal in gone {
-            handle.log().undone(*proposal);
+            let event = Event::ProposalUndone {
+                proposal: *proposal,
+                by_editor: true,
+            };
+            handle.log().noticed(event.clone());
             if let Some(entry) = self.lock().get_mut(&run.0) {
-                entry.view.note_undone(*proposal);
-                if let Some(applied) = entry.view.applied.get_mut(proposal) {
-                    applied.mark_undone_by_editor();
-                }
+                entry.view.note_applied(&event);
             }
         }
     }
@@ -433,13 +442,7 @@ impl RunSession {
             return;
         }
         let changes = starling_history::changes(handle.log().events());
-        let undone = changes
-            .iter()
-            .filter(|one| one.state == starling_history::ChangeState::Undone);
-        let undone = undone.map(|one| Event::ProposalUndone {
-            proposal: one.proposal,
-        });
-        let undone: Vec<Event> = undone.collect();
+        let undone: Vec<Event> = changes.iter().filter_map(ChangeRecord::undone).collect();
         if undone.is_empty() {
             return;
         }
@@ -538,6 +541,20 @@ fn close_interrupted(entry: &mut RunEntry) {
         let is_end = |event: &Event| matches!(event, Event::RunFinished { .. });
         let end = events.and_then(|events| events.into_iter().rfind(is_end));
         interrupted.close(end);
+    }
+}
+
+/// Returns why an undo of a whole run took nothing back. `changes` are those of the run.
+fn why_nothing_is_undone(changes: &[ChangeRecord]) -> String {
+    let ids: BTreeSet<ProposalId> = changes.iter().map(|one| one.proposal).collect();
+    let ids: Vec<ProposalId> = ids.into_iter().collect();
+    match &ids[..] {
+        [] => "the run changed nothing".to_owned(),
+        [..] => format!(
+            "{} already taken back; the same text, if you made it again since, is your own: take it \
+             back with the editor",
+            are_in_words(&ids)
+        ),
     }
 }
 

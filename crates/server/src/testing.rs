@@ -93,7 +93,10 @@ impl RunControl for ScriptedRun {
     async fn undo(&self, proposal: Option<ProposalId>) -> Result<Vec<ProposalId>, UndoError> {
         match proposal {
             None if self.records => {
-                self.log.undone(ProposalId(1));
+                self.log.noticed(Event::ProposalUndone {
+                    proposal: ProposalId(1),
+                    by_editor: false,
+                });
                 Ok(vec![ProposalId(1)])
             }
             None => Ok(vec![ProposalId(2), ProposalId(1)]),

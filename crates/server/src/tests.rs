@@ -524,26 +524,81 @@ async fn send(output: &mut (impl tokio::io::AsyncWrite + Unpin), message: Value)
     output.write_all(frame.as_bytes()).await.unwrap();
 }
 
+/// Starts a server with a pipe to it, and with one from it that holds little.
+fn piped(
+    unread: usize,
+) -> (
+    tempfile::TempDir,
+    tokio::io::DuplexStream,
+    tokio::io::DuplexStream,
+    tokio::task::JoinHandle<ExitKind>,
+) {
+    let folder = folder(&[("a.py", "old\n")]);
+    let services = services(brief(), &folder.path().join(".trajectories"));
+    let (ours, input) = tokio::io::duplex(1 << 16);
+    let (theirs, output) = tokio::io::duplex(unread);
+    let server = tokio::spawn(super::serve(input, output, services));
+    (folder, ours, theirs, server)
+}
+
+fn request(id: u32, method: &str, params: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+}
+
 #[tokio::test]
-async fn exit_ends_the_server_while_client_reads_nothing() {
-    for leave in [ExitKind::AfterShutdown, ExitKind::Abrupt] {
-        let folder = folder(&[("a.py", "old\n")]);
-        let services = services(brief(), &folder.path().join(".trajectories"));
-        let (mut ours, input) = tokio::io::duplex(1 << 16);
-        let (_unread, output) = tokio::io::duplex(64);
-        let server = tokio::spawn(super::serve(input, output, services));
+async fn exit_or_the_end_of_input_ends_the_server_while_client_reads_nothing() {
+    for (leaves, exits) in [(true, true), (false, true), (false, false)] {
+        let (folder, mut ours, _unread, server) = piped(64);
         let root = tower_lsp::lsp_types::Url::from_directory_path(folder.path()).unwrap();
         let params = json!({"rootUri": root, "capabilities": {}});
-        let request = |id: u32, method: &str, params: &Value| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         send(&mut ours, request(0, "initialize", &params)).await;
         for id in 1..600 {
             send(&mut ours, request(id, "starling/state", &json!({}))).await;
         }
-        if leave == ExitKind::AfterShutdown {
+        if leaves {
             send(&mut ours, request(600, "shutdown", &Value::Null)).await;
         }
-        send(&mut ours, json!({"jsonrpc": "2.0", "method": "exit"})).await;
+        if exits {
+            send(&mut ours, json!({"jsonrpc": "2.0", "method": "exit"})).await;
+        } else {
+            drop(ours);
+        }
         let ended = tokio::time::timeout(Duration::from_secs(20), server).await;
-        assert_eq!(ended.expect("it goes on").unwrap(), leave);
+        let expected = match leaves {
+            true => ExitKind::AfterShutdown,
+            false => ExitKind::Abrupt,
+        };
+        assert_eq!(ended.expect("it goes on").unwrap(), expected);
     }
+}
+
+#[tokio::test]
+async fn unusable_response_is_not_answered_and_long_ids_are_not_repeated() {
+    let (_folder, mut ours, theirs, server) = piped(1 << 20);
+    let params = json!({"capabilities": {}});
+    send(&mut ours, request(1, "initialize", &params)).await;
+    let both =
+        json!({"jsonrpc": "2.0", "id": 7, "result": 1, "error": {"code": 1, "message": "m"}});
+    send(&mut ours, both).await;
+    let params = json!({
+        "command": "starling.cancel",
+        "arguments": [{"run": "ä".repeat(1 << 20)}],
+    });
+    send(&mut ours, request(2, "workspace/executeCommand", &params)).await;
+    drop(ours);
+    let mut reader = starling_rpc::frames::MessageReader::new(theirs);
+    let mut answers = Vec::new();
+    while let Some(message) = reader.next::<Value>().await.unwrap() {
+        answers.push(message.unwrap());
+    }
+    server.await.unwrap();
+    answers.retain(|one| one.get("method").is_none());
+    let ids: Vec<&Value> = answers.iter().map(|one| &one["id"]).collect();
+    assert_eq!(ids, [1, 2]);
+    let why = answers[1]["error"]["message"].as_str().unwrap();
+    assert!(
+        why.starts_with("there is no run") && why.len() < 5000,
+        "{}",
+        why.len()
+    );
 }

@@ -32,6 +32,11 @@ const QUEUE: usize = 100;
 const READ_AHEAD: usize = 8192;
 /// How long the processing of earlier messages may take after `exit` was read.
 const EXIT_PATIENCE: Duration = Duration::from_secs(1);
+/// How long the processing of earlier messages, and the writing of their answers, may take after the
+/// input ended without `exit`.
+const END_PATIENCE: Duration = Duration::from_secs(5);
+/// Maximum length of the text of an error in bytes.
+const MAX_ERROR_BYTES: usize = 4096;
 /// Maximum number of bytes that are written together.
 const BATCH_BYTES: usize = 64 << 10;
 
@@ -53,7 +58,7 @@ enum ServerMessage {
     Request(Request),
 }
 
-/// Serves until the input ends, the output fails, or a moment after `exit` was read. `lost` is
+/// Serves until the output fails, or a moment after the input ended or `exit` was read. `lost` is
 /// called for every message that could not be read, because its content is unknown. `leave` is
 /// cancelled by `shutdown`.
 pub(super) async fn serve<S>(
@@ -79,7 +84,7 @@ pub(super) async fn serve<S>(
                 None
             }))
         })
-        .map(|response| Ok(ServerMessage::Response(response)))
+        .map(|response| Ok(ServerMessage::Response(shortened(response))))
         .forward(answers.clone());
     let (exits, exit) = oneshot::channel();
     let seen = ReadAheadWatch {
@@ -161,13 +166,14 @@ impl ReadAheadWatch {
 /// A message of the client, or the error that occurred while it was read.
 type ReadMessage = Result<ClientMessage, Malformed>;
 
-/// Completes `EXIT_PATIENCE` after `exit` was read. Never completes if the input ends without it.
+/// Completes `EXIT_PATIENCE` after `exit` was read, or `END_PATIENCE` after the input ended without
+/// it.
 async fn long_after(exit: oneshot::Receiver<()>) {
-    if exit.await.is_err() {
-        // The input ended without `exit`.
-        pending::<()>().await;
-    }
-    tokio::time::sleep(EXIT_PATIENCE).await;
+    let patience = match exit.await {
+        Ok(()) => EXIT_PATIENCE,
+        Err(_) => END_PATIENCE,
+    };
+    tokio::time::sleep(patience).await;
 }
 
 /// Reads to the end of the input. Never returns, because the messages still have to be served.
@@ -216,7 +222,8 @@ where
         match message {
             Ok(ClientMessage::Request(request)) => {
                 if let Some(unknown) = unknown(&request) {
-                    answers.send(ServerMessage::Response(unknown)).await?;
+                    let unknown = ServerMessage::Response(shortened(unknown));
+                    answers.send(unknown).await?;
                     continue;
                 }
                 spellings.note(&request);
@@ -230,13 +237,23 @@ where
                 work.send(answer).await?;
             }
             Ok(ClientMessage::Response(response)) => responses.send(response).await?,
+            Err(Malformed::NotAMessage {
+                id,
+                message,
+                is_response: true,
+            }) => {
+                tracing::error!(message, "a response of the client cannot be used");
+                // A response is never answered, but whoever waits for it must not wait for ever.
+                let failed = Response::from_error(id_of(id), Error::internal_error());
+                responses.send(failed).await?;
+            }
             Err(malformed) => {
                 tracing::error!("{malformed}");
                 if malformed != Malformed::Noise {
                     lost();
                 }
                 answers
-                    .send(ServerMessage::Response(refusal(malformed)))
+                    .send(ServerMessage::Response(shortened(refusal(malformed))))
                     .await?;
             }
         }
@@ -267,20 +284,37 @@ fn refusal(malformed: Malformed) -> Response {
         | Malformed::NotUtf8
         | Malformed::NotJson(_) => (ErrorCode::ParseError, None),
     };
-    let id = match id {
-        Some(Value::String(id)) => Id::String(id),
-        Some(id) => id.as_i64().map_or(Id::Null, Id::Number),
-        None => Id::Null,
-    };
     let data = None;
     Response::from_error(
-        id,
+        id_of(id),
         Error {
             code,
             message,
             data,
         },
     )
+}
+
+fn id_of(id: Option<Value>) -> Id {
+    match id {
+        Some(Value::String(id)) => Id::String(id),
+        Some(id) => id.as_i64().map_or(Id::Null, Id::Number),
+        None => Id::Null,
+    }
+}
+
+/// Shortens the text of an error, which may repeat what the client sent, for example an id.
+fn shortened(response: Response) -> Response {
+    let (id, mut body) = response.into_parts();
+    if let Err(error) = &mut body
+        && error.message.len() > MAX_ERROR_BYTES
+    {
+        let message = &error.message;
+        let begin = message.floor_char_boundary(MAX_ERROR_BYTES / 2);
+        let end = message.ceil_char_boundary(message.len() - MAX_ERROR_BYTES / 2);
+        error.message = format!("{} … {}", &message[..begin], &message[end..]).into();
+    }
+    Response::from_parts(id, body)
 }
 
 async fn write(

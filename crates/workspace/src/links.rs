@@ -41,6 +41,14 @@ impl LinkTargets {
 }
 use starling_platform::files::PathExt;
 
+/// Returns the links in a directory.
+pub(super) fn in_directory(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let is_link = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_symlink());
+    let links = entries.filter(is_link);
+    links.map(|entry| entry.path()).take(MOST).collect()
+}
+
 /// Returns the links in a hidden directory, which the walk does not list.
 pub(super) fn in_hidden(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();

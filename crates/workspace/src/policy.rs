@@ -17,7 +17,7 @@ use super::encoding::reads_otherwise;
 use super::git_names::{GitNames, GitNaming, is_tracked};
 use super::guarded::{INSTALLED, OWN, matcher, runs};
 use super::ignore_rules::is_ignored;
-use super::links::LinkTargets;
+use super::links::{LinkTargets, in_directory};
 use super::paths::{ReadError, is_linked_secret, may_show, resolve};
 use starling_syntax::FilePath;
 
@@ -72,11 +72,17 @@ impl PathPolicy {
     }
 
     /// Returns all names of a file below the root: the requested name, the real path, and links to
-    /// it.
+    /// it. Links in the root and beside the file are looked for each time, because they may have been
+    /// made since the last listing.
     fn names(&self, file: &FilePath, real: &Path) -> Vec<PathBuf> {
         let relative = real.strip_prefix(&*self.root).unwrap_or(real);
         let own = [PathBuf::from(file.as_str()), relative.to_owned()];
-        own.into_iter().chain(self.links.names(real)).collect()
+        let mut links = in_directory(&self.root);
+        let beside = real.parent().filter(|beside| **beside != *self.root);
+        links.extend(beside.map(in_directory).unwrap_or_default());
+        let new = LinkTargets::new(&self.root, &links);
+        let known = self.links.names(real).chain(new.names(real));
+        own.into_iter().chain(known).collect()
     }
 
     /// Lets agents change files that match these `.gitignore` globs without a person's approval.
@@ -556,12 +562,12 @@ mod tests {
         for folder in [".git/hooks", ".starling", "src"] {
             std::fs::create_dir_all(dir.path().join(folder)).unwrap();
         }
-        for file in ["Makefile", "src/a.py", ".starling/config.toml"] {
+        for file in ["Makefile", "src/a.py", "src/b.py", ".starling/config.toml"] {
             std::fs::write(dir.path().join(file), "").unwrap();
         }
         link("Makefile", "notes.txt");
         link("src/a.py", "setup.py");
-        link("src/a.py", "b.py");
+        link("src/b.py", "b.py");
         link(".git/hooks", "hooks");
         link(".starling/config.toml", "settings.toml");
         link("../outside.py", "out.py");
@@ -610,6 +616,24 @@ mod tests {
         all_are(&policy, &["deps.txt", "tools/other.sh", "a.py"], "allowed");
         let brings = policy.may_bring(&FilePath::new("deps.txt"), "a==1\n", "-i http://x/\na==1\n");
         assert!(matches!(brings, WriteRule::NeedsPerson { .. }));
+    }
+
+    #[test]
+    fn link_that_is_made_later_guards_its_target() {
+        let (dir, policy) = policy();
+        std::fs::create_dir(dir.path().join("pkg")).unwrap();
+        let files = ["shop.py", "pkg/b.py", "pkg/c.py"];
+        for file in files {
+            std::fs::write(dir.path().join(file), "").unwrap();
+        }
+        all_are(&policy, &files, "allowed");
+        let link = |to: &str, from: &str| {
+            std::os::unix::fs::symlink(to, dir.path().join(from)).unwrap();
+        };
+        link("shop.py", "build.py");
+        link("b.py", "pkg/setup.py");
+        link("pkg/c.py", "tasks.py");
+        all_are(&policy, &files, "needs a person");
     }
 
     #[test]

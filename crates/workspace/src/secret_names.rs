@@ -166,7 +166,8 @@ fn is_secret(name: &str) -> bool {
 }
 
 /// Returns a file name and the names of the files that it may be a backup of. Editors and people
-/// name backups `name~`, `#name#`, `.#name`, `.name.swp`, `name.bak`, `name.orig`.
+/// name backups `name~`, `#name#`, `.#name`, `.name.swp`, `name.bak`, `name.orig`. A name may also
+/// end in spaces or dots.
 fn originals(name: &str) -> Vec<&str> {
     const COPIES: [&str; 13] = [
         "~", ".bak", ".backup", ".orig", ".old", ".save", ".saved", ".tmp", ".copy", ".swp",
@@ -194,7 +195,9 @@ fn originals(name: &str) -> Vec<&str> {
             bare.len() < name.len() && COPIES[1..].iter().any(|ending| bare.ends_with(ending))
                 || name.ends_with('~')
         });
-        let found = [autosaved, locked, copied, hidden, numbered]
+        // Such an end is hardly seen, and some file systems leave it out.
+        let trimmed = name.trim_end_matches(|c: char| c.is_whitespace() || c == '.');
+        let found = [autosaved, locked, copied, hidden, numbered, Some(trimmed)]
             .into_iter()
             .flatten();
         names.extend(found.filter(|one| !one.is_empty() && *one != name));
@@ -383,6 +386,10 @@ mod tests {
             ".env.production.local",
             ".env-prod",
             ".env~",
+            ".env ",
+            ".env. .",
+            ".env.bak\t",
+            "id_rsa.",
             ".pgpass~",
             ".env_prod",
             ".envrc",

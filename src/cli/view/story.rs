@@ -252,7 +252,7 @@ fn of_proposal(event: &Event, state: &RunState) -> Vec<Line> {
         line("↺", Style::Warning, proposal, why)
     } else if let Event::ProposalNotApplied { proposal, why } = event {
         line("✗", Style::Bad, proposal, &format!("not applied: {why}"))
-    } else if let Event::ProposalUndone { proposal } = event {
+    } else if let Event::ProposalUndone { proposal, .. } = event {
         line("↶", Style::Warning, proposal, "taken back")
     } else {
         Vec::new()

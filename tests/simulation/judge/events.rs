@@ -171,7 +171,7 @@ impl Judge {
                     }
                 }
             }
-            Event::ProposalUndone { proposal } => {
+            Event::ProposalUndone { proposal, .. } => {
                 self.said_to_be_undone(proposal.0);
                 self.note_versions(proposal.0);
             }

@@ -116,11 +116,19 @@ fn invalid_json_rpc_message_is_reported_with_its_id() {
     }
     let mut decoder = MessageDecoder::default();
     decoder.buffer.extend(framed("{\"id\":7}"));
+    decoder
+        .buffer
+        .extend(framed("{\"id\":8,\"result\":1,\"error\":{}}"));
     decoder.buffer.extend(framed("{\"method\":\"x\"}"));
-    let Some(Err(Malformed::NotAMessage { id, .. })) = decoder.next::<Message>() else {
-        panic!("a message without a method");
-    };
-    assert_eq!(id, Some(json!(7)));
+    for expected in [(Some(json!(7)), false), (Some(json!(8)), true)] {
+        let Some(Err(Malformed::NotAMessage {
+            id, is_response, ..
+        })) = decoder.next::<Message>()
+        else {
+            panic!("a message without a method");
+        };
+        assert_eq!((id, is_response), expected);
+    }
     assert_eq!(decoder.next::<Message>().unwrap().unwrap().method, "x");
 }
 

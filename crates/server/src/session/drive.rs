@@ -13,11 +13,13 @@ use super::messages::{DownloadParams, RunParams};
 use super::paths::overlay;
 use super::pending_reviews::PendingReviews;
 use super::services::{OpenRequest, OpenedRun, RunControl, RunDefaults};
-use super::trajectory::{create_trajectory, event_params, log_write_failure, write_trajectory};
+use super::trajectory::{begin_trajectory, event_params, log_write_failure, replace_trajectory};
 use super::{RunEntry, RunOrigin, RunPhase, RunSession};
-use starling_core::Approval;
+use starling_core::{Approval, Driver, Limits};
+use starling_platform::files::PathExt;
 use starling_swarm::{
-    Cursor, Ending, Event, EventLog, Record, RunId, RunServices, Spent, StopReason, Task, Writing,
+    Cursor, Ending, Event, EventLog, Record, RunId, RunServices, Spent, Stamped, StopReason, Task,
+    Writing,
 };
 
 /// Maximum number of ended runs that are kept for an undo.
@@ -48,17 +50,23 @@ impl RunSession {
         let title = title(&plan.params.task);
         let end_of_writing = plan.written.clone().drop_guard();
         let workers = self.shared.services.workers.clone();
+        // The task is on disk before the project is opened, which takes long for a large one.
+        let (trajectory, started) = (self.trajectory(&id), started(&plan));
+        let path = trajectory.clone();
+        let begun = workers.spawn_blocking(move || begin_trajectory(&path, started));
+        let begun = begun.await.unwrap_or_else(|error| Err(error.into()));
         let runs = self.clone();
         let opened = workers.spawn(async move { runs.open(plan).await }).await;
         let (log, records, approval) = opened.unwrap_or_else(|error| {
             let error = error.to_string();
             failed_start(StopReason::Failed { error })
         });
-        let trajectory = self.trajectory(&id);
+        let is_cut_off = self.is_cut_off(&log);
         let written = workers.spawn(async move {
             let _fired_at_the_end = end_of_writing;
-            match create_trajectory(&trajectory) {
-                Ok(file) => write_trajectory(records, file, &trajectory).await,
+            match begun {
+                Ok(_) if is_cut_off => {}
+                Ok(file) => replace_trajectory(records, file, &trajectory).await,
                 Err(error) => log_write_failure(&trajectory, &error),
             }
         });
@@ -67,6 +75,21 @@ impl RunSession {
             self.report_events(&id, log.follow(), 0, approval),
             front_end.show_progress(&id, title, log.follow())
         );
+    }
+
+    /// Returns whether a run ended before it started because its server ends. Its trajectory stays
+    /// as it was begun, so that the next server offers it again.
+    fn is_cut_off(&self, log: &EventLog) -> bool {
+        let is_end = |record: &Arc<Stamped>| {
+            matches!(
+                record.record,
+                Record::Event(Event::RunFinished {
+                    stop_reason: StopReason::Cancelled,
+                    ..
+                })
+            )
+        };
+        self.shared.closing.is_cancelled() && log.records(0).first().is_some_and(is_end)
     }
 
     /// Sends all events to the front end, then reports the end.
@@ -277,6 +300,20 @@ impl RunSession {
     }
 }
 
+/// Returns the event that stands for a run in its trajectory until the run has started.
+fn started(plan: &RunPlan) -> Event {
+    let root = plan.root.canonical().unwrap_or_else(|_| plan.root.clone());
+    Event::RunStarted {
+        run: plan.id.clone(),
+        task: plan.params.task.clone(),
+        driver: plan.params.driver.unwrap_or(Driver::Swarm),
+        models: Vec::new(),
+        replayed: false,
+        limits: plan.params.limits.over(&Limits::default()),
+        root: root.to_string_lossy().into_owned(),
+    }
+}
+
 /// Combines the request with the defaults.
 fn task(params: RunParams, defaults: &RunDefaults) -> Task {
     Task {
@@ -341,7 +378,7 @@ mod tests {
     use std::time::Duration;
 
     use crate::session::messages::LimitsPatch;
-    use starling_core::{AskIntent, Driver, Limits};
+    use starling_core::AskIntent;
 
     #[test]
     fn progress_title_is_the_shortened_first_line_of_the_task() {

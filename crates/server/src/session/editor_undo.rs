@@ -153,19 +153,7 @@ impl RunSession {
             handle,
             has_ended,
         } = noticed;
-        if let Event::ProposalUndone { proposal } = &event
-            && let Some(entry) = self.lock().get_mut(&run.0)
-            && let Some(applied) = entry.view.applied.get_mut(proposal)
-        {
-            applied.mark_undone_by_editor();
-        }
-        let log = handle.log();
-        match &event {
-            Event::ProposalUndone { proposal } if !log.undone(*proposal) => return,
-            Event::ProposalUndone { .. } => {}
-            _ => log.event(event.clone()),
-        }
-        if !has_ended {
+        if !handle.log().noticed(event.clone()) || !has_ended {
             return;
         }
         if let Some(entry) = self.lock().get_mut(&run.0) {

@@ -320,7 +320,7 @@ impl RestoredRun {
                 verdict: Verdict::Reject { .. } | Verdict::Steer { .. },
                 ..
             }
-            | Event::ProposalUndone { proposal } = &event
+            | Event::ProposalUndone { proposal, .. } = &event
             {
                 is_open &= *proposal != id;
             }
@@ -516,7 +516,7 @@ impl RestoredRun {
         for event in self.log.events() {
             if let Event::ProposalApplied { proposal, .. } = &event {
                 applied.push(*proposal);
-            } else if let Event::ProposalUndone { proposal } = &event {
+            } else if let Event::ProposalUndone { proposal, .. } = &event {
                 applied.retain(|one| one != proposal);
             }
         }
@@ -548,6 +548,10 @@ impl RunControl for RestoredRun {
         let _one_at_a_time = self.applying.lock().await;
         self.record_arrived(&starling_history::unfinished(&self.log.events()))
             .await;
+        let changes = starling_history::changes(self.log.events());
+        for event in starling_history::made_again(&changes, self.editor.as_ref()).await {
+            self.log.noticed(event);
+        }
         let changes = starling_history::changes(self.log.events());
         let chosen: BTreeSet<ProposalId> = changes
             .iter()

@@ -1,6 +1,7 @@
 //! The trajectory of a run on disk, and its events as a front end receives them.
 
 use std::fs::{File, TryLockError};
+use std::io::{Seek, Write};
 use std::path::Path;
 
 use tokio::io::AsyncWriteExt;
@@ -25,7 +26,45 @@ pub fn create_trajectory(path: &Path) -> std::io::Result<File> {
     Ok(file)
 }
 
-/// Writes all records as JSON lines.
+/// Creates the file of a trajectory with its first record, which stands there until the run has
+/// records of its own. If the server is killed before, the next one knows the task by it.
+///
+/// # Errors
+/// The file cannot be created or written.
+pub fn begin_trajectory(path: &Path, started: Event) -> std::io::Result<File> {
+    let mut file = create_trajectory(path)?;
+    let first = Stamped {
+        seq: 0,
+        at_ms: 0,
+        record: Record::Event(started),
+    };
+    file.write_all(&line_of(&first)?)?;
+    Ok(file)
+}
+
+fn line_of(record: &Stamped) -> std::io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(record)?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+/// Writes all records as JSON lines, in place of what [`begin_trajectory`] wrote.
+pub async fn replace_trajectory(mut records: Writing, mut file: File, path: &Path) {
+    let Some(first) = records.next().await else {
+        return;
+    };
+    let replaced = line_of(&first).and_then(|line| {
+        file.set_len(0)?;
+        file.rewind()?;
+        file.write_all(&line)
+    });
+    match replaced {
+        Ok(()) => write_trajectory(records, file, path).await,
+        Err(error) => log_write_failure(path, &error),
+    }
+}
+
+/// Appends all records as JSON lines.
 pub async fn write_trajectory(records: Writing, file: File, path: &Path) {
     if let Err(error) = try_write(records, file).await {
         log_write_failure(path, &error);
@@ -39,9 +78,7 @@ pub fn log_write_failure(path: &Path, error: &std::io::Error) {
 async fn try_write(mut records: Writing, file: File) -> std::io::Result<()> {
     let mut file = tokio::fs::File::from_std(file);
     while let Some(record) = records.next().await {
-        let mut line = serde_json::to_vec(&*record)?;
-        line.push(b'\n');
-        file.write_all(&line).await?;
+        file.write_all(&line_of(&record)?).await?;
         // Flush at once: a review must survive the end of the server, and an edit is sent only
         // after its record is written.
         file.flush().await?;

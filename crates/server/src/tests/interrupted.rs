@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::lenses::{full, open, project};
-use super::restart::{event_of, restarted, state_of, take_edit, trajectory};
+use super::restart::{event_of, restarted, state_of, take_edit, trajectory, undo};
 use crate::RestorePolicy;
 use crate::samples::{BASE, asked};
 use crate::session::restore::find_restorable;
@@ -235,6 +235,100 @@ async fn undo_in_an_interrupted_run_is_recorded() {
     );
     let seqs = records.iter().map(|one| one["seq"].as_u64().unwrap());
     assert!(seqs.eq(0..records.len() as u64), "{kinds:?}");
+}
+
+/// The editor's undo was recorded by an earlier server, and its redo comes to this one.
+#[tokio::test]
+async fn editors_redo_after_a_restart_makes_the_change_applied_again() {
+    let undone = |by_editor: bool| Event::ProposalUndone {
+        proposal: starling_swarm::ProposalId(1),
+        by_editor,
+    };
+    for is_ended in [false, true] {
+        let (mut events, after) = applied_proposal();
+        events.extend(is_ended.then(|| finished(StopReason::Settled)));
+        events.push(undone(true));
+        let folder = project();
+        let path = trajectory(folder.path(), "r1", folder.path(), events);
+        let mut client = restarted(folder).await;
+        open(&client, BASE);
+        let state = async |client: &TestClient| {
+            let state = state_of(client).await;
+            state[0]["proposals"][0]["state"].clone()
+        };
+        if !is_ended {
+            event_of(&mut client, "run_finished").await;
+        }
+        assert_eq!(state(&client).await, "undone");
+        let change = json!({
+            "textDocument": {"uri": client.uri(), "version": 1},
+            "contentChanges": [{"text": format!("# mine\n{after}")}],
+        });
+        client.connection.notify("textDocument/didChange", change);
+        event_of(&mut client, "proposal_applied").await;
+        assert_eq!(state(&client).await, "applied");
+        assert_eq!(undo(&mut client, 2).await, json!([1]));
+        client.connection.notify("exit", Value::Null);
+        client.server.await.unwrap();
+        let past = starling_history::PastRun::read(&path).unwrap();
+        let states: Vec<_> = past.changes.iter().map(|one| one.state).collect();
+        assert_eq!(states, [starling_history::ChangeState::Undone]);
+    }
+    // The same text after an undo of Starling is the user's own.
+    let (mut events, after) = applied_proposal();
+    events.extend([finished(StopReason::Settled), undone(false)]);
+    let folder = project();
+    trajectory(folder.path(), "r1", folder.path(), events);
+    let mut client = restarted(folder).await;
+    open(&client, &after);
+    client.execute("starling.undo", json!({"run": "r1"})).await;
+    let (_, undone) = client.next_of("starling/undone").await;
+    assert_eq!(undone["proposals"], json!([]));
+    let why = undone["error"].as_str().unwrap();
+    assert!(
+        why.starts_with("#1 is already taken back; the same text"),
+        "{why}"
+    );
+}
+
+/// The server ends, in order or not, while the project of a run is still being opened.
+#[tokio::test]
+async fn run_whose_server_ends_while_it_is_opened_can_be_run_again() {
+    for is_killed in [true, false] {
+        let folder = project();
+        let mut services = services(
+            scripted(async |_: RunScript| {}),
+            &folder.path().join(".trajectories"),
+        );
+        services.open = std::sync::Arc::new(|_| Box::pin(std::future::pending()));
+        let client = TestClient::over(services, folder);
+        client.initialize(full()).await;
+        let run = super::begin(&client, "a long task").await;
+        let path = client
+            .folder
+            .path()
+            .join(format!(".trajectories/{run}.jsonl"));
+        while !std::fs::read_to_string(&path).is_ok_and(|text| text.ends_with('\n')) {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        let begun = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(state_of(&client).await[0]["stage"], "opening");
+        client.connection.notify("exit", Value::Null);
+        client.server.await.unwrap();
+        if is_killed {
+            std::fs::remove_file(path.with_extension("interrupted")).unwrap();
+            std::fs::write(&path, begun).unwrap();
+        }
+        let mut client = restarted(client.folder).await;
+        let (_, said) = client.next_of("window/showMessage").await;
+        let said = said["message"].as_str().unwrap();
+        assert!(
+            said.contains("interrupted") && said.contains("a long task"),
+            "{said}"
+        );
+        let again = client.execute("starling.retry", json!({"run": run})).await;
+        assert!(again["run"].is_string(), "{again}");
+    }
 }
 
 /// The last request was interrupted: no turn contains it, but the end does.

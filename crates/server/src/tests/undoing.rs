@@ -115,7 +115,7 @@ async fn wait_until_undo_is_recorded(client: &TestClient, run: &str) {
     for _ in 0..200 {
         let past = starling_history::PastRun::read(&path).unwrap();
         let states: Vec<_> = past.changes.iter().map(|one| one.state).collect();
-        let wanted = [starling_history::ChangeState::Undone];
+        let wanted = [starling_history::ChangeState::UndoneInEditor];
         if states == wanted {
             return;
         }
@@ -147,7 +147,10 @@ async fn undo_after_the_run_is_logged_before_the_client_is_notified() {
         scene.log.event(finished(StopReason::Settled));
         // An undo that is logged at the same time as the end.
         let proposal = ProposalId(1);
-        scene.log.event(Event::ProposalUndone { proposal });
+        scene.log.event(Event::ProposalUndone {
+            proposal,
+            by_editor: false,
+        });
     });
     let mut client = client(start, project());
     client.initialize(full()).await;

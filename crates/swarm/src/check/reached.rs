@@ -12,7 +12,9 @@ use crate::check::test_files::is_of_tests;
 use crate::task::whole_word::has_word;
 use starling_core::{TestReport, TestStatus};
 use starling_index::is_test_file;
-use starling_syntax::{FilePath, Language, Symbol, SymbolKind, SymbolPath, SymbolTree, references};
+use starling_syntax::{
+    FilePath, Language, Symbol, SymbolId, SymbolKind, SymbolPath, SymbolTree, references,
+};
 use starling_text::ByteRange;
 use starling_workspace::Snapshot;
 
@@ -37,10 +39,12 @@ pub(crate) fn unreached(
     let Some(code) = SearchedCode::read(after, report, scripts) else {
         return Vec::new();
     };
-    let unreached = needs_test
+    let parts = needs_test
         .into_iter()
-        .filter(|symbol| !code.is_reached(symbol));
-    unreached.cloned().collect()
+        .flat_map(|symbol| parts_of(before, after, symbol));
+    parts
+        .filter(|part| has_to_be_tested(before, after, part) && !code.is_reached(part))
+        .collect()
 }
 
 /// Returns the symbols of `changed` whose change can affect the result of a test.
@@ -51,7 +55,9 @@ pub(crate) fn changing_behaviour<'c>(
     scripts: &BTreeSet<FilePath>,
 ) -> Vec<&'c SymbolPath> {
     let needs_test = changed.iter().filter(|symbol| {
-        !scripts.contains(&symbol.file) && has_to_be_tested(before, after, symbol)
+        let has_to_be_tested = |part: &SymbolPath| has_to_be_tested(before, after, part);
+        !scripts.contains(&symbol.file)
+            && parts_of(before, after, symbol).iter().any(has_to_be_tested)
     });
     needs_test.collect()
 }
@@ -59,11 +65,29 @@ pub(crate) fn changing_behaviour<'c>(
 /// Returns whether the changes of these symbols affect only documents, comments and docstrings.
 pub(crate) fn are_words(before: &Snapshot, after: &Snapshot, changed: &[SymbolPath]) -> bool {
     let is_code = |file: &FilePath| Language::of(file) != Language::Plain;
-    let mut changed = changed.iter();
-    changed.all(|symbol| {
-        let (old, new) = (code(before, symbol), code(after, symbol));
+    let mut parts = changed
+        .iter()
+        .flat_map(|symbol| parts_of(before, after, symbol));
+    parts.all(|symbol| {
+        let (old, new) = (code(before, &symbol), code(after, &symbol));
         is_documentation(&symbol.file) || is_code(&symbol.file) && old.is_some() && old == new
     })
+}
+
+/// Returns a changed symbol, and for the module of a new file the symbols in it: the change of a new
+/// file names its module alone. A file is new if it held no symbol, whether or not it was there,
+/// because the user may have made it, or opened it in the editor, meanwhile.
+fn parts_of(before: &Snapshot, after: &Snapshot, symbol: &SymbolPath) -> Vec<SymbolPath> {
+    let mut parts = vec![symbol.clone()];
+    let is_new = |tree: &SymbolTree| tree.symbols().len() <= 1;
+    if symbol.is_module()
+        && before.tree(&symbol.file).map_or(true, |tree| is_new(&tree))
+        && let Ok(tree) = after.tree(&symbol.file)
+    {
+        let outermost = tree.get(SymbolId(0)).children.iter();
+        parts.extend(outermost.map(|child| tree.get(*child).path.clone()));
+    }
+    parts
 }
 
 /// Returns whether the change of a symbol can affect the result of a test. Changes to tests, prose
@@ -533,6 +557,38 @@ mod tests {
         )));
         assert!(!words_from(&after("(a, b):\n    return 1 + a +")));
         assert!(!words_from("def mul(a, b):\n    return a * b\n"));
+    }
+
+    /// The change of a new file names only its module. The user may have opened an empty buffer of
+    /// its name, or written a comment into it, before the change was applied.
+    #[test]
+    fn code_of_a_new_file_is_no_words_and_has_to_be_tested() {
+        let new = "def mul(a, b):\n    return a * b\n\n\ndef add(a, b):\n    return a + b\n";
+        for old in [
+            None,
+            Some(""),
+            Some("\n"),
+            Some("# mine\n"),
+            Some("\"\"\"Sums.\"\"\"\n"),
+        ] {
+            let mut files = vec![("tests/test_calc.py", TEST)];
+            files.extend(old.map(|old| ("calc.py", old)));
+            let of = |new: &str| found(&files, &[("calc.py", new)], &["calc.py::"]);
+            assert_eq!(of(new), ["calc.py::mul"], "{old:?}");
+            assert_eq!(of("# only words\n"), [""; 0], "{old:?}");
+            let dir = tempfile::tempdir().unwrap();
+            if let Some(old) = old {
+                std::fs::write(dir.path().join("calc.py"), old).unwrap();
+            }
+            let world = Workspace::open(dir.path().to_owned()).unwrap();
+            let before = world.snapshot(Default::default());
+            let are_words = |text: &str| {
+                let after = before.with(FilePath::new("calc.py"), Some(text.into()));
+                are_words(&before, &after, &["calc.py::".parse().unwrap()])
+            };
+            assert!(!are_words(new), "{old:?}");
+            assert_eq!(are_words("# only words\n"), old.is_some(), "{old:?}");
+        }
     }
 
     /// Returns the symbols that no test reaches after a change of `mul`.

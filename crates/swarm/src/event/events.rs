@@ -383,6 +383,11 @@ pub enum Event {
     },
     ProposalUndone {
         proposal: ProposalId,
+        /// Whether the user removed the change, for example by the editor's own undo. Only then can
+        /// the editor's redo make it again; after an undo of Starling, the same text is the user's
+        /// own.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        by_editor: bool,
     },
     FollowedUp {
         changed: SymbolPath,
@@ -438,6 +443,17 @@ impl Event {
     /// Returns whether clients receive this event. Other events are only written to the trajectory.
     pub fn is_told(&self) -> bool {
         !matches!(self, Event::ProposalApplying { .. })
+    }
+
+    /// Returns the proposal whose change is now in the text (`true`) or no longer in it (`false`).
+    pub fn standing(&self) -> Option<(ProposalId, bool)> {
+        if let Event::ProposalApplied { proposal, .. } = self {
+            Some((*proposal, true))
+        } else if let Event::ProposalUndone { proposal, .. } = self {
+            Some((*proposal, false))
+        } else {
+            None
+        }
     }
 
     /// Returns the changes under review; empty for events other than [`Event::ReviewAsked`].
@@ -567,26 +583,25 @@ impl EventLog {
         self.inner.written(count).await;
     }
 
-    /// Appends [`Event::ProposalUndone`] unless it is already the proposal's last event. Both the
-    /// run and the editor watcher may detect the same undo. Returns whether the event was appended.
-    pub fn undone(&self, proposal: ProposalId) -> bool {
+    /// Appends an event that says whether the change of a proposal is in the text, unless the
+    /// proposal's last event already says so. Both the run and the editor watcher may detect the same
+    /// undo or redo. Returns whether the event was appended.
+    pub fn noticed(&self, event: Event) -> bool {
         let mut records = self.lock();
-        let is_of = |stamped: &&Arc<Stamped>| match &stamped.record {
-            Record::Event(
-                Event::ProposalApplied { proposal: id, .. }
-                | Event::ProposalUndone { proposal: id },
-            ) => *id == proposal,
-            Record::Event(_) | Record::Exchange(_) => false,
+        let Some((proposal, stands)) = event.standing() else {
+            return false;
         };
-        let last = records.iter().rfind(is_of).map(|stamped| &stamped.record);
-        let is_known = matches!(last, Some(Record::Event(Event::ProposalUndone { .. })));
-        if !is_known {
-            self.append_to(
-                &mut records,
-                Record::Event(Event::ProposalUndone { proposal }),
-            );
+        let standing = |stamped: &Arc<Stamped>| match &stamped.record {
+            Record::Event(event) => event.standing(),
+            Record::Exchange(_) => None,
+        };
+        let mut last_first = records.iter().rev().filter_map(standing);
+        let last = last_first.find(|(id, _)| *id == proposal);
+        let is_new = last != Some((proposal, stands));
+        if is_new {
+            self.append_to(&mut records, Record::Event(event));
         }
-        !is_known
+        is_new
     }
 
     pub fn exchange(&self, exchange: Exchange) {

@@ -209,8 +209,8 @@ pub(crate) fn not_applied(run: &RunContext, accepted: &Proposal, failure: &Failu
     }
 }
 
-/// Checks the path policy again before the edit is sent, because a symbolic link may have been
-/// changed to point to another file since the approval.
+/// Checks the path policy again before the edit is sent, because a link may have been made or changed
+/// since the approval, or git may ignore the file by now.
 fn still_allowed(run: &RunContext, draft: &Draft) -> Result<(), Failure> {
     let why = match run.policy().may_write(&draft.file) {
         WriteRule::Allowed => return Ok(()),
@@ -218,7 +218,7 @@ fn still_allowed(run: &RunContext, draft: &Draft) -> Result<(), Failure> {
             return Ok(());
         }
         WriteRule::NeedsPerson { why } => format!(
-            "{}: it was made to lead to another file meanwhile, which only a person may change ({why})",
+            "{}: since it was proposed, it became a file that only a person may change: {why}",
             draft.file
         ),
         WriteRule::Never { why } => why,

@@ -16,6 +16,9 @@ use crate::state::proposal::{Proposal, owner};
 use crate::state::run_context::RunContext;
 use starling_core::{Approval, AskIntent, IntentView, ProposalView, ReviewAnswer, Verdict};
 
+/// Maximum number of times that a person may accept a proposal that the editor refuses.
+const ACCEPTED_MOST: u32 = 5;
+
 /// Deadline for a person's decision.
 pub(crate) const PERSON_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -135,12 +138,23 @@ pub(crate) fn why_gone(run: &RunContext, gone: ProposalId) -> String {
             verdict: Verdict::Steer { text },
             ..
         } if *proposal == gone => Some(format!("which is to be done differently: {text}")),
-        Event::ProposalUndone { proposal } if *proposal == gone => {
+        Event::ProposalUndone { proposal, .. } if *proposal == gone => {
             Some("which was taken back".to_owned())
         }
         _ => None,
     });
     told.unwrap_or_else(|| "which is not applied".to_owned())
+}
+
+/// Tells a person who is asked again why the proposal that they accepted was not applied.
+pub(crate) fn accepted_before(why: &str) -> String {
+    format!("Accepted, but not applied: {why}")
+}
+
+/// Returns whether a person is asked again about a proposal that they accepted and the editor
+/// refused. The person may be able to resolve the cause.
+pub(crate) fn may_ask_again(run: &RunContext, not_taken: u32) -> bool {
+    run.task.approval.is_by_person() && !run.cancel.is_cancelled() && not_taken < ACCEPTED_MOST
 }
 
 /// Waits for a person's decision, for at most [`PERSON_DEADLINE`].

@@ -12,7 +12,7 @@ use crate::evidence::failure::Failure;
 use crate::evidence::proposal::Evidence;
 use crate::evidence::return_reason::ReturnReason;
 use crate::evidence::test_evidence::TestEvidence;
-use crate::proposal::approval::{decide, unasked_intent};
+use crate::proposal::approval::{accepted_before, decide, may_ask_again, unasked_intent};
 use crate::proposal::awaited;
 use crate::proposal::by_rule;
 use crate::proposal::candidates;
@@ -30,9 +30,6 @@ use crate::state::proposal::{Proposal, Stage};
 use crate::state::run_context::RunContext;
 use crate::state::sets::{Decision, Landed};
 use starling_core::{ReviewAnswer, TestReport, Verdict};
-
-/// Maximum number of times that a person may accept a proposal that the editor refuses.
-const ACCEPTED_MOST: u32 = 5;
 
 /// Drafts, checks, reviews and applies one proposal, and starts its follow-ups.
 pub(crate) async fn propose(
@@ -186,8 +183,9 @@ pub(crate) async fn alone(
                 if !may_ask_again(run, not_taken) {
                     return Outcome::Stopped { why };
                 }
-                run.proposals().ask_again(proposal.id).ok();
-                proposal.change.reason = format!("{reason}\nAccepted, but not applied: {why}");
+                let stage = Stage::Passes;
+                run.proposals().ask_again(&proposal, stage).ok();
+                proposal.change.reason = format!("{reason}\n{}", accepted_before(&why));
             }
             ReviewAnswer::Edited(parts) => {
                 let mut own = vec![proposal.clone()];
@@ -204,12 +202,6 @@ pub(crate) async fn alone(
             }
         }
     }
-}
-
-/// Returns whether a person is asked again about a proposal that they accepted and the editor
-/// refused. The person may be able to resolve the cause.
-fn may_ask_again(run: &RunContext, not_taken: u32) -> bool {
-    run.task.approval.is_by_person() && !run.cancel.is_cancelled() && not_taken < ACCEPTED_MOST
 }
 
 /// Carries out the approver's verdict on a proposal. `known` holds the test results for the

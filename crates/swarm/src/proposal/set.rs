@@ -8,13 +8,14 @@ use crate::contract::follow_up;
 use crate::event::actor::ActorId;
 use crate::event::dependencies::Dependencies;
 use crate::event::events::Event;
+use crate::evidence::failure::Failure;
 use crate::evidence::ids::ProposalId;
 use crate::evidence::joint::JointEvidence;
 use crate::evidence::test_evidence::TestEvidence;
-use crate::proposal::approval::ask_about;
+use crate::proposal::approval::{accepted_before, ask_about, may_ask_again};
 use crate::proposal::renew::Reviewed;
 use crate::proposal::{edited, joint_check, landing, set_evidence};
-use crate::state::proposal::Proposal;
+use crate::state::proposal::{Proposal, Stage};
 use crate::state::run_context::RunContext;
 use crate::state::sets::{Decision, Landed};
 use starling_core::{ProposalView, ReviewAnswer, Verdict};
@@ -43,7 +44,8 @@ fn note_set(run: &RunContext, members: &mut [Proposal], together: &JointEvidence
 }
 
 /// Asks the approver about proposals that pass only together, and applies all or none of them. A
-/// set that the person edits is checked and shown again.
+/// set that the person edits is checked and shown again. A person is asked again about an accepted
+/// set if the editor refused one of its edits.
 pub(crate) async fn decide_on_set(
     run: Arc<RunContext>,
     id: ProposalId,
@@ -53,8 +55,10 @@ pub(crate) async fn decide_on_set(
     note_set(&run, &mut members, &together);
     let (mut lead, mut together) = (id, Some(together));
     let mut landed = BTreeMap::new();
+    let (mut not_taken, mut refused) = (0, None);
     loop {
-        let (by, reviewed, tests) = ask_about_set(&run, lead, &members, together.clone()).await;
+        let asked = ask_about_set(&run, lead, &members, together.clone(), refused.as_deref());
+        let (by, reviewed, tests) = asked.await;
         let verdict = match reviewed {
             ReviewAnswer::Verdict(verdict) => verdict,
             ReviewAnswer::Edited(parts) => {
@@ -72,7 +76,16 @@ pub(crate) async fn decide_on_set(
         };
         match verdict {
             Verdict::Accept => {
-                landed.extend(land(&run, &by, members, tests).await);
+                let parts = land(&run, &by, members.clone(), tests).await;
+                refused = refused_by_editor(&parts);
+                not_taken += 1;
+                if refused.is_some() && may_ask_again(&run, not_taken) {
+                    for one in &members {
+                        run.proposals().ask_again(one, Stage::NeedsOthers).ok();
+                    }
+                    continue;
+                }
+                landed.extend(parts);
             }
             Verdict::Reject { .. } | Verdict::Steer { .. } => {}
         }
@@ -82,6 +95,21 @@ pub(crate) async fn decide_on_set(
             landed,
         };
     }
+}
+
+/// Returns why the editor refused an edit of a set, of which nothing is applied therefore.
+fn refused_by_editor(parts: &BTreeMap<ProposalId, Landed>) -> Option<String> {
+    let mut refused = None;
+    for part in parts.values() {
+        match part {
+            Landed::Failed(Failure::Editor { why }) => refused = Some(why.clone()),
+            Landed::NotWithout { .. } | Landed::TakenOut => {}
+            Landed::Failed(Failure::Conflict { .. })
+            | Landed::Applied { .. }
+            | Landed::Stays { .. } => return None,
+        }
+    }
+    refused
 }
 
 fn taken_out_whole(landed: BTreeMap<ProposalId, Landed>) -> Decision {
@@ -94,12 +122,14 @@ fn taken_out_whole(landed: BTreeMap<ProposalId, Landed>) -> Decision {
     }
 }
 
-/// Shows a set to the approver. Returns the answer, and the test results of the set.
+/// Shows a set to the approver. `refused` is why the editor did not take it when it was accepted
+/// before. Returns the answer, and the test results of the set.
 async fn ask_about_set(
     run: &Arc<RunContext>,
     lead: ProposalId,
     members: &[Proposal],
     together: Option<JointEvidence>,
+    refused: Option<&str>,
 ) -> (ActorId, ReviewAnswer, TestEvidence) {
     let own = members.iter().find(|one| one.id == lead);
     let shown = set_evidence::of_set(run, lead, members, together);
@@ -111,15 +141,6 @@ async fn ask_about_set(
         return (ActorId::Starling, Verdict::Reject { reason }.into(), tests);
     };
     shown.tell(run);
-    let name = |one: &Proposal| format!("{} {}: {}", one.id, one.owner(), one.change.reason);
-    let names: Vec<String> = members.iter().map(name).collect();
-    let reason = match members.len() {
-        1 => own.change.reason.clone(),
-        count => format!(
-            "{count} changes that belong together:\n{}",
-            names.join("\n")
-        ),
-    };
     let view = ProposalView {
         id: lead.0,
         symbol: own.owner(),
@@ -127,7 +148,7 @@ async fn ask_about_set(
             .iter()
             .flat_map(|one| one.draft.symbols.clone())
             .collect(),
-        reason,
+        reason: reason_of(own, members, refused),
         diff: joint_check::diff(run, members),
         evidence: shown.lead.1.to_string(),
     };
@@ -139,6 +160,23 @@ async fn ask_about_set(
     let tests = evidence.together.as_ref().map(|together| &together.tests);
     let tests = evidence.unless_outdated(tests.unwrap_or(&evidence.tests));
     (by, answer, tests)
+}
+
+/// Returns the reason of a set for the approver. `own` is its lead.
+fn reason_of(own: &Proposal, members: &[Proposal], refused: Option<&str>) -> String {
+    let name = |one: &Proposal| format!("{} {}: {}", one.id, one.owner(), one.change.reason);
+    let names: Vec<String> = members.iter().map(name).collect();
+    let reason = match members.len() {
+        1 => own.change.reason.clone(),
+        count => format!(
+            "{count} changes that belong together:\n{}",
+            names.join("\n")
+        ),
+    };
+    match refused {
+        Some(why) => format!("{reason}\n{}", accepted_before(why)),
+        None => reason,
+    }
 }
 
 /// Applies an accepted set completely or not at all.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::event::dependencies::{DependencyGraph, Held};
+use crate::event::events::Event;
 use crate::evidence::failure::Failure;
 use crate::evidence::ids::ProposalId;
 use crate::proposal::apply;
@@ -286,7 +287,7 @@ async fn take_one_back(
         remove_empty_directories(run.policy().root(), &applied.directories);
     }
     run.world().change(file, text);
-    note_undone(run, proposal.id);
+    note_undone(run, proposal.id, false);
     Ok(UndoneProposal {
         proposal,
         applied,
@@ -295,7 +296,7 @@ async fn take_one_back(
 }
 
 /// Updates the run's state after a proposal was undone, and logs this.
-fn note_undone(run: &RunContext, id: ProposalId) {
+fn note_undone(run: &RunContext, id: ProposalId, by_editor: bool) {
     let mut state = run.state();
     let Some((proposal, applied)) =
         (state.proposals.get(id)).and_then(|one| Some((one.clone(), one.applied()?.clone())))
@@ -313,7 +314,10 @@ fn note_undone(run: &RunContext, id: ProposalId) {
         .retain(|id| !applied.broken.contains(id));
     state.tests.failing.extend(applied.fixed);
     drop(state);
-    run.log.undone(id);
+    run.log.noticed(Event::ProposalUndone {
+        proposal: id,
+        by_editor,
+    });
     // Waiting proposals that need the undone proposal go back to their agents.
     run.waited.raise();
 }
@@ -326,7 +330,7 @@ pub(crate) fn note_gone(run: &RunContext, gone: &[ProposalId]) {
         book.applied().into_iter().map(|(one, _)| one.id).collect()
     };
     for id in applied.into_iter().filter(|id| gone.contains(id)) {
-        note_undone(run, id);
+        note_undone(run, id, true);
     }
 }
 

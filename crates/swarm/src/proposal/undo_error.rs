@@ -29,7 +29,8 @@ pub enum UndoError {
     },
 }
 
-pub(crate) fn are_in_words(ids: &[ProposalId]) -> String {
+/// Names proposals as the subject of a sentence, with "is" or "are".
+pub fn are_in_words(ids: &[ProposalId]) -> String {
     let named: Vec<String> = ids.iter().map(ToString::to_string).collect();
     let are = if named.len() == 1 { "is" } else { "are" };
     format!("{} {are}", named.join(", "))

@@ -154,8 +154,8 @@ impl Proposal {
     /// Returns whether the approver accepted the proposal, and it is not applied.
     pub(super) fn may_be_asked_again(&self) -> bool {
         match self.status {
-            Status::Accepted | Status::NotApplied { .. } => true,
-            Status::Waiting(_) | Status::Kept { .. } | Status::Applied(_) | Status::Undone => false,
+            Status::Accepted | Status::NotApplied { .. } | Status::Undone => true,
+            Status::Waiting(_) | Status::Kept { .. } | Status::Applied(_) => false,
         }
     }
 

@@ -146,16 +146,19 @@ impl ProposalBook {
         Ok(())
     }
 
-    /// Sets an accepted proposal whose edit the editor refused back to "waiting", so that the
-    /// approver is asked again.
-    pub fn ask_again(&mut self, id: ProposalId) -> Result<(), WrongStatus> {
-        match self.all.get_mut(&id) {
-            Some(known) if known.may_be_asked_again() => {
-                known.status = Status::Waiting(Stage::Passes);
-                Ok(())
-            }
-            Some(_) | None => Err(self.wrong(id, "be asked about again")),
+    /// Sets an accepted proposal that is not applied, because the editor refused its edit or that of
+    /// another part of its set, back to "waiting", so that the approver is asked again.
+    pub fn ask_again(&mut self, version: &Proposal, stage: Stage) -> Result<(), WrongStatus> {
+        let known = self.all.entry(version.id);
+        let known = known.or_insert_with(|| Proposal {
+            status: Status::Accepted,
+            ..version.clone()
+        });
+        if !known.may_be_asked_again() {
+            return Err(self.wrong(version.id, "be asked about again"));
         }
+        known.status = Status::Waiting(stage);
+        Ok(())
     }
 
     /// Records that the edit of an accepted or undone proposal was applied to the user's text.

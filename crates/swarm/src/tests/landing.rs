@@ -176,7 +176,7 @@ pub(super) fn left_applied(events: &[Event]) -> Vec<ProposalId> {
     for event in events {
         match event {
             Event::ProposalApplied { proposal, .. } => left.push(*proposal),
-            Event::ProposalUndone { proposal } => left.retain(|one| one != proposal),
+            Event::ProposalUndone { proposal, .. } => left.retain(|one| one != proposal),
             _ => {}
         }
     }
@@ -200,7 +200,7 @@ pub(super) fn pair(approval: Approval, of_fee: &[Line], of_total: &[Line]) -> Be
 
 #[tokio::test(start_paused = true)]
 async fn no_part_of_a_set_is_applied_if_the_editor_refuses_one() {
-    for approval in [Approval::Auto, Approval::Proxy, Approval::Ask] {
+    for approval in [Approval::Auto, Approval::Proxy] {
         let mut undone = 0;
         for refused in ["fees.py", "shop.py"] {
             let of_fee = [whole(WIDER), finish("no other way")];
@@ -241,7 +241,7 @@ async fn no_part_of_a_set_is_applied_if_the_editor_refuses_one() {
 
 #[tokio::test(start_paused = true)]
 async fn set_that_the_editor_refused_once_is_applied_when_proposed_again() {
-    for approval in [Approval::Auto, Approval::Proxy, Approval::Ask] {
+    for approval in [Approval::Auto, Approval::Proxy] {
         let of_fee = [whole(WIDER), whole(WIDER)];
         let of_total = [whole(FITS), whole(FITS)];
         let mut bed = pair(approval, &of_fee, &of_total);
@@ -252,6 +252,33 @@ async fn set_that_the_editor_refused_once_is_applied_when_proposed_again() {
         assert!(bed.read("fees.py").contains("rate"));
         assert!(bed.read("shop.py").contains("fee(x, 2)"));
     }
+}
+
+/// The agents make no second proposal: the same one is offered again.
+#[tokio::test(start_paused = true)]
+async fn set_of_which_the_editor_refused_an_edit_can_be_accepted_again() {
+    for refused in ["fees.py", "shop.py"] {
+        let mut bed = pair(Approval::Ask, &[whole(WIDER)], &[whole(FITS)]);
+        *bed.editor.refuses.lock().unwrap() = Some(refused.to_owned());
+        let events = bed.run().await;
+        assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+        assert_eq!(left_applied(&events).len(), 2, "{events:#?}");
+        assert!(bed.read("fees.py").contains("rate"));
+        assert!(bed.read("shop.py").contains("fee(x, 2)"));
+        let seen = bed.approver.seen.lock().unwrap();
+        assert_eq!(seen.len(), 2, "{seen:#?}");
+        let told = &seen[1].reason;
+        assert!(
+            told.contains("belong together") && told.contains("but not applied: "),
+            "{told}"
+        );
+    }
+    let lines = |line: Line| [line, finish("no other way")];
+    let mut bed = pair(Approval::Ask, &lines(whole(WIDER)), &lines(whole(FITS)));
+    *bed.editor.refuses_all.lock().unwrap() = true;
+    let events = bed.run().await;
+    assert_eq!(left_applied(&events), [], "{events:#?}");
+    assert_eq!(bed.approver.seen.lock().unwrap().len(), 5);
 }
 
 /// The user changes the caller's line while the set is being applied.

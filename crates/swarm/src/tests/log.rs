@@ -7,6 +7,7 @@ use crate::*;
 fn undone(id: u32) -> Event {
     Event::ProposalUndone {
         proposal: ProposalId(id),
+        by_editor: false,
     }
 }
 
@@ -116,7 +117,7 @@ async fn durable_event_does_not_wait_for_a_closed_trajectory_writer() {
 }
 
 #[test]
-fn undo_that_two_tasks_report_is_logged_once() {
+fn undo_or_redo_that_two_tasks_report_is_logged_once() {
     let log = EventLog::new();
     let applied = Event::ProposalApplied {
         proposal: ProposalId(1),
@@ -126,11 +127,15 @@ fn undo_that_two_tasks_report_is_logged_once() {
     };
     log.event(applied.clone());
     assert_eq!(
-        [1, 1, 2].map(|id| log.undone(ProposalId(id))),
+        [1, 1, 2].map(|id| log.noticed(undone(id))),
         [true, false, true]
     );
-    log.event(applied.clone());
-    assert!(log.undone(ProposalId(1)));
+    assert_eq!(
+        [1, 2].map(|_| log.noticed(applied.clone())),
+        [true, false],
+        "made again by the editor's redo"
+    );
+    assert!(log.noticed(undone(1)));
     let expected = [applied.clone(), undone(1), undone(2), applied, undone(1)];
     assert_eq!(log.events(), expected);
 }

@@ -197,7 +197,10 @@ fn run_log_shows_the_outcome_of_a_proposal() {
         why: text("you changed line 2"),
     };
     assert_eq!(told(conflicted), ["↺ #3 you changed line 2"]);
-    let undone = Event::ProposalUndone { proposal: id };
+    let undone = Event::ProposalUndone {
+        proposal: id,
+        by_editor: false,
+    };
     assert_eq!(told(undone), ["↶ #3 taken back"]);
     let chosen = Event::CandidateChosen {
         agent: owner(),
@@ -484,6 +487,7 @@ fn elapsed_time_never_decreases() {
     let mut state = RunState::default();
     let event = Event::ProposalUndone {
         proposal: ProposalId(1),
+        by_editor: false,
     };
     state.take(500, &event);
     state.take(300, &event);

@@ -28,16 +28,6 @@ pub struct AppliedEdit {
 }
 
 impl AppliedEdit {
-    /// Marks that the editor's own undo removed the change.
-    pub fn mark_undone_by_editor(&mut self) {
-        self.by_editor = true;
-    }
-
-    /// Marks that Starling undid the change. If the same text appears again, the user wrote it.
-    pub fn mark_undone_by_starling(&mut self) {
-        self.by_editor = false;
-    }
-
     pub fn order(&self) -> u64 {
         self.order
     }
@@ -80,7 +70,10 @@ impl AppliedEdit {
             (true, false) => None,
             (false, _) => {
                 let is_undone = made.is_undone_beside(&self.others(standing), text);
-                is_undone.then_some(Event::ProposalUndone { proposal })
+                is_undone.then_some(Event::ProposalUndone {
+                    proposal,
+                    by_editor: true,
+                })
             }
         }
     }
@@ -115,10 +108,14 @@ pub(super) fn note(applied: &mut BTreeMap<ProposalId, AppliedEdit>, event: &Even
             by_editor: false,
         };
         applied.insert(*proposal, made);
-    } else if let Event::ProposalUndone { proposal } = event
+    } else if let Event::ProposalUndone {
+        proposal,
+        by_editor,
+    } = event
         && let Some(undone) = applied.get_mut(proposal)
     {
         undone.is_undone = true;
+        undone.by_editor = *by_editor;
     }
 }
 
@@ -165,22 +162,23 @@ mod tests {
             assert_eq!(is_undone(&applied, undone), Some(true), "{undone}");
         }
         let proposal = ProposalId(1);
-        note(&mut applied, &Event::ProposalUndone { proposal });
+        let undone = |by_editor: bool| Event::ProposalUndone {
+            proposal,
+            by_editor,
+        };
+        note(&mut applied, &undone(false));
         assert_eq!(
             is_undone(&applied, &after),
             None,
             "another run may have made the same"
         );
-        applied.get_mut(&proposal).unwrap().mark_undone_by_editor();
+        note(&mut applied, &undone(true));
         assert_eq!(is_undone(&applied, BEFORE), None, "known");
         assert_eq!(is_undone(&applied, &typed(BEFORE)), None, "known");
         for redone in [after.as_str(), &typed(&after)] {
             assert_eq!(is_undone(&applied, redone), Some(false), "{redone}");
         }
-        applied
-            .get_mut(&proposal)
-            .unwrap()
-            .mark_undone_by_starling();
+        note(&mut applied, &undone(false));
         assert_eq!(
             is_undone(&applied, &after),
             None,

@@ -257,14 +257,6 @@ impl RunView {
         }
     }
 
-    /// Marks a proposal as undone by the user, also after the end of the run.
-    pub fn note_undone(&mut self, id: ProposalId) {
-        if let Some(applied) = self.applied.get_mut(&id) {
-            applied.mark_undone_by_starling();
-        }
-        self.note_applied(&Event::ProposalUndone { proposal: id });
-    }
-
     /// Updates the changes after the end of the run: a change was undone or made again. Agents are
     /// not affected.
     pub fn note_applied(&mut self, event: &Event) {

@@ -112,7 +112,7 @@ pub fn note(proposals: &mut BTreeMap<ProposalId, RunProposal>, event: &Event) {
         set_status(proposal, ProposalStatus::Conflicted);
     } else if let Event::ProposalNotApplied { proposal, .. } = event {
         set_status(proposal, ProposalStatus::Dropped);
-    } else if let Event::ProposalUndone { proposal } = event {
+    } else if let Event::ProposalUndone { proposal, .. } = event {
         set_status(proposal, ProposalStatus::Undone);
     } else if let Event::ProposalChecked { proposal, evidence } = event {
         if let Some(proposal) = proposals.get_mut(proposal) {

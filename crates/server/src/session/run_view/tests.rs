@@ -171,6 +171,7 @@ fn proposal_conflicting_with_typed_text_is_detected() {
         9,
         &Event::ProposalUndone {
             proposal: ProposalId(1),
+            by_editor: false,
         },
     );
     assert_eq!(view.waiting_files().count(), 0);

@@ -89,7 +89,7 @@ fn invalid_status_transition_of_a_proposal_is_refused() {
     );
     let told = wrong(|book, one| book.refuse(one.id, "busy".to_owned()));
     assert_eq!(told, is("be refused"));
-    let told = wrong(|book, one| book.ask_again(one.id));
+    let told = wrong(|book, one| book.ask_again(&one, Stage::Passes));
     assert_eq!(told, is("be asked about again"));
     let told = wrong(|book, one| book.leave_alone(one.id));
     assert_eq!(told, is("be left alone"));
@@ -105,7 +105,7 @@ fn unapplied_proposal_is_reported_until_a_newer_proposal_for_its_symbol_is_appli
     assert_eq!(book.why_not_applied().as_deref(), Some(told));
     // The person may still be asked about the proposal again.
     assert!(book.may_be_applied(first.id));
-    book.ask_again(first.id).unwrap();
+    book.ask_again(&first, Stage::Passes).unwrap();
     assert_eq!(
         (book.why_not_applied(), book.stage_of(first.id)),
         (None, Some(Stage::Passes))
