@@ -202,3 +202,32 @@ async fn symbol_shown_completely_by_a_range_or_definition_counts_as_read() {
         assert!(text.contains("return x + 2"), "{text}\n{events:#?}");
     }
 }
+
+/// The single agent writes `b.py::other` anew, which no prompt has shown, and then a hunk of it. The
+/// user changed the file on disk before the run read it.
+#[tokio::test(start_paused = true)]
+async fn text_typed_into_a_file_before_it_was_first_read_is_kept() {
+    let source = "def other():\n    yield 2\n";
+    let blind = json!({
+        "symbol": "b.py::other", "reason": "r", "source": source, "intended_losses": true,
+    });
+    let hunks = json!([{"old": "yield 1", "new": "yield 2"}]);
+    let second = json!({"symbol": "b.py::other", "reason": "r", "hunks": hunks});
+    let lines = [call("propose", blind), call("propose", second)];
+    let mut model = Scripted::native().on("solo", lines);
+    model.latency = Duration::from_secs(5);
+    let files = [("a.py", F_AND_G), ("b.py", "def other():\n    yield 1\n")];
+    let mut bed = Bed::new(&files, model).with(|task| {
+        task.driver = Driver::Single;
+        task.text = "Let `f` add one.".into();
+    });
+    let handle = bed.start();
+    until(&handle, |event| matches!(event, Event::TurnStarted { .. })).await;
+    std::fs::write(bed.path("b.py"), "def other():\n    # mine\n    yield 1\n").unwrap();
+    handle.finished().await;
+    let prompts = bed.model.prompts("solo");
+    assert!(!prompts[0].contains("other"), "{}", prompts[0]);
+    let after = "def other():\n    # mine\n    yield 2\n";
+    assert_eq!(bed.read("b.py"), after, "{:#?}", handle.log.events());
+    assert!(prompts[1].contains("# mine"), "{}", prompts[1]);
+}
