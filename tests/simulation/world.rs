@@ -160,8 +160,13 @@ impl UserTexts {
     }
 }
 
+/// Writes a file. The same text is not written again, because it depends on the real clock whether
+/// the file's stamp changes.
 fn write(root: &Path, file: &str, text: &str) {
     let path = root.join(file);
+    if std::fs::read_to_string(&path).is_ok_and(|now| now == text) {
+        return;
+    }
     std::fs::create_dir_all(path.parent().expect("below the root")).unwrap();
     std::fs::write(path, text).unwrap();
 }

@@ -56,6 +56,8 @@ struct Disk {
 struct Entry {
     text: OnceLock<Result<Arc<str>, ReadError>>,
     tree: OnceLock<Arc<SymbolTree>>,
+    /// Whether the file on disk was as listed when its text was read. Set together with the text.
+    is_as_listed: OnceLock<bool>,
 }
 
 impl Snapshot {
@@ -97,7 +99,7 @@ impl Snapshot {
                 overlay.remove(&file);
                 let entry = Entry {
                     text: Err(error).into(),
-                    tree: OnceLock::new(),
+                    ..Entry::default()
                 };
                 buffers.insert(file, Arc::new(entry));
                 continue;
@@ -110,7 +112,7 @@ impl Snapshot {
             let known = text.clone().ok_or_else(|| ReadError::Missing(file.clone()));
             let entry = Entry {
                 text: known.into(),
-                tree: OnceLock::new(),
+                ..Entry::default()
             };
             buffers.insert(file.clone(), Arc::new(entry));
             overlay.insert(file, text);
@@ -187,6 +189,15 @@ impl Snapshot {
         self.text_of(&self.entry(file), file)
     }
 
+    /// Returns the text of a buffer, or of a file that had not been changed on disk since the
+    /// snapshot was created when its text was read.
+    pub fn read_unchanged(&self, file: &FilePath) -> Option<Arc<str>> {
+        let entry = self.entry(file);
+        let text = self.text_of(&entry, file).ok()?;
+        let is_buffer = self.buffers.contains_key(file);
+        (is_buffer || entry.is_as_listed.get() == Some(&true)).then_some(text)
+    }
+
     /// Returns the data about a file that is available without reading it. A text that cannot be read is not held.
     pub fn held(&self, file: &FilePath) -> Held {
         let entry = match self.buffers.get(file) {
@@ -227,7 +238,12 @@ impl Snapshot {
     fn text_of(&self, entry: &Entry, file: &FilePath) -> Result<Arc<str>, ReadError> {
         entry
             .text
-            .get_or_init(|| self.disk.read(file).map(|(text, _)| text.into()))
+            .get_or_init(|| {
+                let (text, stamp) = self.disk.read(file)?;
+                let is_as_listed = stamp.is_some() && stamp == self.disk.listed(file);
+                entry.is_as_listed.get_or_init(|| is_as_listed);
+                Ok(text.into())
+            })
             .clone()
     }
 
@@ -459,6 +475,31 @@ mod tests {
         assert_eq!(snapshot.held(&path("b.py")), Held::Text("b".into()));
         let gone = snapshot.with(path("b.py"), None);
         assert_eq!(gone.held(&path("b.py")), Held::Nothing);
+    }
+
+    #[test]
+    fn text_that_changed_on_disk_before_its_first_read_does_not_count_as_unchanged() {
+        let names = ["read.py", "changed.py", "same.py", "open.py", "gone.py"];
+        let fixture = fixture(&names.map(|name| (name, "old")));
+        let overlay = Overlay::from([(path("open.py"), Some("buffer".into()))]);
+        let snapshot = fixture.workspace.snapshot(overlay);
+        snapshot.read(&path("read.py")).unwrap();
+        for name in ["read.py", "changed.py", "open.py", "late.py"] {
+            std::fs::write(fixture.dir.path().join(name), "longer").unwrap();
+        }
+        std::fs::remove_file(fixture.dir.path().join("gone.py")).unwrap();
+        let of = |name: &str| snapshot.read_unchanged(&path(name));
+        assert_eq!(of("read.py").as_deref(), Some("old"));
+        assert_eq!(of("same.py").as_deref(), Some("old"));
+        assert_eq!(of("open.py").as_deref(), Some("buffer"));
+        for name in ["changed.py", "gone.py", "late.py"] {
+            assert_eq!(of(name), None, "{name}");
+        }
+        // The text can be read all the same.
+        assert_eq!(&*snapshot.read(&path("changed.py")).unwrap(), "longer");
+        let with = snapshot.with(path("changed.py"), Some("typed".into()));
+        let typed = with.read_unchanged(&path("changed.py"));
+        assert_eq!(typed.as_deref(), Some("typed"));
     }
 
     #[test]

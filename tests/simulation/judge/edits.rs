@@ -23,9 +23,7 @@ const BY_PERSON: [&str; 7] = [
 
 impl Judge {
     pub fn edit_refused(&mut self, edit: &FileEdit) {
-        let mut all = self.proposals.all.values_mut();
-        let waiting = all.find(|one| one.awaits_edit(&edit.label));
-        if let Some(proposal) = waiting {
+        if let Some(proposal) = self.proposals.awaiting(&edit.label) {
             proposal.edit_refused = true;
         }
     }
@@ -64,14 +62,15 @@ impl Judge {
             }
             return;
         }
-        let mut all = self.proposals.all.values_mut();
-        let accepted = all.find(|one| one.awaits_edit(&edit.label));
-        let Some(proposal) = accepted else {
+        let arrived = self.proposals.all.values().filter(|one| one.arrived);
+        let earlier = arrived.count();
+        let Some(proposal) = self.proposals.awaiting(&edit.label) else {
             let text = format!("{} by {}", edit.file, edit.label);
             self.broken("only what was accepted is applied", "no acceptance", text);
             return;
         };
         proposal.arrived = true;
+        proposal.arrival = Some(earlier);
         let proposal = proposal.clone();
         self.check_owner(&proposal, edit, before, after);
         self.check_candidate(&proposal, after);

@@ -1,5 +1,7 @@
 //! Checks of the events in the run log.
 
+use std::collections::BTreeSet;
+
 use starling_core::Verdict;
 use starling_swarm::{ActorId, AnswerSource, Event, Evidence, StopReason};
 
@@ -163,6 +165,9 @@ impl Judge {
                 by,
                 verdict,
             } => self.reviewed(proposal.0, by, verdict),
+            Event::ProposalApplying { proposal, .. } => {
+                self.proposals.announced = Some(proposal.0);
+            }
             Event::ProposalApplied { proposal, .. } => self.applied(proposal.0),
             Event::TakenBack { left, .. } => {
                 for (id, _) in left {
@@ -280,17 +285,21 @@ impl Judge {
     }
 
     /// Checks that the proposal was undone by an edit, or that the user had removed it from the
-    /// text before.
+    /// text before. A later proposal may have brought the same lines again after that.
     fn said_to_be_undone(&mut self, id: u32) {
+        let arrival = self.proposals.all.get(&id).and_then(|one| one.arrival);
+        let all = self.proposals.all.values();
+        let later = all.filter(|one| arrival.is_some() && one.arrival > arrival && !one.undone);
+        let of_later: BTreeSet<String> = later
+            .flat_map(Proposal::added_versions)
+            .map(str::to_owned)
+            .collect();
         let Some(proposal) = self.proposals.all.get_mut(&id) else {
             return;
         };
-        let added = proposal
-            .diff
-            .lines()
-            .filter_map(|line| line.strip_prefix('+'));
-        let mut added = added.filter(|line| line.contains("# ver:"));
         let stays = !proposal.undone && {
+            let added = proposal.added_versions();
+            let mut added = added.filter(|line| !of_later.contains(*line));
             let mut texts = self.texts.values();
             added.any(|line| texts.any(|text| text.lines().any(|own| own == line)))
         };

@@ -26,6 +26,8 @@ pub struct Proposal {
     pub in_set: bool,
     pub accepted: bool,
     pub arrived: bool,
+    /// The place of the proposal's edit in the order in which edits arrived.
+    pub arrival: Option<usize>,
     pub applied: bool,
     pub undone: bool,
     /// Whether the run reported that the proposal could not be undone.
@@ -45,6 +47,13 @@ impl Proposal {
     fn is_set(&self, flag: &str) -> bool {
         let change = self.change.as_ref();
         change.is_some_and(|change| change[flag] == Value::Bool(true))
+    }
+
+    /// Returns the lines with the version of a function that the proposal adds.
+    pub fn added_versions(&self) -> impl Iterator<Item = &str> {
+        let added = self.diff.lines();
+        let added = added.filter_map(|line| line.strip_prefix('+'));
+        added.filter(|line| line.contains("# ver:"))
     }
 
     /// Returns whether the proposal is accepted and an edit with this label would apply it.
@@ -86,6 +95,8 @@ pub struct Proposals {
     pub all: BTreeMap<u32, Proposal>,
     pub turns: BTreeMap<String, Turn>,
     pub chosen: BTreeMap<String, String>,
+    /// The proposal whose edit the log announced last.
+    pub announced: Option<u32>,
     /// Whether the last decision of a proxy about a symbol clearly accepted, and when it was made.
     pub proxy: BTreeMap<String, (bool, Duration)>,
 }
@@ -95,6 +106,13 @@ impl Proposals {
         let open =
             |one: &&mut Proposal| one.agent == agent && one.ends.is_empty() && !one.edit_refused;
         self.all.values_mut().rev().find(open)
+    }
+
+    /// Returns the proposal that an edit with this label applies. Two proposals may have the same
+    /// label, for example of one new file, so it is the one that the log announced.
+    pub fn awaiting(&mut self, label: &str) -> Option<&mut Proposal> {
+        let announced = self.all.get_mut(&self.announced?);
+        announced.filter(|one| one.awaits_edit(label))
     }
 
     pub fn restart_waits(&mut self, now: Duration) {

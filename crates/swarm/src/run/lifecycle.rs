@@ -280,7 +280,7 @@ async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
             error: "a run was driven twice".to_owned(),
         });
     }
-    wake_first(run).await?;
+    let unpicked = wake_first(run).await?;
     let mut left = settle::settle(run).await;
     left.problems.extend(new_tests::missing(run));
     let mut unmet = stated::unmet(run.stated(), &lookup_before(run), &run.lookup());
@@ -299,7 +299,10 @@ async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
         let unshown = each_part::unshown(run, &changed(run)).await;
         run.tests().at_end.new_tests.unshown_parts = unshown;
     }
-    Ok(stop_reason)
+    Ok(match unpicked {
+        Some(why) => without_picks(run, why, stop_reason),
+        None => stop_reason,
+    })
 }
 
 /// Returns a lookup over the workspace before the run.
@@ -407,40 +410,25 @@ fn not_run(report: &TestReport) -> String {
     )
 }
 
-/// Picks the symbols where work begins and wakes their owners.
-async fn wake_first(run: &Arc<RunContext>) -> Result<(), StopReason> {
+/// Picks the symbols where work begins and wakes their owners. If no symbol was picked, but an agent
+/// is at work because the user sent it a message, returns why none was picked.
+async fn wake_first(run: &Arc<RunContext>) -> Result<Option<StopReason>, StopReason> {
     if run.task.driver == Driver::Single {
         let symbol = SymbolPath::module(FilePath::new(""));
         let why = "carry out the task".to_owned();
         return run
             .wake(&symbol, Cause::Picked { why })
-            .map(drop)
+            .map(|_| None)
             .map_err(|error| failed(&error));
     }
-    let picks = if run.task.begin.is_empty() {
-        match scout::pick(run).await {
-            Ok(picks) => picks,
-            Err(NoPick::Call(CallFailed::Budget(exhausted))) => {
-                return Err(StopReason::LedgerEmpty {
-                    what: exhausted.what,
-                });
-            }
-            Err(NoPick::Call(CallFailed::Model(error))) => return Err(failed(&error)),
-            // The user may have sent a message to an agent in the meantime, which then works.
-            Err(NoPick::Unknown(why)) => {
-                return match run.end_unless_at_work() {
-                    true => Err(StopReason::NothingChanged { why }),
-                    false => Ok(()),
-                };
-            }
+    let picks = match first_picks(run).await {
+        Ok(picks) => picks,
+        Err(why) => {
+            return match run.end_unless_at_work() {
+                true => Err(why),
+                false => Ok(Some(why)),
+            };
         }
-    } else {
-        let named = |symbol: &SymbolPath| Pick {
-            symbol: symbol.to_string(),
-            why: "named by the user".to_owned(),
-            ..Pick::default()
-        };
-        run.task.begin.iter().map(named).collect()
     };
     let picks: Vec<(SymbolPath, Pick)> = picks
         .into_iter()
@@ -486,7 +474,42 @@ async fn wake_first(run: &Arc<RunContext>) -> Result<(), StopReason> {
     if woken == 0 && run.end_unless_at_work() {
         Err(StopReason::NothingChanged { why: last })
     } else {
-        Ok(())
+        Ok(None)
+    }
+}
+
+/// Returns the symbols where work begins, as the user named or the scout picked them.
+///
+/// # Errors
+/// Returns why the run ends if the scout picked no symbol.
+async fn first_picks(run: &Arc<RunContext>) -> Result<Vec<Pick>, StopReason> {
+    if run.task.begin.is_empty() {
+        return scout::pick(run).await.map_err(|none| match none {
+            NoPick::Call(CallFailed::Budget(exhausted)) => StopReason::LedgerEmpty {
+                what: exhausted.what,
+            },
+            NoPick::Call(CallFailed::Model(error)) => failed(&error),
+            NoPick::Unknown(why) => StopReason::NothingChanged { why },
+        });
+    }
+    let named = |symbol: &SymbolPath| Pick {
+        symbol: symbol.to_string(),
+        why: "named by the user".to_owned(),
+        ..Pick::default()
+    };
+    Ok(run.task.begin.iter().map(named).collect())
+}
+
+/// Returns the stop reason of a run in which only agents worked that the user sent messages to,
+/// because no symbol was picked for the reason `why`. If the scout failed, so did the run, unless
+/// tests prove what the agents changed or the run ended for a reason of its own.
+fn without_picks(run: &RunContext, why: StopReason, stop_reason: StopReason) -> StopReason {
+    let has_failed = matches!(why, StopReason::Failed { .. });
+    let is_unchanged = matches!(stop_reason, StopReason::NothingChanged { .. });
+    let is_unproven = stop_reason.is_settled() && unproven(run, &stop_reason).is_some();
+    match has_failed && (is_unchanged || is_unproven) {
+        true => why,
+        false => stop_reason,
     }
 }
 

@@ -89,9 +89,9 @@ impl AgentState {
     }
 
     /// Returns the text of the symbol's file that the agent's changes refer to; `None` if the agent
-    /// has not seen the file.
+    /// has not seen the file and the user may have changed it since the work began.
     pub fn seen(&self, symbol: &SymbolPath) -> Option<Arc<str>> {
-        let unread = || self.unread.as_ref()?.read(&symbol.file).ok();
+        let unread = || self.unread.as_ref()?.read_unchanged(&symbol.file);
         self.views.of(symbol).or_else(unread)
     }
 

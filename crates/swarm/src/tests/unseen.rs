@@ -1,7 +1,7 @@
 //! Facts that an agent has not seen: the user's edits in the meantime, and the task before the run
 //! begins.
 
-use starling_core::Driver;
+use starling_core::{Approval, Driver, ModelError};
 use std::time::Duration;
 
 use serde_json::json;
@@ -201,4 +201,77 @@ async fn symbol_shown_completely_by_a_range_or_definition_counts_as_read() {
         let (events, text) = second_change_of_f_after(look).await;
         assert!(text.contains("return x + 2"), "{text}\n{events:#?}");
     }
+}
+
+/// The single agent writes `b.py::other` anew, which no prompt has shown, and then a hunk of it. The
+/// user changed the file on disk before the run read it.
+#[tokio::test(start_paused = true)]
+async fn text_typed_into_a_file_before_it_was_first_read_is_kept() {
+    let source = "def other():\n    yield 2\n";
+    let blind = json!({
+        "symbol": "b.py::other", "reason": "r", "source": source, "intended_losses": true,
+    });
+    let hunks = json!([{"old": "yield 1", "new": "yield 2"}]);
+    let second = json!({"symbol": "b.py::other", "reason": "r", "hunks": hunks});
+    let lines = [call("propose", blind), call("propose", second)];
+    let mut model = Scripted::native().on("solo", lines);
+    model.latency = Duration::from_secs(5);
+    let files = [("a.py", F_AND_G), ("b.py", "def other():\n    yield 1\n")];
+    let mut bed = Bed::new(&files, model).with(|task| {
+        task.driver = Driver::Single;
+        task.text = "Let `f` add one.".into();
+    });
+    let handle = bed.start();
+    until(&handle, |event| matches!(event, Event::TurnStarted { .. })).await;
+    std::fs::write(bed.path("b.py"), "def other():\n    # mine\n    yield 1\n").unwrap();
+    handle.finished().await;
+    let prompts = bed.model.prompts("solo");
+    assert!(!prompts[0].contains("other"), "{}", prompts[0]);
+    let after = "def other():\n    # mine\n    yield 2\n";
+    assert_eq!(bed.read("b.py"), after, "{:#?}", handle.log.events());
+    assert!(prompts[1].contains("# mine"), "{}", prompts[1]);
+}
+
+/// The user sends a message to an agent while the scout looks for symbols, and the scout's model
+/// fails while the agent's proposal is under review.
+async fn scout_fails_beside_a_review(agent: Line) -> (Vec<Event>, String) {
+    let broken = ModelError::Unavailable {
+        model: "scripted".into(),
+        message: "gone".into(),
+    };
+    let look = call("search", json!({"query": "f"}));
+    let mut model = Scripted::native()
+        .on("scout", [look, Line::Fail(broken)])
+        .on("agent a.py::f", [agent]);
+    model.latency = Duration::from_secs(5);
+    let mut bed = Bed::new(&[("a.py", F_AND_G)], model).with(|task| task.approval = Approval::Ask);
+    *bed.approver.latency.lock().unwrap() = Duration::from_secs(100);
+    let handle = bed.start();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    handle.steer(Some("a.py::f".parse().unwrap()), "return 2".into());
+    handle.finished().await;
+    (handle.log.events(), bed.read("a.py"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn proposal_under_review_is_decided_although_the_scout_fails() {
+    let (events, text) = scout_fails_beside_a_review(whole("def f(x):\n    return 2\n")).await;
+    assert!(text.contains("return 2"), "{text}\n{events:#?}");
+    let ends = |event: &&Event| matches!(event, Event::AgentFinished { .. });
+    assert_eq!(events.iter().filter(ends).count(), 1, "{events:#?}");
+    // Nothing proves that the task is done, and the scout did not look for the rest of it.
+    let StopReason::Failed { error } = stop(&events) else {
+        panic!("{events:#?}");
+    };
+    assert!(error.contains("gone"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn failure_of_the_scout_is_the_end_of_a_run_that_changes_nothing() {
+    let (events, text) = scout_fails_beside_a_review(finish("nothing to do")).await;
+    assert_eq!(text, F_AND_G);
+    assert!(
+        matches!(stop(&events), StopReason::Failed { .. }),
+        "{events:#?}"
+    );
 }
