@@ -18,6 +18,7 @@ mod goals;
 mod joint_check;
 mod landing;
 mod layers;
+mod left_behind;
 mod log;
 mod long;
 mod look_alikes;
