@@ -18,6 +18,7 @@ mod lookup;
 mod map;
 mod names;
 mod nearest;
+mod notebook;
 mod position;
 mod progress;
 mod read;

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use crate::check::early_uses::{EarlyUse, early_uses};
+use crate::check::left_behind::{LeftBehind, left_behind};
 use crate::evidence::check_results::DiagnosticEvidence;
 use crate::lookup::Lookup;
 use crate::state::checker::Checker;
@@ -19,6 +20,8 @@ use starling_workspace::Snapshot;
 
 /// Tool name in problems that this check reports.
 const OWN: &str = "starling";
+/// Tool name in problems about places that must follow a change and that no agent was told of.
+pub(crate) const LEFT: &str = "starling, left behind";
 /// Tool name in problems that count only while another agent may still define the name.
 const AWAITED: &str = "starling, as long as others work";
 /// Maximum number of undefined names that are reported.
@@ -108,8 +111,10 @@ fn in_code(
         .flat_map(|file| undefined(before, after, file))
         .collect();
     let known = Arc::clone(&checker.world().index);
-    let index = |world: &Snapshot| Index::after(&known, world.clone());
+    let index = |world: &Snapshot| Arc::new(Index::after(&known, world.clone()));
     let (earlier, later) = (index(before), index(after));
+    let old = Lookup::new(before.clone(), Arc::clone(&earlier));
+    let now = Lookup::new(after.clone(), Arc::clone(&later));
     let dangling = later.newly_dangling(&earlier, files);
     new.extend(dangling.into_iter().map(of_dangling));
     let mut more: Vec<Problem> = later
@@ -122,7 +127,7 @@ fn in_code(
     more.extend(halves.map(|one| of_half(&one)));
     let attributes = left::attributes(checker.stated(), &earlier, &later);
     more.extend(attributes.iter().map(of_half));
-    more.extend(in_strings(checker, before, after));
+    more.extend(in_strings(checker, &old, &now));
     let introduced = later.new_attributes(&earlier, files);
     let introduced = introduced.iter().filter(|one| one.is_of_own);
     more.extend(introduced.map(|one| of_new(one, OWN)));
@@ -130,6 +135,8 @@ fn in_code(
     more.extend(bad.iter().map(of_bad_call));
     let early = early_uses(checker.stated(), before, after, &later, files);
     more.extend(early.iter().map(of_early_use));
+    let left = left_behind(checker.stated(), (&old, &now), files);
+    more.extend(left.into_iter().map(of_left));
     for one in more {
         let is_same = |known: &Problem| known.file == one.file && known.line == one.line;
         if !new.iter().any(is_same) {
@@ -141,14 +148,11 @@ fn in_code(
 
 /// Returns the strings that keep a name which the change replaces in others, where it can mean
 /// nothing else.
-fn in_strings(checker: &Checker, before: &Snapshot, after: &Snapshot) -> Vec<Problem> {
+fn in_strings(checker: &Checker, before: &Lookup, after: &Lookup) -> Vec<Problem> {
     if !checker.stated().rename_words() {
         return Vec::new();
     }
-    let known = &checker.world().index;
-    let lookup =
-        |world: &Snapshot| Lookup::new(world.clone(), Arc::new(known.after(world.clone())));
-    let left = left::in_strings(checker.stated(), &lookup(before), &lookup(after)).into_iter();
+    let left = left::in_strings(checker.stated(), before, after).into_iter();
     let sure = left.filter(|(_, one)| one.is_sure);
     let message =
         |name: &str| format!("`{name}` in this string must be renamed together with the others");
@@ -228,6 +232,13 @@ fn of_half(one: &Dangling) -> Problem {
     };
     let message = format!("`{}` of {of} must be renamed together with this", one.name);
     problem(&one.file, one.line, message)
+}
+
+fn of_left(one: LeftBehind) -> Problem {
+    Problem {
+        source: LEFT.to_owned(),
+        ..problem(&one.file, one.line, one.message)
+    }
 }
 
 fn of_early_use(one: &EarlyUse) -> Problem {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::check::new_tests;
-use crate::contract::follow_up;
+use crate::contract::{follow_up, left_behind};
 use crate::event::actor::ActorId;
 use crate::event::dependencies::Dependencies;
 use crate::event::events::Event;
@@ -60,6 +60,7 @@ pub(crate) async fn propose(
         // If the proposal can be applied only together with its callers, their owners are notified
         // now.
         follow_up::before_it_is_applied(run, &agent.actor, agent.wave, &proposal.draft);
+        left_behind::tell(run, &agent.actor, &proposal);
     }
     place.checked(&proposal, stage);
     if stage == Stage::NeedsOthers

@@ -3,7 +3,6 @@
 //! like other proposals.
 
 mod edits;
-mod examples;
 mod uses;
 mod variable;
 
@@ -13,11 +12,12 @@ use crate::state::run_context::RunContext;
 use crate::task::mentions;
 use crate::task::method_family::{self, MethodFamily};
 use crate::task::stated::{ExplicitEdit, ExplicitEdits, Named, stub_of};
+use crate::task::whole_word::is_word_at;
 use edits::Edits;
 use starling_index::{Heritage, Usage, binds, says_plainly};
 use starling_syntax::{Symbol, SymbolKind, SymbolPath};
 use starling_workspace::WriteRule;
-use uses::{is_word_at, offset, places};
+use uses::{offset, places};
 
 /// Returns the changes that carry out the renames and deletions of the task; `None` if the task
 /// asks for anything else.

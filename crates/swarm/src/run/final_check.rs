@@ -1,17 +1,17 @@
 //! The final check: when no agent is at work, all changed files are diagnosed together, by the
 //! thorough service if there is one.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::check::{diagnose, names_check};
+use crate::contract::left_behind;
 use crate::event::actor::ActorId;
 use crate::event::events::{Cause, Event};
 use crate::evidence::check_results::DiagnosticEvidence;
 use crate::proposal::apply;
 use crate::state::run_context::RunContext;
 use starling_core::{Effort, Problem};
-use starling_syntax::{FilePath, SymbolPath};
+use starling_syntax::FilePath;
 use starling_workspace::Snapshot;
 
 /// Diagnoses all changed files together and returns the problems that the accepted changes
@@ -78,27 +78,10 @@ fn in_words(one: &Problem) -> String {
 
 /// Wakes the owners of problems that nobody has accepted. Returns whether an owner was woken.
 pub(crate) fn wake_owners(run: &Arc<RunContext>, found: &DiagnosticEvidence) -> bool {
-    let lookup = run.lookup();
-    let mut messages: BTreeMap<SymbolPath, String> = BTreeMap::new();
     let is_news =
         |problem: &&Problem| !run.proposals().accepted_problems.contains(&problem.message);
-    for problem in found.stopping().filter(is_news) {
-        let Ok(tree) = lookup.tree(&problem.file) else {
-            continue;
-        };
-        let symbol = tree.at_line(problem.line).path.clone();
-        let owner = run.owner_of(&symbol).unwrap_or(symbol);
-        let text = messages.entry(owner).or_default();
-        let Problem {
-            file,
-            line,
-            message,
-            ..
-        } = problem;
-        text.push_str(&format!("{file}:{line}: {message}\n"));
-    }
     let mut woken = false;
-    for (owner, message) in messages {
+    for (owner, message) in left_behind::by_owner(run, found.stopping().filter(is_news)) {
         match run.wake(&owner, Cause::Problems { message }) {
             Ok(_) => woken = true,
             Err(error) => run.not_woken(owner.to_string(), &ActorId::Starling, error.to_string()),

@@ -6,6 +6,18 @@ use starling_index::InString;
 /// Maximum number of code locations that a refusal lists.
 pub(crate) const NAMED: usize = 4;
 
+/// Returns the strings that may still mean a name which nothing defines any more. Strings that are
+/// URLs or file paths are left out, because such a page or file keeps its name.
+pub(crate) fn of_gone(lookup: &Lookup, name: &str) -> Vec<InString> {
+    let index = lookup.index();
+    if index.is_defined(name) {
+        return Vec::new();
+    }
+    let mut strings = index.in_strings(name);
+    strings.retain(|one| !one.is_address);
+    strings
+}
+
 /// Describes the strings that contain a name, for example `` `EchoHandler` stands in a string:
 /// settings.py:7``.
 pub(crate) fn stands_in(name: &str, verb: &str, strings: &[InString]) -> String {

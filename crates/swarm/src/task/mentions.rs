@@ -1,10 +1,13 @@
-//! Mentions of a name in the documents of the project.
+//! Mentions of a name in the documents of the project, and in the docstrings and comments of its code.
+
+mod blocks;
+mod in_code;
 
 use crate::lookup::Lookup;
 use crate::task::in_strings::first_of;
 use crate::task::stated::{ExplicitEdit, ExplicitEdits, Named};
 use crate::task::whole_word::has_word;
-use starling_index::is_test_file;
+use starling_index::{Certainty, Usage, is_test_file};
 use starling_syntax::FilePath;
 use starling_text::ByteRange;
 
@@ -19,9 +22,6 @@ const NO_DOCUMENTS: [&str; 6] = [
     "news",
     "requirements",
 ];
-/// Languages of code blocks in which a name is one of the project's code.
-const LANGUAGES: [&str; 5] = ["", "py", "pycon", "python", "python3"];
-
 /// A mention of a symbol's name in a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InDocument {
@@ -59,7 +59,8 @@ pub(crate) fn in_documents(lookup: &Lookup, named: &Named) -> Vec<InDocument> {
     found
 }
 
-/// Describes where documents mention names still that the task takes away and that are gone.
+/// Describes where documents, docstrings and comments mention names still that the task takes away and
+/// that are gone.
 pub(crate) fn still_mentioned(statements: &ExplicitEdits, after: &Lookup) -> Vec<String> {
     let one = |stated: &ExplicitEdit| {
         let named = stated.named();
@@ -69,11 +70,19 @@ pub(crate) fn still_mentioned(statements: &ExplicitEdits, after: &Lookup) -> Vec
             true => in_documents(after, named),
             false => Vec::new(),
         };
-        let mut places: Vec<String> = mentions
-            .iter()
-            .map(|one| format!("{}:{}", one.file, one.line))
+        let mut places: Vec<(FilePath, u32)> = mentions
+            .into_iter()
+            .map(|one| (one.file, one.line))
             .collect();
+        if is_gone {
+            places.extend(in_code::mentions(after, name));
+        }
+        places.sort();
         places.dedup();
+        let places: Vec<String> = places
+            .iter()
+            .map(|(file, line)| format!("{file}:{line}"))
+            .collect();
         (!places.is_empty()).then(|| format!("`{name}` is still mentioned in {}", first_of(places)))
     };
     statements.all.iter().filter_map(one).collect()
@@ -98,7 +107,10 @@ impl<'n> MentionedSymbol<'n> {
             Named::Variable(variable) => (Some(&variable.file), None),
             Named::Word(_) | Named::File(_) => (None, None),
         };
-        let modules = file.map(modules_of).unwrap_or_default();
+        let mut modules = file.map(modules_of).unwrap_or_default();
+        if class.is_none() {
+            modules.extend(modules_that_import(lookup, named));
+        }
         let owners = match class {
             Some(class) => {
                 let in_module = modules.iter().map(|module| format!("{module}.{class}"));
@@ -120,44 +132,31 @@ impl<'n> MentionedSymbol<'n> {
 
     fn in_text(&self, file: &FilePath, text: &str) -> Vec<InDocument> {
         let mut found = Vec::new();
-        let mut block: Option<(char, bool)> = None;
+        let blocks = blocks::blocks(text);
         let mut start = 0;
         for (line, written) in (1..).zip(text.split_inclusive('\n')) {
-            let trimmed = written.trim();
-            let fence = ['`', '~']
-                .into_iter()
-                .find(|c| trimmed.starts_with(&c.to_string().repeat(3)));
-            match (fence, block) {
-                (Some(fence), Some((open, _))) if fence == open => block = None,
-                (Some(fence), None) => {
-                    let language = trimmed.trim_start_matches(fence).trim().to_lowercase();
-                    let language = language.split([' ', '{', ',']).next().unwrap_or_default();
-                    block = Some((fence, LANGUAGES.contains(&language)));
+            let block = blocks.iter().find(|block| block.holds(start));
+            let spans = spans(written);
+            for (at, _) in written.match_indices(self.name) {
+                let place = ByteRange::new(at, at + self.name.len());
+                let span = spans
+                    .iter()
+                    .find(|span| span.start <= at && place.end <= span.end);
+                let is_code = block.is_some() || span.is_some();
+                if !is_word(written, place) || !self.is_mention(written, place, is_code) {
+                    continue;
                 }
-                (Some(_) | None, _) => {
-                    let spans = spans(written);
-                    for (at, _) in written.match_indices(self.name) {
-                        let place = ByteRange::new(at, at + self.name.len());
-                        let span = spans
-                            .iter()
-                            .find(|span| span.start <= at && place.end <= span.end);
-                        let is_code = block.is_some() || span.is_some();
-                        if !is_word(written, place) || !self.is_mention(written, place, is_code) {
-                            continue;
-                        }
-                        let is_sure = match (block, span) {
-                            (Some((_, is_python)), _) => is_python && self.in_code(written, place),
-                            (None, Some(span)) => self.in_span(span.of(written), at - span.start),
-                            (None, None) => false,
-                        };
-                        found.push(InDocument {
-                            file: file.clone(),
-                            line,
-                            at: start + at,
-                            is_sure,
-                        });
-                    }
-                }
+                let is_sure = match (block, span) {
+                    (Some(block), _) => self.is_sure_in(block, text, start + at),
+                    (None, Some(span)) => self.in_span(span.of(written), at - span.start),
+                    (None, None) => false,
+                };
+                found.push(InDocument {
+                    file: file.clone(),
+                    line,
+                    at: start + at,
+                    is_sure,
+                });
             }
             start += written.len();
         }
@@ -166,10 +165,7 @@ impl<'n> MentionedSymbol<'n> {
 
     /// Whether a word is the name, and no plain word of prose.
     fn is_mention(&self, line: &str, place: ByteRange, is_code: bool) -> bool {
-        let name = self.name;
-        let has_inner_capital = name.chars().skip(1).any(char::is_uppercase);
-        let is_called = line[place.end..].starts_with('(') || line[..place.start].ends_with('.');
-        is_code || is_called || name.contains('_') || has_inner_capital
+        is_code || is_like_code(line, place, self.name)
     }
 
     /// Whether a span of code is the name, or a call of it, with or without its module.
@@ -185,33 +181,6 @@ impl<'n> MentionedSymbol<'n> {
         {
             Some(owner) => self.owners.iter().any(|one| one == owner),
             None => before.is_empty() && (self.is_only || is_called && self.is_only_callable),
-        }
-    }
-
-    /// Whether a line of a code block calls or imports the name.
-    fn in_code(&self, line: &str, place: ByteRange) -> bool {
-        let (before, after) = (&line[..place.start], &line[place.end..]);
-        let code = before.trim_start();
-        // Examples are changed as code.
-        if code.starts_with(">>>") || code.starts_with("...") || code.starts_with('$') {
-            return false;
-        }
-        let is_called = after.starts_with('(');
-        let is_imported = code.starts_with("from ") && before.contains(" import ");
-        match before.strip_suffix('.') {
-            Some(before) => {
-                let is_part = |c: char| c.is_alphanumeric() || "_.".contains(c);
-                let owner = before.rsplit(|c| !is_part(c)).next().unwrap_or_default();
-                self.owners.iter().any(|one| one == owner)
-            }
-            None if is_imported => {
-                let module = code["from ".len()..]
-                    .split(" import ")
-                    .next()
-                    .unwrap_or_default();
-                self.owners.iter().any(|one| one == module.trim())
-            }
-            None => is_called && self.is_only_callable && !before.trim_end().ends_with("def"),
         }
     }
 }
@@ -231,9 +200,35 @@ fn modules_of(file: &FilePath) -> Vec<String> {
     names
 }
 
+/// Returns the names of the modules from which the symbol can be imported as well.
+fn modules_that_import(lookup: &Lookup, named: &Named) -> Vec<String> {
+    const USES_MOST: usize = 400;
+    let usages = match named {
+        Named::Symbol(path) => lookup.usages(&path.to_string(), USES_MOST).found,
+        Named::Variable(variable) => {
+            let usages = lookup.index().variable_uses(variable);
+            usages.map(|usages| usages.found).unwrap_or_default()
+        }
+        Named::Word(_) | Named::File(_) => Vec::new(),
+    };
+    let is_import = |one: &&Usage| {
+        let is_sure = one.certainty == Certainty::Certain && !is_test_file(&one.file);
+        one.is_import && is_sure && !one.text.contains(" as ")
+    };
+    let files = usages.iter().filter(is_import).map(|one| &one.file);
+    files.flat_map(modules_of).collect()
+}
+
 fn is_word(text: &str, place: ByteRange) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     !text[..place.start].ends_with(is_part) && !text[place.end..].starts_with(is_part)
+}
+
+/// Whether a word of prose looks like a name of code: by its letters, or by what stands beside it.
+fn is_like_code(line: &str, place: ByteRange, name: &str) -> bool {
+    let has_inner_capital = name.chars().skip(1).any(char::is_uppercase);
+    let is_called = line[place.end..].starts_with('(') || line[..place.start].ends_with('.');
+    is_called || name.contains('_') || has_inner_capital
 }
 
 /// Returns the spans of code in a line of prose, without their back-quotes.

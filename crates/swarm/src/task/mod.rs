@@ -1,6 +1,7 @@
 //! Interprets the user's request by rules, without a model.
 
 pub(crate) mod asked;
+pub(crate) mod examples;
 pub(crate) mod goal;
 pub(crate) mod in_strings;
 pub(crate) mod mentions;

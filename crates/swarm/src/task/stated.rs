@@ -12,7 +12,7 @@ mod unmet;
 
 use crate::lookup::Lookup;
 use crate::task::asked::{Token, sentences};
-pub(crate) use named::{Named, stub_of};
+pub(crate) use named::{Named, plain, stub_of};
 use sentence::SentenceRequest;
 use starling_syntax::SymbolPath;
 

@@ -1,5 +1,12 @@
 //! Searches texts for names.
 
+/// Returns whether a word stands at a position of a text, not as a part of a longer word.
+pub(crate) fn is_word_at(text: &str, at: usize, word: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let rest = text.get(at..).and_then(|rest| rest.strip_prefix(word));
+    rest.is_some_and(|rest| !rest.starts_with(is_part)) && !text[..at].ends_with(is_part)
+}
+
 /// Returns whether a text contains a name as a whole word.
 pub(crate) fn has_word(text: &str, name: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';

@@ -225,6 +225,62 @@ async fn ambiguous_name_in_a_document_is_renamed_only_where_it_is_a_call() {
     );
 }
 
+const RATES: &str = "def late_fee(days):\n    return days\n";
+
+/// Returns the document after a rename of `late_fee` without the model, and the end of the headline.
+async fn renamed_in(document: &str) -> (String, String) {
+    let files = [
+        ("shed/fees.py", RATES),
+        ("shed/__init__.py", "from shed.fees import late_fee\n"),
+        ("guide.md", document),
+    ];
+    let mut bed = Bed::new(&files, never_asked())
+        .tests(|_| Vec::new())
+        .with(|it| it.text = "Rename late_fee to overdue_fee".to_owned());
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    (bed.read("guide.md"), ending(&events).1)
+}
+
+#[tokio::test(start_paused = true)]
+async fn code_block_of_a_document_is_renamed_as_a_whole_or_not_at_all() {
+    for block in [
+        "from shed import late_fee\nlate_fee(3)\nprint(map(late_fee, [1]))\n",
+        "from shed.fees import (\n    late_fee,\n)\n\nx = [late_fee]\n",
+        "import shed\n\nshed.late_fee(3)\n",
+    ] {
+        let document = format!("# Guide\n\n```python\n{block}```\n");
+        let (after, headline) = renamed_in(&document).await;
+        assert_eq!(after, document.replace("late_fee", "overdue_fee"));
+        assert!(!headline.contains("still mentioned"), "{headline}");
+    }
+    for block in [
+        "from other import late_fee\nlate_fee(3)\n",
+        "def late_fee(days):\n    return 1\n\nlate_fee(3)\n",
+        "late_fee = shed.make()\nlate_fee(3)\n",
+    ] {
+        let document = format!("# Guide\n\n```python\n{block}```\n");
+        let (after, headline) = renamed_in(&document).await;
+        assert_eq!(after, document);
+        let told = "`late_fee` is still mentioned in guide.md:4";
+        assert!(headline.contains(told), "{headline}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn headline_names_docstrings_and_comments_that_still_mention_the_old_name() {
+    let code = "def gross(x):\n    return x\n\n\ndef net(x):\n    \"\"\"Without tax (see `gross`).\n\n    \
+                The gross sum, :func:`~m.gross`.\n    \"\"\"\n    # not m.gross\n    # gross sum\n    \
+                return x\n\n\ndef tax(gross):\n    \"\"\"Of `gross`.\"\"\"\n    return gross\n";
+    let files = [("m.py", code), ("CHANGES.md", "- `gross` is new\n")];
+    let mut bed = Bed::new(&files, never_asked())
+        .tests(|_| Vec::new())
+        .with(|it| it.text = "Rename the function `gross` to `brutto`".to_owned());
+    let (_, headline) = ending(&bed.run().await);
+    let told = "; `gross` is still mentioned in m.py:6, m.py:8, m.py:10";
+    assert!(headline.ends_with(told), "{headline}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn headline_names_documents_that_still_mention_the_old_name() {
     let files = [

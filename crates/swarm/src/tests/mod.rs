@@ -19,6 +19,7 @@ mod gone_cases;
 mod joint_check;
 mod landing;
 mod layers;
+mod left_behind;
 mod log;
 mod long;
 mod look_alikes;

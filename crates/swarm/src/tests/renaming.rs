@@ -428,7 +428,7 @@ async fn rename_is_not_done_while_a_string_contains_the_old_name() {
     let registry = "X = {\n    'echo': 'handlers:Echo',\n}\n";
     let ending = ending_of_ping(&[("settings.py", registry)]).await;
     assert_eq!(ending.proof, Proof::NotDone);
-    let expected = "`Echo` still stands in a string: settings.py:2";
+    let expected = "settings.py:2: `Echo` still stands here, and nothing defines it any more";
     assert!(ending.headline.contains(expected), "{}", ending.headline);
     for others in [
         &[("settings.py", "X = 'handlers:Add'\n")][..],

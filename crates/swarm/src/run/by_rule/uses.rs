@@ -1,8 +1,8 @@
 //! Finds the uses of a name if all of them are certain.
 
-use super::examples::Examples;
 use crate::evidence::wording::counted;
 use crate::lookup::Lookup;
+use crate::task::examples::Examples;
 use crate::task::in_strings::{first_of, put_together, stands_in};
 use starling_index::{Certainty, Usage, Usages};
 use starling_syntax::{Symbol, SymbolKind, SymbolPath, SymbolTree};
@@ -117,10 +117,4 @@ pub(super) fn offset(tree: &SymbolTree, usage: &Usage) -> usize {
     let line = (usage.line as usize).saturating_sub(1);
     let start = tree.line_starts().get(line).copied();
     start.unwrap_or_default() + usage.column as usize
-}
-
-pub(super) fn is_word_at(text: &str, at: usize, word: &str) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    let rest = text.get(at..).and_then(|rest| rest.strip_prefix(word));
-    rest.is_some_and(|rest| !rest.starts_with(is_part)) && !text[..at].ends_with(is_part)
 }

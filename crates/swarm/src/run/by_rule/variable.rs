@@ -2,11 +2,11 @@
 //! deleted only if it has no uses.
 
 use super::edits::Edits;
-use super::examples::Examples;
 use super::replace_uses;
 use super::uses::{self, offset, places};
 use crate::lookup::Lookup;
 use crate::protocol::{Hunk, Pick};
+use crate::task::examples::Examples;
 use crate::task::stated::stub_of;
 use starling_index::{Usage, Variable, binds};
 use starling_syntax::{SymbolPath, SymbolTree};

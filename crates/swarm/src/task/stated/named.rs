@@ -256,7 +256,7 @@ pub(crate) fn stub_of(lookup: &Lookup, module: &FilePath) -> Option<FilePath> {
 }
 
 /// Returns a symbol's name without the numbers that distinguish repeated definitions.
-fn plain(name: &str) -> String {
+pub(crate) fn plain(name: &str) -> String {
     let parts = name
         .split('.')
         .map(|part| part.split('#').next().unwrap_or(part));

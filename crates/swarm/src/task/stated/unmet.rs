@@ -4,7 +4,7 @@ use super::count::{count, in_range};
 use super::named::{Named, Word, original_of, stub_of};
 use super::{ExplicitEdit, left};
 use crate::lookup::Lookup;
-use crate::task::in_strings::{first_of, put_together, stands_in};
+use crate::task::in_strings::{first_of, of_gone, put_together, stands_in};
 use starling_index::newly_undefined;
 use starling_syntax::{FilePath, Symbol, SymbolKind, SymbolPath};
 
@@ -47,6 +47,7 @@ pub(super) fn unmet(stated: &ExplicitEdit, before: &Lookup, after: &Lookup) -> O
             .or_else(|| left_in_stub(word, before, after))
             .or_else(|| match word.is_symbol {
                 true => half_done(before, after, &word.name, to)
+                    .or_else(|| left_in_strings(after, &word.name))
                     .or_else(|| still_used(before, after, &word.name)),
                 false => None,
             })
@@ -73,13 +74,10 @@ fn missing(after: &Lookup, to: Option<&str>) -> Option<String> {
 
 /// Describes the strings that still use a name that is no longer defined.
 fn left_in_strings(lookup: &Lookup, name: &str) -> Option<String> {
-    let index = lookup.index();
-    let mut strings = index.in_strings(name);
-    // Strings that are URLs or file paths are ignored, because such a page or file keeps its name.
-    strings.retain(|one| !one.is_address);
-    if index.is_defined(name) {
+    if lookup.index().is_defined(name) {
         return None;
     }
+    let strings = of_gone(lookup, name);
     match strings.is_empty() {
         true => put_together(lookup, name),
         false => Some(stands_in(name, "still stands", &strings)),

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use super::uses::is_word_at;
 use crate::lookup::Lookup;
+use crate::task::whole_word::is_word_at;
 use starling_index::{Certainty, Index, Usage, undefined_names};
 use starling_syntax::{FilePath, Language, SymbolPath, SymbolTree};
 use starling_text::ByteRange;
@@ -16,9 +16,9 @@ const DOCUMENTS: [&str; 3] = [".md", ".rst", ".txt"];
 /// Indentation of an example inside its generated function.
 const INDENT: &str = "    ";
 
-/// The examples that mention a name, converted to code in a separate workspace.
-pub(super) struct Examples {
-    /// Index of that workspace; `None` if no example mentions the name.
+/// The examples that mention certain names, converted to code in a separate workspace.
+pub(crate) struct Examples {
+    /// Index of that workspace; `None` if no example mentions a name.
     pub index: Option<Index>,
     files: BTreeMap<FilePath, ExampleCode>,
 }
@@ -45,17 +45,28 @@ struct ExampleLine {
 }
 
 impl Examples {
-    pub(super) fn of(lookup: &Lookup, name: &str) -> Self {
+    /// Returns the examples of docstrings and documents that mention a name.
+    pub fn of(lookup: &Lookup, name: &str) -> Self {
+        Examples::that(lookup, &[name], is_document)
+    }
+
+    /// Returns the examples of docstrings that mention one of the names.
+    pub fn of_docstrings(lookup: &Lookup, names: &[&str]) -> Self {
+        Examples::that(lookup, names, |_| false)
+    }
+
+    fn that(lookup: &Lookup, names: &[&str], is_document: impl Fn(&FilePath) -> bool) -> Self {
         let world = lookup.index().snapshot();
         let mut files = BTreeMap::new();
         for file in world.files() {
             let is_code = Language::of(file) == Language::Python;
-            let is_document = DOCUMENTS.iter().any(|end| file.as_str().ends_with(end));
-            if !is_code && !is_document {
+            if !is_code && !is_document(file) {
                 continue;
             }
             let text = world.read(file).ok();
-            let has_both = |text: &str| text.contains(PROMPTS[0]) && text.contains(name);
+            let has_both = |text: &str| {
+                text.contains(PROMPTS[0]) && names.iter().any(|name| text.contains(name))
+            };
             if !text.is_some_and(|text| has_both(&text)) {
                 continue;
             }
@@ -69,7 +80,8 @@ impl Examples {
                     of_document(&tree),
                 ),
             };
-            let mentions = |line: &ExampleLine| has_word(&tree, *line, name);
+            let mentions =
+                |line: &ExampleLine| names.iter().any(|name| has_word(&tree, *line, name));
             if laid.lines.values().any(mentions) {
                 files.insert(place, laid);
             }
@@ -81,10 +93,25 @@ impl Examples {
         Examples { index, files }
     }
 
+    /// Returns the generated code of each file with examples.
+    pub fn code(&self) -> impl Iterator<Item = SymbolTree> {
+        self.files
+            .iter()
+            .map(|(file, laid)| SymbolTree::parse(file.clone(), laid.text.as_str().into()))
+    }
+
+    /// Returns the place in the original file of a line in the generated code; `None` if it is not
+    /// in an example.
+    pub fn place(&self, file: &FilePath, line: u32) -> Option<(FilePath, u32)> {
+        let laid = self.files.get(file)?;
+        let original = laid.lines.get(&line)?;
+        Some((laid.file.clone(), original.line))
+    }
+
     /// Returns the uses in examples, at their positions in the original files, and uses that the
     /// index cannot resolve. In a document that does not import a name, the name refers to the
     /// project.
-    pub(super) fn uses(&self, lookup: &Lookup, found: Vec<Usage>, name: &str) -> Vec<Usage> {
+    pub fn uses(&self, lookup: &Lookup, found: Vec<Usage>, name: &str) -> Vec<Usage> {
         let mut uses: Vec<Usage> = found
             .into_iter()
             .filter_map(|usage| self.moved(lookup, usage))
@@ -135,6 +162,10 @@ impl Examples {
             ..usage
         })
     }
+}
+
+fn is_document(file: &FilePath) -> bool {
+    DOCUMENTS.iter().any(|end| file.as_str().ends_with(end))
 }
 
 fn is_known(uses: &[Usage], usage: &Usage) -> bool {

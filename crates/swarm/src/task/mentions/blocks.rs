@@ -1,0 +1,158 @@
+//! Code blocks of documents. A block in which a name can only mean the symbol is changed as a whole;
+//! otherwise nothing of it is.
+
+use super::{MentionedSymbol, is_word};
+use starling_text::ByteRange;
+
+/// Languages of code blocks in which a name is one of the project's code.
+const LANGUAGES: [&str; 5] = ["", "py", "pycon", "python", "python3"];
+
+/// The lines of a code block, without its fences.
+pub(super) struct Block {
+    range: ByteRange,
+    is_python: bool,
+}
+
+impl Block {
+    /// Returns whether the line that begins at an offset is in the block.
+    pub fn holds(&self, line_start: usize) -> bool {
+        self.range.start <= line_start && line_start < self.range.end
+    }
+}
+
+/// How a block uses the name at one place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum UseInBlock {
+    /// In an import from a module that has the symbol.
+    Import,
+    /// After a module or class that has the symbol, and a dot.
+    OfOwner,
+    Call,
+    /// Read without a call.
+    Read,
+    /// The block gives the name a meaning of its own.
+    OtherMeaning,
+    /// In an example, in a comment, or of an unknown object: it says nothing about the other uses.
+    Other,
+}
+
+/// Returns the code blocks of a text.
+pub(super) fn blocks(text: &str) -> Vec<Block> {
+    let mut found = Vec::new();
+    let mut open: Option<(char, bool, usize)> = None;
+    let mut start = 0;
+    for written in text.split_inclusive('\n') {
+        let end = start + written.len();
+        let trimmed = written.trim();
+        let fence = ['`', '~']
+            .into_iter()
+            .find(|c| trimmed.starts_with(&c.to_string().repeat(3)));
+        match (fence, open) {
+            (Some(fence), Some((by, is_python, from))) if fence == by => {
+                let range = ByteRange::new(from, start);
+                found.push(Block { range, is_python });
+                open = None;
+            }
+            (Some(fence), None) => {
+                let language = trimmed.trim_start_matches(fence).trim().to_lowercase();
+                let language = language.split([' ', '{', ',']).next().unwrap_or_default();
+                open = Some((fence, LANGUAGES.contains(&language), end));
+            }
+            (Some(_) | None, _) => {}
+        }
+        start = end;
+    }
+    if let Some((_, is_python, from)) = open {
+        let range = ByteRange::new(from, text.len());
+        found.push(Block { range, is_python });
+    }
+    found
+}
+
+impl MentionedSymbol<'_> {
+    /// Whether the name at an offset can only mean the symbol, judged by all its uses in the block.
+    pub(super) fn is_sure_in(&self, block: &Block, text: &str, at: usize) -> bool {
+        if !block.is_python {
+            return false;
+        }
+        let own = self.use_at(block, text, at);
+        if own == UseInBlock::OfOwner {
+            return true;
+        }
+        let places = block.range.of(text).match_indices(self.name);
+        let places = places.map(|(at, _)| block.range.start + at);
+        let places = places.filter(|at| is_word(text, ByteRange::new(*at, *at + self.name.len())));
+        let uses: Vec<UseInBlock> = places.map(|at| self.use_at(block, text, at)).collect();
+        if uses.contains(&UseInBlock::OtherMeaning) {
+            return false;
+        }
+        let is_imported = uses.contains(&UseInBlock::Import);
+        let is_read = uses.contains(&UseInBlock::Read);
+        let is_meant = is_imported || self.is_only || self.is_only_callable && !is_read;
+        match own {
+            UseInBlock::Import | UseInBlock::OfOwner => true,
+            UseInBlock::Call | UseInBlock::Read => is_meant,
+            UseInBlock::OtherMeaning | UseInBlock::Other => false,
+        }
+    }
+
+    fn use_at(&self, block: &Block, text: &str, at: usize) -> UseInBlock {
+        let before = &text[block.range.start..at];
+        let after = text[at + self.name.len()..block.range.end].trim_start_matches([' ', '\t']);
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        let code = line.trim_start();
+        let is_example = code.starts_with(">>>") || code.starts_with("...");
+        // Examples are changed as code.
+        if is_example || code.starts_with('$') || line.contains('#') {
+            return UseInBlock::Other;
+        }
+        if let Some(module) = imported_from(before) {
+            return match self.owners.iter().any(|one| one == module) {
+                true => UseInBlock::Import,
+                false => UseInBlock::OtherMeaning,
+            };
+        }
+        if let Some(before) = line.strip_suffix('.') {
+            let is_part = |c: char| c.is_alphanumeric() || "_.".contains(c);
+            let owner = before.rsplit(|c| !is_part(c)).next().unwrap_or_default();
+            return match self.owners.iter().any(|one| one == owner) {
+                true => UseInBlock::OfOwner,
+                false => UseInBlock::Other,
+            };
+        }
+        let word = line
+            .trim_end()
+            .rsplit(|c: char| !c.is_alphanumeric())
+            .next();
+        let is_set = after.starts_with('=') && !after.starts_with("==");
+        let is_keyword = is_set && line.trim_end().ends_with(['(', ',']);
+        if is_keyword || line.matches(['"', '\'']).count() % 2 == 1 {
+            return UseInBlock::Other;
+        }
+        if is_set || matches!(word, Some("def" | "class" | "for" | "as" | "import")) {
+            return UseInBlock::OtherMeaning;
+        }
+        match text[at + self.name.len()..].starts_with('(') {
+            true => UseInBlock::Call,
+            false => UseInBlock::Read,
+        }
+    }
+}
+
+/// Returns the module of the `from … import` in which a text ends; the import may go over several
+/// lines in parentheses.
+fn imported_from(text: &str) -> Option<&str> {
+    let start = text.rmatch_indices("from ").map(|(at, _)| at).find(|at| {
+        text[..*at]
+            .rsplit('\n')
+            .next()
+            .is_none_or(|line| line.trim().is_empty())
+    })?;
+    let statement = &text[start + "from ".len()..];
+    let (module, names) = statement.split_once(" import ")?;
+    let is_open = match names.trim_start().starts_with('(') {
+        true => !names.contains(')'),
+        false => !names.contains('\n'),
+    };
+    is_open.then(|| module.trim())
+}

@@ -1,0 +1,217 @@
+//! Places that a change leaves behind are told to their owners, and the run is done only with them:
+//! declarations in stubs, examples, strings of data files, notebooks.
+
+use serde_json::json;
+
+use super::bed::*;
+use crate::*;
+
+const FEES: &str = "\"\"\"Fees.\n\n>>> late_fee(2, rate=50)\n100\n\"\"\"\n\n\ndef late_fee(days, *, rate=50):\n    return days * rate\n\n\ndef old_fee(days):\n    return days * 40\n";
+const STUB: &str =
+    "def late_fee(days: int, *, rate: int = ...) -> int: ...\ndef old_fee(days: int) -> int: ...\n";
+
+fn ending(events: &[Event]) -> (Proof, String) {
+    let Some(Event::RunFinished { ending, .. }) = events.last() else {
+        panic!("{events:#?}");
+    };
+    let ending = ending.as_ref().unwrap();
+    (ending.proof, ending.headline.clone())
+}
+
+fn replaced(old: &str, new: &str) -> Line {
+    let hunks = json!([{"old": old, "new": new}]);
+    call("propose", json!({"reason": "r", "hunks": hunks}))
+}
+
+fn deleted(symbol: &str) -> Line {
+    call(
+        "propose",
+        json!({"reason": "r", "delete": [symbol], "intended_losses": true}),
+    )
+}
+
+/// Runs a task with these owners at first. Each agent does what its lines say, or nothing.
+async fn run(
+    task: &str,
+    files: &[(&str, &str)],
+    begin: &[&str],
+    lines: Vec<(&str, Line)>,
+) -> (Bed, Vec<Event>) {
+    let mut model = Scripted::native();
+    for (agent, line) in lines {
+        model = model.on(agent, [line]);
+    }
+    let model = model.always("agent", finish("nothing"));
+    let mut bed = Bed::new(files, model)
+        .begin(begin)
+        .tests(|_| Vec::new())
+        .with(|it| it.text = task.to_owned());
+    let events = bed.run().await;
+    (bed, events)
+}
+
+#[tokio::test(start_paused = true)]
+async fn removed_function_must_leave_the_stub_however_the_task_says_it() {
+    let files = [("fees.py", FEES), ("fees.pyi", STUB)];
+    for task in [
+        "old_fee is not used any more, remove it",
+        "Clean up the fees",
+    ] {
+        let removal = || ("agent fees.py::old_fee", deleted("fees.py::old_fee"));
+        let (bed, events) = run(task, &files, &["fees.py::old_fee"], vec![removal()]).await;
+        let (proof, headline) = ending(&events);
+        assert_eq!(proof, Proof::NotDone, "{task}: {headline}");
+        let place = "fees.pyi:2: `old_fee` is still declared here";
+        assert!(headline.contains(place), "{task}: {headline}");
+        assert_eq!(bed.read("fees.py"), FEES);
+        // The owner of the declaration was told, and follows.
+        let stub = ("agent fees.pyi::old_fee", deleted("fees.pyi::old_fee"));
+        let both = vec![removal(), stub];
+        let (bed, events) = run(task, &files, &["fees.py::old_fee"], both).await;
+        assert_eq!(stop(&events), StopReason::Settled, "{task}: {events:#?}");
+        let texts = ["fees.py", "fees.pyi"].map(|file| bed.read(file));
+        assert!(!texts.concat().contains("old_fee"), "{task}: {texts:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn moved_function_must_leave_the_stub() {
+    let files = [
+        ("fees.py", FEES),
+        ("fees.pyi", STUB),
+        ("money.py", "X = 1\n"),
+    ];
+    let moved = "def old_fee(days):\n    return days * 40\n";
+    let lines = || {
+        vec![
+            ("agent fees.py::old_fee", deleted("fees.py::old_fee")),
+            (
+                "agent money.py::",
+                replaced("X = 1\n", &format!("X = 1\n\n\n{moved}")),
+            ),
+        ]
+    };
+    let begin = ["fees.py::old_fee", "money.py::"];
+    let task = "Move old_fee from fees.py to money.py";
+    let (bed, events) = run(task, &files, &begin, lines()).await;
+    let (proof, headline) = ending(&events);
+    assert_eq!(proof, Proof::NotDone, "{headline}");
+    let told = malformed(&events).join("\n");
+    let place = "fees.pyi:2: `old_fee` is still declared here, and fees.py no longer has it";
+    assert!(told.contains(place), "{told}");
+    assert_eq!(bed.read("money.py"), "X = 1\n");
+    let stub = ("agent fees.pyi::old_fee", deleted("fees.pyi::old_fee"));
+    let all = lines().into_iter().chain([stub]).collect();
+    let (bed, events) = run(task, &files, &begin, all).await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert!(bed.read("money.py").contains("def old_fee"));
+    let texts = ["fees.py", "fees.pyi"].map(|file| bed.read(file));
+    assert!(!texts.concat().contains("old_fee"), "{texts:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn renamed_parameter_must_be_renamed_in_the_stub_and_in_examples() {
+    let files = [("fees.py", FEES), ("fees.pyi", STUB)];
+    let new = "def late_fee(days, *, day_rate=50):\n    return days * day_rate\n";
+    let task = "Rename the keyword-only parameter rate of late_fee to day_rate, everywhere";
+    let function = || ("agent fees.py::late_fee", whole(new));
+    let begin = ["fees.py::late_fee"];
+    let (bed, events) = run(task, &files, &begin, vec![function()]).await;
+    let (proof, headline) = ending(&events);
+    assert_eq!(proof, Proof::NotDone, "{headline}");
+    assert_eq!(bed.read("fees.py"), FEES);
+    let told = malformed(&events).join("\n");
+    for place in ["fees.pyi:1: `rate` is still a parameter", "fees.py:3: "] {
+        assert!(told.contains(place), "{place}: {told}");
+    }
+    let lines = vec![
+        function(),
+        (
+            "agent fees.pyi::late_fee",
+            replaced("rate: int", "day_rate: int"),
+        ),
+        (
+            "agent fees.py::",
+            replaced("rate=50)\n100", "day_rate=50)\n100"),
+        ),
+    ];
+    let (bed, events) = run(task, &files, &begin, lines).await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert!(bed.read("fees.pyi").contains("day_rate: int"));
+    assert!(bed.read("fees.py").contains("late_fee(2, day_rate=50)"));
+}
+
+const ONE_LINE: &str = "{\"cells\": [\n {\"cell_type\": \"code\", \"outputs\": [],\n  \"source\": [\"x = 1\\n\", \"from plain import late_fee\\n\"]}\n]}\n";
+const PLAIN: &str = "def late_fee(days):\n    return days\n";
+
+#[tokio::test(start_paused = true)]
+async fn notebook_on_one_line_stops_a_rename_by_rule() {
+    for (task, source) in [
+        ("Rename `late_fee` to `overdue_fee`", ONE_LINE.to_owned()),
+        (
+            "Delete late_fee",
+            ONE_LINE
+                .replace("[\"x = 1\\n\", ", "[")
+                .replace("[\"from", "\"from")
+                .replace("\\n\"]}", "\\n\"}"),
+        ),
+    ] {
+        let files = [("plain.py", PLAIN), ("n.ipynb", &*source)];
+        let mut bed = Bed::new(&files, Scripted::small()).with(|it| it.text = task.to_owned());
+        let StopReason::NothingChanged { why } = stop(&bed.run().await) else {
+            panic!("{task}");
+        };
+        assert!(
+            why.contains("`late_fee` stands in a script: n.ipynb:3"),
+            "{why}"
+        );
+        assert_eq!(bed.model.calls(), 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn strings_that_a_stated_rename_leaves_are_told_before_the_end() {
+    let config = "fees:\n  late: plain:late_fee\n";
+    let files = [
+        ("plain.py", PLAIN),
+        ("n.ipynb", ONE_LINE),
+        ("config.yaml", config),
+    ];
+    let task = "Rename late_fee to overdue_fee";
+    let renamed = || {
+        (
+            "agent plain.py::late_fee",
+            whole(&PLAIN.replace("late", "overdue")),
+        )
+    };
+    let begin = ["plain.py::late_fee"];
+    let (bed, events) = run(task, &files, &begin, vec![renamed()]).await;
+    let (proof, headline) = ending(&events);
+    assert_eq!(proof, Proof::NotDone, "{headline}");
+    assert_eq!(bed.read("plain.py"), PLAIN);
+    let told = malformed(&events).join("\n");
+    for place in ["config.yaml:2: `late_fee` still stands here", "n.ipynb:3: "] {
+        assert!(told.contains(place), "{place}: {told}");
+    }
+    let lines = vec![
+        renamed(),
+        (
+            "agent config.yaml::",
+            replaced("plain:late_fee", "plain:overdue_fee"),
+        ),
+        (
+            "agent n.ipynb::",
+            replaced("import late_fee", "import overdue_fee"),
+        ),
+    ];
+    let (bed, events) = run(task, &files, &begin, lines).await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert_eq!(
+        bed.read("config.yaml"),
+        config.replace("late_fee", "overdue_fee")
+    );
+    assert_eq!(
+        bed.read("n.ipynb"),
+        ONE_LINE.replace("late_fee", "overdue_fee")
+    );
+}
