@@ -15,7 +15,7 @@ class Editor:
 
     def __init__(self, command, project, drive):
         self.project, self.drive = Path(project), Path(drive)
-        self.server = subprocess.Popen(command, cwd=project, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.server = subprocess.Popen(command, cwd=project, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.messages = queue.Queue()
         self.documents, self.edited, self.next_id = {}, [], 0
         threading.Thread(target=self.read, daemon=True).start()
