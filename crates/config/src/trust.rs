@@ -70,14 +70,19 @@ pub struct TrustList {
 
 impl TrustList {
     /// Returns the list of the current user: `starling/trusted.json` in `$XDG_STATE_HOME`, or else
-    /// in `~/.local/state`.
+    /// in `~/.local/state`; on Windows in `%LOCALAPPDATA%`.
     ///
     /// # Errors
     /// [`TrustError::NoHome`].
     pub fn of_user() -> Result<TrustList, TrustError> {
         let dirs = etcetera::choose_base_strategy().map_err(|_| TrustError::NoHome)?;
-        let state = dirs.state_dir().ok_or(TrustError::NoHome)?;
-        Ok(TrustList::at(state.join("starling").join("trusted.json")))
+        Ok(TrustList::of(&dirs))
+    }
+
+    fn of(dirs: &impl BaseStrategy) -> TrustList {
+        // Windows has no directory of its own for states.
+        let state = dirs.state_dir().unwrap_or_else(|| dirs.cache_dir());
+        TrustList::at(state.join("starling").join("trusted.json"))
     }
 
     pub fn at(path: PathBuf) -> TrustList {
@@ -155,6 +160,16 @@ mod tests {
 
     fn list(dir: &tempfile::TempDir) -> TrustList {
         TrustList::at(dir.path().join("state/starling/trusted.json"))
+    }
+
+    #[test]
+    fn list_is_in_the_local_data_of_the_user_on_windows() {
+        let dirs = etcetera::base_strategy::Windows::new().unwrap();
+        let expected = dirs.cache_dir().join("starling").join("trusted.json");
+        assert_eq!(TrustList::of(&dirs).path, expected);
+        let dirs = etcetera::base_strategy::Xdg::new().unwrap();
+        let expected = dirs.state_dir().unwrap().join("starling/trusted.json");
+        assert_eq!(TrustList::of(&dirs).path, expected);
     }
 
     #[test]

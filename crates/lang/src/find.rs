@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use super::known::KNOWN;
 use starling_platform::files::{
-    PROGRAMS_OF_ENVIRONMENT, PYTHON_OF_ENVIRONMENT, PathExt, is_path, is_program, program_files,
+    PROGRAMS_OF_ENVIRONMENT, PYTHON, PYTHON_OF_ENVIRONMENT, PathExt, is_path, is_program,
+    program_files,
 };
 use starling_workspace::HostPrograms;
 
@@ -106,7 +107,7 @@ impl ProgramSearch {
         let of_host = || {
             let own = server.path.with_file_name("python");
             let own = self.usable(own).and_then(Result::ok);
-            own.or_else(|| server.others.find("python3").ok())
+            own.or_else(|| server.others.find(PYTHON).ok())
         };
         match (self.python(), self.own_programs) {
             (Some(python), _) => Some(python),

@@ -14,9 +14,9 @@ use crate::cli::languages;
 use crate::cli::services::policy;
 use starling_config::Config;
 use starling_core::TestRunner;
-use starling_platform::files::PathExt;
+use starling_platform::files::{PYTHON, PathExt};
 use starling_runner::{Collection, ProjectTests, TestSettings, needed_variables};
-use starling_sandbox::{Confinement, Kind, SANDBOX_ADVICE, Shadows, cache_dir};
+use starling_sandbox::{COPY_ADVICE, Confinement, Kind, SANDBOX_ADVICE, Shadows, cache_dir};
 use starling_syntax::{FilePath, Language};
 use starling_workspace::{HostPrograms, Overlay, Snapshot, Variables, Workspace};
 
@@ -38,7 +38,7 @@ pub(super) async fn examine(root: &Path, config: Config) -> Vec<Finding> {
         program(
             root,
             "python",
-            "python3",
+            PYTHON,
             "install Python 3: tests of Python projects need it",
         )
         .await,
@@ -109,14 +109,7 @@ async fn project(root: &Path, cache: &Path, config: Config) -> Vec<Finding> {
             return vec![Finding::fail("shadow", error.to_string(), advice)];
         }
     };
-    let shadow = match shadows.kind() {
-        Kind::Overlay => Finding::ok("shadow", format!("overlay: {}", shadows.reason())),
-        Kind::Copy => Finding::warn(
-            "shadow",
-            format!("a copy of the project for each check: {}", shadows.reason()),
-            "allow unprivileged user namespaces for faster checks",
-        ),
-    };
+    let shadow = shadow_finding(shadows.kind(), shadows.reason(), COPY_ADVICE);
     let sandbox = sandbox_finding(&shadows);
     let workspace = root
         .canonical()
@@ -144,6 +137,17 @@ async fn project(root: &Path, cache: &Path, config: Config) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Reports how the project is kept apart from its checks.
+pub(super) fn shadow_finding(kind: Kind, reason: &str, advice: Option<&str>) -> Finding {
+    const WHAT: &str = "shadow";
+    const COPY: &str = "a copy of the project for each check";
+    match (kind, advice) {
+        (Kind::Overlay, _) => Finding::ok(WHAT, format!("overlay: {reason}")),
+        (Kind::Copy, Some(advice)) => Finding::warn(WHAT, format!("{COPY}: {reason}"), advice),
+        (Kind::Copy, None) => Finding::ok(WHAT, COPY),
+    }
 }
 
 /// Reports how many files have symbols.

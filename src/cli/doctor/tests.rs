@@ -3,6 +3,7 @@ use starling_config::{Config, ConfigSources, ModelConfig, ModelKind, ProjectFile
 use starling_core::Dollars;
 use starling_lang::{OwnPrograms, ProgramSearch};
 use starling_models::weights::WeightsError;
+use starling_sandbox::Kind;
 
 fn loaded(file: &str) -> (tempfile::TempDir, Result<LoadedConfig, ConfigError>) {
     let dir = tempfile::tempdir().unwrap();
@@ -366,4 +367,18 @@ async fn doctor_report_has_one_line_per_finding() {
     }));
     let json = serde_json::to_value(&findings).unwrap();
     assert_eq!(json[0]["health"], "ok");
+}
+
+#[test]
+fn copies_for_checks_are_a_problem_only_where_they_can_be_avoided() {
+    let found = system::shadow_finding(Kind::Copy, "no user namespaces", Some("allow them"));
+    assert_eq!(found.health, Health::Warn);
+    let text = as_text(&[found]);
+    assert!(
+        text.contains("for each check: no user namespaces"),
+        "{text}"
+    );
+    assert!(text.contains("-> allow them"), "{text}");
+    let found = system::shadow_finding(Kind::Copy, "there is none", None);
+    assert_eq!((found.health, found.advice.as_str()), (Health::Ok, ""));
 }

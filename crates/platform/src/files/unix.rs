@@ -21,6 +21,10 @@ pub const LIST_SEPARATOR: u8 = b':';
 pub const PROGRAMS_OF_ENVIRONMENT: &str = "bin";
 /// The path of the interpreter in a Python virtual environment.
 pub const PYTHON_OF_ENVIRONMENT: &str = "bin/python";
+/// The path of the interpreter in an installation of Python, such as those of Conda and pyenv.
+pub const PYTHON_OF_INSTALLATION: &str = "bin/python";
+/// The name of the system's Python 3.
+pub const PYTHON: &str = "python3";
 const PRIVATE_DIRECTORY: u32 = 0o700;
 const PRIVATE_FILE: u32 = 0o600;
 /// Linux's maximum size in bytes of a list of attribute names and of an attribute's value.

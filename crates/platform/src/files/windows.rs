@@ -20,6 +20,10 @@ pub const LIST_SEPARATOR: u8 = b';';
 pub const PROGRAMS_OF_ENVIRONMENT: &str = "Scripts";
 /// The path of the interpreter in a Python virtual environment.
 pub const PYTHON_OF_ENVIRONMENT: &str = "Scripts/python.exe";
+/// The path of the interpreter in an installation of Python, such as those of Conda and pyenv.
+pub const PYTHON_OF_INSTALLATION: &str = "python.exe";
+/// The name of the system's Python 3.
+pub const PYTHON: &str = "python";
 /// Windows counts time from 1601, in units of 100 nanoseconds.
 const UNIX_EPOCH: i64 = 116_444_736_000_000_000;
 /// File extensions of programs if the variable `PATHEXT` is not set.

@@ -23,15 +23,31 @@ pub use windows::{
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
+    use std::io::{Read, Write};
     use std::process::{Command, Stdio};
 
     use super::*;
 
+    /// Waits for a line, then starts a process that runs for long, says so, and waits.
+    #[cfg(unix)]
+    const TREE: &str = "read go; sleep 1000 & echo started; wait";
+    #[cfg(windows)]
+    const TREE: &str = "set /p go= & start /b ping -n 1000 127.0.0.1 >&2 & echo started& ping -n 1000 127.0.0.1 >&2";
+
+    fn shell(line: &str) -> Command {
+        let (program, option) = match cfg!(windows) {
+            true => ("cmd", "/c"),
+            false => ("sh", "-c"),
+        };
+        let mut command = Command::new(program);
+        command.args([option, line]);
+        command
+    }
+
     #[test]
     fn process_counts_as_running_until_it_is_reaped() {
         assert!(is_running(std::process::id()));
-        let mut child = Command::new("sh").args(["-c", "exit 3"]).spawn().unwrap();
+        let mut child = shell("exit 3").spawn().unwrap();
         let status = child.wait().unwrap();
         assert_eq!(exit_code(status), 3);
         assert!(!is_running(child.id()));
@@ -40,16 +56,18 @@ mod tests {
 
     #[test]
     fn killing_a_process_group_kills_its_descendants() {
-        let mut command = Command::new("sh");
-        command.args(["-c", "sleep 1000 & echo started; wait"]);
-        lead_group(command.stdout(Stdio::piped()));
+        let mut command = shell(TREE);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        lead_group(command.stderr(Stdio::piped()));
         let mut child = command.spawn().unwrap();
         let group = ProcessGroup::of(child.id()).unwrap();
+        child.stdin.take().unwrap().write_all(b"go\n").unwrap();
         let mut output = child.stdout.take().unwrap();
         output.read_exact(&mut [0; 8]).unwrap();
         group.kill();
         child.wait().unwrap();
         // The grandchild held the pipe open.
-        assert_eq!(output.read(&mut [0; 1]).unwrap(), 0);
+        let mut rest = Vec::new();
+        child.stderr.take().unwrap().read_to_end(&mut rest).unwrap();
     }
 }

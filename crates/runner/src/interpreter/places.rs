@@ -5,12 +5,16 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use starling_platform::files::{PYTHON, PYTHON_OF_ENVIRONMENT, PYTHON_OF_INSTALLATION};
 use starling_workspace::{MAX_FILE_BYTES, read_text};
 
 /// Names of virtual environments in a project's directory, as created by venv, Poetry, uv, PDM and Pipenv.
 const OWN: [&str; 3] = [".venv", "venv", "env"];
-/// Environment variables that name the active virtual environment.
-const ACTIVE: [&str; 2] = ["VIRTUAL_ENV", "CONDA_PREFIX"];
+/// Environment variables that name the active virtual environment, and the path of its interpreter.
+const ACTIVE: [(&str, &str); 2] = [
+    ("VIRTUAL_ENV", PYTHON_OF_ENVIRONMENT),
+    ("CONDA_PREFIX", PYTHON_OF_INSTALLATION),
+];
 
 /// Returns the interpreters to probe, in this order.
 pub(crate) fn candidates(
@@ -22,15 +26,17 @@ pub(crate) fn candidates(
         return vec![given.to_owned()];
     }
     let own = OWN.iter().map(|name| home_of(root, name));
-    let own = own.map(|home| home.join("bin/python"));
+    let own = own.map(|home| home.join(PYTHON_OF_ENVIRONMENT));
     let named_by_pdm = first_line(&root.join(".pdm-python")).map(|line| root.join(line));
-    let active = ACTIVE.iter().filter_map(|name| variable(environment, name));
-    let active = active.map(|home| home.join("bin/python"));
+    let active = ACTIVE.iter().filter_map(|(name, python)| {
+        let home = variable(environment, name)?;
+        Some(home.join(python))
+    });
     own.chain(named_by_pdm)
         .chain(active)
         .chain(pinned(root, environment))
         .filter(|python| python.exists())
-        .chain([PathBuf::from("python3")])
+        .chain([PathBuf::from(PYTHON)])
         .collect()
 }
 
@@ -41,7 +47,7 @@ pub(super) fn broken(root: &Path) -> Vec<String> {
 }
 
 fn lost(home: &Path) -> Option<String> {
-    let python = home.join("bin/python");
+    let python = home.join(PYTHON_OF_ENVIRONMENT);
     let dangling = [home, python.as_path()].into_iter().find_map(|link| {
         let to = std::fs::read_link(link).ok().filter(|_| !link.exists())?;
         Some((link, to))
@@ -76,7 +82,7 @@ fn pinned(root: &Path, environment: &BTreeMap<OsString, OsString>) -> Option<Pat
             let rest = name.strip_prefix(&version)?;
             let is_match = rest.is_empty() || rest.starts_with('.');
             let numbers = rest.split('.').filter_map(|part| part.parse().ok());
-            is_match.then(|| (numbers.collect(), entry.path().join("bin/python")))
+            is_match.then(|| (numbers.collect(), entry.path().join(PYTHON_OF_INSTALLATION)))
         })
         .collect();
     found.sort();

@@ -35,8 +35,8 @@ use windows as system;
 
 pub use plan::{Bounds, Confinement};
 pub(crate) use plan::{Plan, Report, Tree, report_in, write_plan};
+pub use system::{COPY_ADVICE, SANDBOX_ADVICE, take_part};
 pub(crate) use system::{MECHANISMS, administrators_files, keeper_of, kill_marked, user};
-pub use system::{SANDBOX_ADVICE, take_part};
 
 /// The first argument of a keeper; the second argument is the directory of the plan.
 const KEEPER: &str = "@keeper";

@@ -19,6 +19,8 @@ use super::{KEEPER, Mechanism, tried};
 
 /// What a user can do where no sandbox can be made.
 pub const SANDBOX_ADVICE: &str = "run Starling in WSL, where the Linux sandbox is available";
+/// Every check needs a copy of the project, and nothing can be done about it.
+pub const COPY_ADVICE: Option<&str> = None;
 
 /// Nothing can make a sandbox.
 pub(crate) const MECHANISMS: &[Mechanism] = &[];

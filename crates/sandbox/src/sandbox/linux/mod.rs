@@ -47,6 +47,8 @@ const LEAST: u32 = 301;
 
 /// Advice for the user if no sandbox can be created.
 pub const SANDBOX_ADVICE: &str = "install bubblewrap or allow unprivileged user namespaces";
+/// Advice for the user if every check needs a copy of the project.
+pub const COPY_ADVICE: Option<&str> = Some("allow unprivileged user namespaces for faster checks");
 
 /// The mechanisms that can create a sandbox, best first.
 pub(crate) const MECHANISMS: &[Mechanism] = &[

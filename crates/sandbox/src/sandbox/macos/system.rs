@@ -20,6 +20,8 @@ const SANDBOX_EXEC: &str = "/usr/bin/sandbox-exec";
 
 /// What a user can do where no sandbox can be made.
 pub const SANDBOX_ADVICE: &str = "use a macOS with /usr/bin/sandbox-exec";
+/// Every check needs a copy of the project, and nothing can be done about it.
+pub const COPY_ADVICE: Option<&str> = None;
 
 /// What can make a sandbox.
 pub(crate) const MECHANISMS: &[Mechanism] = &[Mechanism {
