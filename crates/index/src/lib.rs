@@ -332,9 +332,10 @@ impl Index {
     }
 
     /// Returns whether a class or function has this name, or any module body or class body binds
-    /// the name other than by an import.
+    /// the name other than by an import. The stub beside a module only declares, so it does not count.
     pub fn is_defined(&self, name: &str) -> bool {
-        lookup::is_defined(self.code(), name) || !self.definitions(name).is_empty()
+        let defines = |one: &Definition| !lookup::is_stub_of_module(self.code(), &one.symbol.file);
+        lookup::is_defined(self.code(), name) || self.definitions(name).iter().any(defines)
     }
 
     /// Returns the names that are unresolved here but not in `before`; the two differ only in the

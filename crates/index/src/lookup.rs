@@ -168,9 +168,12 @@ pub(super) fn variables(code: &Code, name: &str) -> Vec<Variable> {
     found
 }
 
-/// Returns whether the body of a module or class in any file defines or assigns a name.
+/// Returns whether the body of a module or class in any file defines or assigns a name. The stub of a
+/// module of the workspace only declares.
 pub(super) fn is_defined(code: &Code, name: &str) -> bool {
-    code.mentioning(name).into_iter().any(|file| {
+    let is_code = |file: &FileId| !is_stub_of_module(code, code.path(*file));
+    let mut files = code.mentioning(name).into_iter().filter(is_code);
+    files.any(|file| {
         let names = Source::names(code, file).unwrap_or_default();
         let bindings = names.find(name).map(|id| {
             let classes = names.classes().iter().map(|class| class.scope);
@@ -180,6 +183,13 @@ pub(super) fn is_defined(code: &Code, name: &str) -> bool {
         });
         bindings.into_iter().flatten().any(|one| is_own(one.kind))
     })
+}
+
+/// Returns whether a file is the stub beside a module of the workspace.
+pub(super) fn is_stub_of_module(code: &Code, file: &FilePath) -> bool {
+    let module = file.as_str().strip_suffix(".pyi");
+    let module = module.map(|path| FilePath::new(format!("{path}.py")));
+    module.is_some_and(|module| code.find(&module).is_some())
 }
 
 /// Returns whether a binding defines or assigns the name, instead of importing or declaring it.
@@ -376,4 +386,27 @@ fn line_at(text: &str, offset: usize) -> &str {
 
 fn line_start(text: &str, offset: usize) -> usize {
     text[..offset].rfind('\n').map_or(0, |at| at + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Index;
+    use super::super::testing::snapshot_of;
+
+    #[test]
+    fn stub_beside_a_module_defines_no_name() {
+        let stub = "RATE: int\ndef fee(): ...\n";
+        let is_defined = |files: &[(&str, &str)]| {
+            let index = Index::new(snapshot_of(files));
+            ["RATE", "fee"].map(|name| index.is_defined(name))
+        };
+        assert_eq!(
+            is_defined(&[("a.pyi", stub), ("a.py", "X = 1\n")]),
+            [false; 2]
+        );
+        assert_eq!(
+            is_defined(&[("a.pyi", stub), ("b.py", "X = 1\n")]),
+            [true; 2]
+        );
+    }
 }

@@ -491,6 +491,10 @@ mod tests {
             both
         );
         assert_eq!(left("Delete late_fee", &files, &change), both);
+        // The stub only declares it.
+        let with_stub = [&files[..], &[("fees.pyi", STUB)]].concat();
+        let stub_too = [&["fees.pyi:3 late_fee"], &both[..]].concat();
+        assert_eq!(left("Delete late_fee", &with_stub, &change), stub_too);
         // The task does not say so, or another module has the name.
         assert_eq!(left("Tidy fees.py up", &files, &change), [""; 0]);
         let dynamic = "import fees\n\n\ndef f(kind):\n    return getattr(fees, kind + \"_fee\")\n";
