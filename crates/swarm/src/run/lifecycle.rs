@@ -414,12 +414,7 @@ fn not_run(report: &TestReport) -> String {
 /// is at work because the user sent it a message, returns why none was picked.
 async fn wake_first(run: &Arc<RunContext>) -> Result<Option<StopReason>, StopReason> {
     if run.task.driver == Driver::Single {
-        let symbol = SymbolPath::module(FilePath::new(""));
-        let why = "carry out the task".to_owned();
-        return run
-            .wake(&symbol, Cause::Picked { why })
-            .map(|_| None)
-            .map_err(|error| failed(&error));
+        return wake_single(run).map(|()| None);
     }
     let picks = match first_picks(run).await {
         Ok(picks) => picks,
@@ -476,6 +471,14 @@ async fn wake_first(run: &Arc<RunContext>) -> Result<Option<StopReason>, StopRea
     } else {
         Ok(None)
     }
+}
+
+/// Wakes the single agent.
+fn wake_single(run: &Arc<RunContext>) -> Result<(), StopReason> {
+    let symbol = SymbolPath::module(FilePath::new(""));
+    let why = "carry out the task".to_owned();
+    let woken = run.wake(&symbol, Cause::Picked { why });
+    woken.map(drop).map_err(|error| failed(&error))
 }
 
 /// Returns the symbols where work begins, as the user named or the scout picked them.
