@@ -261,7 +261,7 @@ async fn editors_redo_after_a_restart_makes_the_change_applied_again() {
         }
         assert_eq!(state(&client).await, "undone");
         let change = json!({
-            "textDocument": {"uri": client.uri(), "version": 1},
+            "textDocument": {"uri": client.uri(), "version": 2},
             "contentChanges": [{"text": format!("# mine\n{after}")}],
         });
         client.connection.notify("textDocument/didChange", change);
