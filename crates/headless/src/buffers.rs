@@ -13,7 +13,7 @@ use tower_lsp::lsp_types::{
 use starling_server::{file_of, path_of};
 use starling_syntax::FilePath;
 use starling_text::{ByteRange, ChangeSet, Edit, Encoding, Position, offset_of, position_of};
-use starling_workspace::{MAX_FILE_BYTES, read_source, write_atomically};
+use starling_workspace::{MAX_FILE_BYTES, delete_file, read_source, write_atomically};
 
 /// Maximum size of a file that can be opened, in bytes. The limit is higher than the one for
 /// agents, because an edit can make a file longer than agents may read.
@@ -236,8 +236,7 @@ impl Buffers {
                 if self.open.contains_key(&file) {
                     notes.push(self.close(&file)?);
                 }
-                let path = path_of(&self.root, &file).ok_or_else(|| outside(&file))?;
-                std::fs::remove_file(path).map_err(|error| format!("{file}: {error}"))?;
+                delete_file(&self.root, &file).map_err(|error| error.to_string())?;
             }
         }
         Ok(())

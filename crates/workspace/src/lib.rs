@@ -36,7 +36,7 @@ pub use snapshot::{Held, Overlay, Snapshot};
 pub use stamp::Stamp;
 pub use unusual::UnusualPaths;
 pub use walk::is_environment;
-pub use write::{WriteError, sweep_leftovers, write_atomically, write_given};
+pub use write::{WriteError, delete_file, sweep_leftovers, write_atomically, write_given};
 
 use std::path::{Path, PathBuf};
 

@@ -16,7 +16,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use starling_platform::files::{
-    PathExt, copy_metadata, identity_of_open, is_unsupported, may_write, sync_directory,
+    PathExt, PinnedDirectory, copy_metadata, identity_of_open, is_unsupported, may_write,
+    open_to_overwrite, open_without_following, sync_directory,
 };
 use starling_platform::processes::is_running;
 
@@ -46,6 +47,8 @@ pub enum WriteError {
     Encoding { file: FilePath, reason: EncodeError },
     #[error("{file}: not written: {source}")]
     Io { file: FilePath, source: io::Error },
+    #[error("{file}: not deleted: {source}")]
+    Delete { file: FilePath, source: io::Error },
     #[error(
         "{0}: not written: the file is read-only; allow writing (chmod u+w) to have it changed"
     )]
@@ -65,12 +68,11 @@ pub enum WriteError {
 /// The declared encoding lacks a character.
 /// The path leads out of the workspace or names a secret, the file is read-only, or the disk fails.
 pub fn write_atomically(root: &Path, file: &FilePath, text: &str) -> Result<(), WriteError> {
-    let path = resolve(root, file)?;
-    let bytes = encode(&path, text).map_err(|reason| WriteError::Encoding {
+    let target = resolve(root, file)?;
+    let bytes = encode(&target, text).map_err(|reason| WriteError::Encoding {
         file: file.clone(),
         reason,
     })?;
-    let target = path.canonical().unwrap_or(path);
     write_with(&SYSTEM, &target, &bytes).map_err(|failed| match failed {
         WriteFailure::ReadOnly => WriteError::ReadOnly(file.clone()),
         WriteFailure::Torn { journal, source } => WriteError::Torn {
@@ -146,32 +148,58 @@ impl From<io::Error> for WriteFailure {
     }
 }
 
+/// Writes a file whose path contains no link. If another program puts a link into the path meanwhile, the
+/// link is not followed.
 fn write_with(calls: &SystemCalls, target: &Path, text: &[u8]) -> Result<(), WriteFailure> {
-    let directory = target
-        .parent()
-        .ok_or(io::Error::from(ErrorKind::InvalidInput))?;
-    fs::create_dir_all(directory)?;
-    let before = match open_regular(target) {
-        Ok(file) => Some(file),
-        Err(error) if error.kind() == ErrorKind::NotFound => None,
-        Err(error) => return Err(error.into()),
+    let (Some(directory), Some(name)) = (target.parent(), target.file_name()) else {
+        return Err(io::Error::from(ErrorKind::InvalidInput).into());
     };
+    let pinned = PinnedDirectory::create(directory)?;
+    let place = pinned.path().join(name);
+    let before = open_unless_missing(&place)?;
     if before.is_some() {
-        require_writable(target)?;
+        require_writable(&place)?;
     }
-    let temporary = beside(target, MARK);
-    let written = write_through(calls, &temporary, target, before, text);
+    let temporary = beside(&place, MARK);
+    let written =
+        write_through(calls, &temporary, &place, before, text).map_err(|failed| match failed {
+            WriteFailure::Torn { journal, source } => WriteFailure::Torn {
+                journal: directory.join(journal.file_name().unwrap_or_default()),
+                source,
+            },
+            other => other,
+        });
     if written.is_err() {
         // An error here cannot be handled; a later sweep removes the file.
         let _ = fs::remove_file(&temporary);
     }
     written?;
-    sweep_in(directory);
-    if let Err(error) = (calls.sync_directory)(directory) {
+    sweep_in(pinned.path());
+    if let Err(error) = (calls.sync_directory)(pinned.path()) {
         // The file itself is written nevertheless.
         tracing::warn!(file = %target.display(), "a power failure now may undo the change: {error}");
     }
     Ok(())
+}
+
+/// Opens a regular file for reading, or returns `None` if there is no file. A link is not followed.
+fn open_unless_missing(path: &Path) -> io::Result<Option<File>> {
+    let required = |found: &Metadata| match found.is_file() {
+        true => Ok(()),
+        false => Err(io::Error::new(
+            ErrorKind::InvalidInput,
+            "not a regular file",
+        )),
+    };
+    // Opening a device can have side effects, so its kind is checked before it is opened as well as after.
+    match path.symlink_metadata() {
+        Ok(found) => required(&found)?,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    }
+    let file = open_without_following(path)?;
+    required(&file.metadata()?)?;
+    Ok(Some(file))
 }
 
 /// A file that nobody may write is not replaced either, not even for an administrator.
@@ -228,7 +256,7 @@ fn write_in_place(
 ) -> Result<(), WriteFailure> {
     let mut before = Vec::new();
     old.read_to_end(&mut before)?;
-    let mut file = OpenOptions::new().write(true).open(target)?;
+    let mut file = open_to_overwrite(target)?;
     let journal = beside(target, JOURNAL);
     fs::rename(temporary, &journal)?;
     let written = (calls.overwrite)(&mut file, text);
@@ -245,6 +273,26 @@ fn write_in_place(
         (Err(source), Ok(())) => Err(WriteFailure::Io(source)),
         (Err(source), Err(_)) => Err(WriteFailure::Torn { journal, source }),
     }
+}
+
+/// Deletes a file of the workspace. Of a link, the link itself is deleted.
+///
+/// # Errors
+/// The path leads out of the workspace or names a secret, or the file cannot be deleted.
+pub fn delete_file(root: &Path, file: &FilePath) -> Result<(), WriteError> {
+    resolve(root, file)?;
+    let delete = || {
+        let directory = root.join(file.directory()).canonical()?;
+        if !directory.starts_with(root) {
+            return Err(ErrorKind::NotFound.into());
+        }
+        let pinned = PinnedDirectory::create(&directory)?;
+        fs::remove_file(pinned.path().join(file.name()))
+    };
+    delete().map_err(|source| WriteError::Delete {
+        file: file.clone(),
+        source,
+    })
 }
 
 /// Hidden, so that the walk skips it; unique in and between processes.

@@ -8,6 +8,8 @@ mod macos;
 mod names;
 #[cfg(unix)]
 mod unix;
+#[cfg(not(target_os = "linux"))]
+mod unpinned;
 #[cfg(windows)]
 mod windows;
 
@@ -15,7 +17,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 #[cfg(target_os = "linux")]
-pub use linux::open_without_links;
+pub use linux::{PinnedDirectory, open_without_links};
 #[cfg(all(unix, not(target_os = "linux")))]
 pub use macos::open_without_links;
 #[cfg(unix)]
@@ -23,16 +25,20 @@ pub use unix::{
     LIST_SEPARATOR, PROGRAMS_OF_ENVIRONMENT, PYTHON_OF_ENVIRONMENT, belongs_to_this_user,
     change_marks, copy_metadata, create_private_directory, free_space, free_space_of, identity,
     identity_of_open, is_exact_name, is_program, is_unsupported, may_write, open_private_file,
-    open_to_this_user, open_without_blocking, open_without_following, program_files,
-    reads_null_device, same_owner, symlink, sync_directory, temporary_directory_of_user,
+    open_to_overwrite, open_to_this_user, open_without_blocking, open_without_following,
+    program_files, reads_null_device, same_owner, symlink, sync_directory,
+    temporary_directory_of_user,
 };
+#[cfg(not(target_os = "linux"))]
+pub use unpinned::PinnedDirectory;
 #[cfg(windows)]
 pub use windows::{
     LIST_SEPARATOR, PROGRAMS_OF_ENVIRONMENT, PYTHON_OF_ENVIRONMENT, belongs_to_this_user,
     change_marks, copy_metadata, create_private_directory, free_space, identity, identity_of_open,
-    is_exact_name, is_program, is_unsupported, may_write, open_private_file, open_to_this_user,
-    open_without_blocking, open_without_following, open_without_links, program_files,
-    reads_null_device, same_owner, symlink, sync_directory, temporary_directory_of_user,
+    is_exact_name, is_program, is_unsupported, may_write, open_private_file, open_to_overwrite,
+    open_to_this_user, open_without_blocking, open_without_following, open_without_links,
+    program_files, reads_null_device, same_owner, symlink, sync_directory,
+    temporary_directory_of_user,
 };
 
 /// The identity of a file. It does not depend on the file's name.

@@ -92,6 +92,17 @@ pub fn open_without_following(path: &Path) -> io::Result<File> {
     options.custom_flags(flags.bits().cast_signed()).open(path)
 }
 
+/// Opens an existing file for writing, as [`open_without_following`] does for reading.
+///
+/// # Errors
+/// The file cannot be opened, or is a link.
+pub fn open_to_overwrite(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let mut options = OpenOptions::new();
+    let options = options.write(true);
+    options.custom_flags(flags.bits().cast_signed()).open(path)
+}
+
 /// Whether this user has permission to write a file. The result is also false for an administrator
 /// if the file is read-only for everybody.
 ///

@@ -96,6 +96,18 @@ pub fn open_without_following(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
+/// Opens an existing file for writing, as [`open_without_following`] does for reading.
+///
+/// # Errors
+/// The file cannot be opened.
+pub fn open_to_overwrite(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let options = options.write(true);
+    options
+        .custom_flags(FILE_FLAG_OPEN_REPARSE_POINT)
+        .open(path)
+}
+
 /// Opens a file whose path contains no link. Windows cannot exclude links in the directories of a
 /// path, so this always fails, and the caller has to check the path itself.
 ///

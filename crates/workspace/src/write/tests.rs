@@ -370,3 +370,52 @@ fn write_uses_the_declared_encoding() {
     );
     assert_eq!(std::fs::read(root.join("a.py")).unwrap(), written);
 }
+
+thread_local! {
+    /// The directory that the next write replaces with a link, and where the link leads.
+    static REPLACED: std::cell::RefCell<Option<(PathBuf, PathBuf)>> = const { std::cell::RefCell::new(None) };
+}
+
+#[test]
+fn write_stays_in_its_directory_if_the_path_becomes_a_link_to_another() {
+    let (_dir, root) = root();
+    let (inner, outside) = (root.join("project/d"), root.join("outside"));
+    for directory in [&inner, &outside] {
+        fs::create_dir_all(directory).unwrap();
+        fs::write(directory.join("x.txt"), "old").unwrap();
+    }
+    let calls = calls(|calls| {
+        calls.lock = |file| {
+            if let Some((directory, other)) = REPLACED.take() {
+                fs::rename(&directory, directory.with_file_name("moved")).unwrap();
+                std::os::unix::fs::symlink(other, directory).unwrap();
+            }
+            (SYSTEM.lock)(file)
+        };
+    });
+    REPLACED.set(Some((inner.clone(), outside.clone())));
+    write_with(&calls, &inner.join("x.txt"), b"new").unwrap();
+    let text = |path: PathBuf| fs::read_to_string(path).unwrap();
+    assert_eq!(text(root.join("project/moved/x.txt")), "new");
+    assert_eq!(text(outside.join("x.txt")), "old");
+    // By now the path contains a link, and so may the file's name.
+    assert!(write_with(&SYSTEM, &inner.join("x.txt"), b"new").is_err());
+    std::os::unix::fs::symlink(outside.join("x.txt"), root.join("project/y.txt")).unwrap();
+    assert!(write_with(&SYSTEM, &root.join("project/y.txt"), b"new").is_err());
+    assert_eq!(text(outside.join("x.txt")), "old");
+}
+
+#[test]
+fn only_files_of_the_workspace_are_deleted() {
+    let (_dir, root) = root();
+    let project = root.join("project");
+    fs::create_dir(&project).unwrap();
+    for path in [root.join("out.py"), project.join("a.py")] {
+        fs::write(path, "text").unwrap();
+    }
+    std::os::unix::fs::symlink("../out.py", project.join("link.py")).unwrap();
+    assert!(delete_file(&project, &FilePath::new("../out.py")).is_err());
+    assert!(delete_file(&project, &FilePath::new("link.py")).is_err());
+    delete_file(&project, &FilePath::new("a.py")).unwrap();
+    assert!(root.join("out.py").exists() && !project.join("a.py").exists());
+}
