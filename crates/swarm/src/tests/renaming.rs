@@ -969,3 +969,35 @@ async fn rename_without_the_model_that_breaks_a_test_changes_nothing() {
         "{refused:#?}"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn string_that_the_task_keeps_is_not_left() {
+    let settings = "X = {\n    'Echo': 1,\n}\nNAMES = [\"Echo\"]\n";
+    for (task, expected) in [
+        ("Rename Echo to Ping; the key stays \"Echo\".", None),
+        ("Rename Echo to Ping, but not in strings.", None),
+        (
+            "Rename Echo to Ping.",
+            Some("`Echo` still stands in 2 strings: settings.py:2, settings.py:4"),
+        ),
+    ] {
+        let model = Scripted::native()
+            .on("scout", [wake(&["handlers.py::Echo"])])
+            .on(
+                "agent handlers.py::Echo",
+                [whole("class Ping:\n    pass\n")],
+            )
+            .always("agent", finish("nothing"));
+        let files = [("handlers.py", HANDLERS), ("settings.py", settings)];
+        let mut bed = Bed::new(&files, model).with(|one| one.text = task.to_owned());
+        let events = bed.run().await;
+        let Some(Event::RunFinished { ending, .. }) = events.last() else {
+            panic!("{events:#?}");
+        };
+        let headline = ending.clone().unwrap().headline;
+        match expected {
+            Some(expected) => assert!(headline.contains(expected), "{headline}"),
+            None => assert!(bed.read("handlers.py").contains("Ping"), "{headline}"),
+        }
+    }
+}

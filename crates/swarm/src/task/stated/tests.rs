@@ -261,9 +261,9 @@ fn unmet_after(task: &str, old: &str, new: &str) -> Option<String> {
     let text = text.replace(old, new);
     let world = before.index().snapshot().with(file, Some(text.into()));
     let after = Lookup::new(world.clone(), Arc::new(Index::new(world)));
-    let stated = of(&before, task).all;
-    assert_eq!(stated.len(), 1, "{task}");
-    unmet::unmet(&stated[0], &before, &after)
+    let stated = of(&before, task);
+    assert_eq!(stated.all.len(), 1, "{task}");
+    unmet(&stated, &before, &after).pop()
 }
 
 #[test]
@@ -363,9 +363,9 @@ fn unmet_between(task: &str, files: &[(&str, &str)], changes: &[(&str, &str)]) -
         Lookup::new(world.clone(), Arc::new(Index::new(world)))
     };
     let (before, after) = (world(&[]), world(changes));
-    let stated = of(&before, task).all;
-    assert_eq!(stated.len(), 1, "{task}");
-    unmet::unmet(&stated[0], &before, &after)
+    let stated = of(&before, task);
+    assert_eq!(stated.all.len(), 1, "{task}");
+    unmet(&stated, &before, &after).pop()
 }
 
 const NOTIFY: &str = "from abc import ABC, abstractmethod\n\n\nclass Notifier(ABC):\n    @abstractmethod\n    def \
