@@ -262,7 +262,6 @@ fn task_about_the_tests_of_a_module_requires_only_the_tests_of_that_module() {
         assert_eq!(required_of(task, &[], cases()), ["test_mode"], "{task}");
     }
     for task in [
-        "make the tests of stats.py and lib/sub/deep.py pass",
         "fix the failing tests",
         "Make all tests pass; start with stats.py",
         "fix the failing tests since stats.py changed",
