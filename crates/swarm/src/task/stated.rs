@@ -1,6 +1,7 @@
 //! Renames and deletions that a task states exactly. They are found in the task text with the help
 //! of the index, without a model. A run is done only if all of them have been carried out.
 
+pub(crate) mod absent;
 mod count;
 mod kept;
 pub(crate) mod left;
