@@ -284,6 +284,10 @@ async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
     unmet.extend(moved::standing_twice(&run.task.text, worlds, &run.lookup()));
     run.tests().at_end.problems.extend(unmet.clone());
     left.problems.extend(unmet);
+    let events = run.log.events();
+    let refused = ending::refused(&events);
+    left.problems
+        .extend(aim::refused(run, &changed(run), &refused));
     left.problems.extend(original_tests::at_end(run).await);
     let stop_reason = stop_reason(run, left);
     if stop_reason.is_settled() {
