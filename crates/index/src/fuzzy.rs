@@ -56,6 +56,44 @@ pub(super) fn symbols(code: &Code, query: &str, limit: usize) -> (Vec<Definition
     (found.into_iter().map(definition).collect(), total)
 }
 
+/// Returns the name of the symbol outside tests whose name is most similar to `name`, which has as
+/// many parts; `None` if no name is near.
+pub(super) fn nearest_name(code: &Code, name: &str) -> Option<String> {
+    let parts = name.split('.').count();
+    let most = (name.len() / 4).clamp(1, 3);
+    let mut best: Option<(usize, String)> = None;
+    for file in code.files().filter(|file| !code.is_test(*file)) {
+        for number in code.symbols_of(file).skip(1) {
+            let own: Vec<&str> = code.symbol(number).name.split('.').collect();
+            let own = own[own.len().saturating_sub(parts)..].join(".");
+            if own.contains('#') || own.len().abs_diff(name.len()) > most {
+                continue;
+            }
+            let far = (distance(&own, name), own);
+            if far.0 <= most && best.as_ref().is_none_or(|best| far < *best) {
+                best = Some(far);
+            }
+        }
+    }
+    best.map(|(_, name)| name)
+}
+
+/// Returns the Levenshtein distance of two names.
+pub fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (at, letter) in one.chars().enumerate() {
+        let mut before = row[0];
+        row[0] = at + 1;
+        for (column, wanted) in other.iter().enumerate() {
+            let exchanged = before + usize::from(letter != *wanted);
+            before = row[column + 1];
+            row[column + 1] = exchanged.min(before + 1).min(row[column] + 1);
+        }
+    }
+    row[other.len()]
+}
+
 /// A query in the forms in which it is compared with names.
 struct Query {
     /// The query as the user typed it, with `::` replaced by `.`.

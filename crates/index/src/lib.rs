@@ -38,6 +38,7 @@ mod words;
 
 pub use calls::BadCall;
 pub use dynamic::DynamicUse;
+pub use fuzzy::distance;
 pub use importable::Importable;
 pub use in_strings::InString;
 pub use left_attribute::AttributeOf;
@@ -303,6 +304,12 @@ impl Index {
     /// There is no name at the position.
     pub fn definition_at(&self, at: &Position) -> Result<Definitions, NoName> {
         position::definition_at(self.code(), &self.snapshot, at)
+    }
+
+    /// Returns the symbol name outside tests that is most similar to a name; `None` if none is near.
+    /// Of a longer name, as many of the last parts are compared as `name` has.
+    pub fn nearest_name(&self, name: &str) -> Option<String> {
+        fuzzy::nearest_name(self.code(), name)
     }
 
     /// Returns the best `limit` symbols whose names match `query` (a name, parts of a name or

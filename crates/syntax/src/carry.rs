@@ -312,6 +312,9 @@ fn same_symbol(
     (now, is): (&Outline<'_>, &str),
     edited: &str,
 ) -> Result<(), String> {
+    if is_renumbered((base, was), (now, is)) {
+        return Ok(());
+    }
     if was != is {
         return match is_renamed((base, was), (now, is)) {
             true => Ok(()),
@@ -340,6 +343,18 @@ fn same_symbol(
         }
     }
     Ok(())
+}
+
+/// Returns whether a definition is one of several of its name and only its number may differ: its
+/// text is the same, and no other definition of its name has this text. If the first of three
+/// overloads was renamed, `f#2` is `f` now.
+fn is_renumbered((base, was): (&Outline<'_>, &str), (now, is): (&Outline<'_>, &str)) -> bool {
+    let are_several = base.count(was) > 1 || now.count(is) > 1;
+    are_several
+        && parent(was) == parent(is)
+        && outline::unnumbered(was) == outline::unnumbered(is)
+        && base.only_text(was).is_some()
+        && base.only_text(was) == now.only_text(is)
 }
 
 /// Returns whether the user renamed a symbol or its enclosing class: the old name is gone, the new
@@ -394,17 +409,24 @@ fn takes_lines(made_for: &TreesOfChange, made_in: &TreesOfChange) -> Option<(Str
         return None;
     }
     let known: BTreeSet<(&str, &str)> = made_for.untouched().into_iter().collect();
+    let (was, is) = (made_for.symbols(false), made_in.symbols(false));
     let is_known = |before: &str, after: &str| {
         let inside = |(was, is): &(&str, &str)| {
             let (rest, rest_now) = (before.strip_prefix(was), after.strip_prefix(is));
             rest.is_some_and(|rest| rest.starts_with('.')) && rest == rest_now
         };
-        known.contains(&(before, after)) || known.iter().any(inside)
+        let pair = |(from, to): &(&str, &str)| {
+            (*from == before || is_renumbered((&was.before, from), (&is.before, before)))
+                && (*to == after || is_renumbered((&was.after, to), (&is.after, after)))
+        };
+        known.iter().any(pair) || known.iter().any(inside)
     };
     let goes = |name: &str| made_in.after.find(name).is_none();
+    let stays = |before: &str, after: &str| is_renumbered((&is.before, before), (&is.after, after));
     let taken = made_in.untouched().into_iter();
-    let mut taken = taken
-        .filter(|(before, after)| before != after && !goes(before) && !is_known(before, after));
+    let mut taken = taken.filter(|(before, after)| {
+        before != after && !goes(before) && !is_known(before, after) && !stays(before, after)
+    });
     let (owner, taker) = taken.next()?;
     Some((called(owner), called(taker)))
 }

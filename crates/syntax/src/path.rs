@@ -77,9 +77,23 @@ impl SymbolPath {
                     .is_some_and(|rest| rest.starts_with('.')))
     }
 
+    /// Returns whether both are definitions of one name in the same scope: overloads of a function,
+    /// or a property and its setter.
+    pub fn is_twin_of(&self, other: &SymbolPath) -> bool {
+        let scope = |path: &SymbolPath| path.name.len() - path.last_part().len();
+        self.file == other.file
+            && !self.is_module()
+            && self.base_name() == other.base_name()
+            && self.name[..scope(self)] == other.name[..scope(other)]
+    }
+
+    fn last_part(&self) -> &str {
+        self.name.rsplit('.').next().unwrap_or(&self.name)
+    }
+
     /// Returns the last part of the name, without `#2`.
     pub fn base_name(&self) -> &str {
-        let last = self.name.rsplit('.').next().unwrap_or(&self.name);
+        let last = self.last_part();
         last.split('#').next().unwrap_or(last)
     }
 }
@@ -162,6 +176,22 @@ mod tests {
             serde_json::from_str::<SymbolPath>(&json).expect("the JSON is a valid symbol path"),
             read
         );
+    }
+
+    #[test]
+    fn twins_are_definitions_of_one_name_in_the_same_scope() {
+        let f = path("a.py::A.f");
+        assert!(f.is_twin_of(&path("a.py::A.f#2")) && path("a.py::A.f#3").is_twin_of(&f));
+        for other in [
+            "a.py::A.g",
+            "a.py::A#2.f",
+            "a.py::f",
+            "b.py::A.f",
+            "a.py::A",
+        ] {
+            assert!(!f.is_twin_of(&path(other)), "{other}");
+        }
+        assert!(!path("a.py::").is_twin_of(&path("a.py::")));
     }
 
     #[test]

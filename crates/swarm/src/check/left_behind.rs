@@ -335,13 +335,13 @@ fn in_strings(statements: &ExplicitEdits, before: &Lookup, after: &Lookup) -> Ve
             ExplicitEdit::Renamed { to, .. } => format!("it must become `{to}` together with this"),
             ExplicitEdit::Deleted { .. } => "it must go together with this".to_owned(),
         };
-        let strings = of_gone(after, name).into_iter();
+        let strings = of_gone(after, name, &statements.kept).into_iter();
         found.extend(strings.map(|one| LeftBehind {
             file: one.file,
             line: one.line,
             message: format!("`{name}` still stands here, and nothing defines it any more: {what}"),
         }));
-        let dynamic = match after.index().is_defined(name) {
+        let dynamic = match after.index().is_defined(name) || statements.kept.all {
             true => Vec::new(),
             false => after.index().dynamic_uses(name),
         };

@@ -9,7 +9,7 @@ use crate::check::left_behind::{LeftBehind, left_behind};
 use crate::evidence::check_results::DiagnosticEvidence;
 use crate::lookup::Lookup;
 use crate::state::checker::Checker;
-use crate::task::stated::{self, left};
+use crate::task::stated::{self, left, twins};
 use starling_core::{Problem, ProblemKind, Severity};
 use starling_index::{
     BadCall, Dangling, Holder, Index, LostUse, NewAttribute, lost_uses, newly_undefined,
@@ -125,6 +125,7 @@ fn in_code(
     let halves = stated::renamed_names(checker.stated());
     let halves = halves.flat_map(|(old, new)| later.half_renamed(&earlier, old, new));
     more.extend(halves.map(|one| of_half(&one)));
+    more.extend(in_twins(checker, before, after));
     let attributes = left::attributes(checker.stated(), &earlier, &later);
     more.extend(attributes.iter().map(of_half));
     more.extend(in_strings(checker, &old, &now));
@@ -144,6 +145,32 @@ fn in_code(
         }
     }
     new
+}
+
+/// Returns the overloads, or the parts of a property, that keep a name which the change replaces in
+/// others of them.
+fn in_twins(checker: &Checker, before: &Snapshot, after: &Snapshot) -> Vec<Problem> {
+    let known = &checker.world().index;
+    let lookup =
+        |world: &Snapshot| Lookup::new(world.clone(), Arc::new(known.after(world.clone())));
+    let (mut renamed, mut left) = (
+        stated::renamed_names(checker.stated()).peekable(),
+        Vec::new(),
+    );
+    if renamed.peek().is_none() {
+        return Vec::new();
+    }
+    let (before, after) = (lookup(before), lookup(after));
+    for (old, new) in renamed {
+        left.extend(twins::left(old, new, &before, &after));
+    }
+    let message = |name: &str| {
+        format!("this definition of `{name}` must be renamed together with the others of its name")
+    };
+    let problems = left.iter();
+    problems
+        .map(|one| problem(&one.file, one.line, message(&one.name)))
+        .collect()
 }
 
 /// Returns the strings that keep a name which the change replaces in others, where it can mean

@@ -1,8 +1,8 @@
 //! Determines which failing tests a run must fix. The other failing tests are context and may keep
 //! failing.
 //!
-//! - A task about failing tests requires the tests that it names. If it names none, it requires all
-//!   failing tests, except tests that fail because a module outside the project or a fixture is
+//! - A task about failing tests requires the tests that it names, by their names, by their file, or
+//!   by the module that they test. If it names none, it requires all failing tests, except tests that fail because a module outside the project or a fixture is
 //!   missing.
 //! - A bug requires the tests that the task names or whose error it quotes. If there are none, it
 //!   requires the tests that reach a symbol named in the task (by a traceback, a use or an import)
@@ -15,6 +15,7 @@
 //! - Tests that the task says to leave as they are, and tests that fail because a module cannot be
 //!   found and that the task does not name, are never required.
 
+mod modules;
 #[cfg(test)]
 mod tests;
 
@@ -249,6 +250,12 @@ fn belonging(
     let required = match goal {
         Goal::RedTests => {
             let in_files = ids(&|case| is_in_named_file(task, case));
+            let modules = modules::named(lookup, task);
+            let of_modules = || ids(&|case| modules::hold(&modules, case));
+            let in_files = match in_files.is_empty() {
+                true => of_modules(),
+                false => in_files,
+            };
             match (named.is_empty(), in_files.is_empty()) {
                 (false, _) => named,
                 (true, false) => in_files,

@@ -18,6 +18,7 @@ use crate::state::run_context::RunContext;
 use crate::state::views::Views;
 use crate::task::goal::Goal;
 use crate::task::method_family::MethodFamily;
+use crate::task::stated::absent;
 use starling_core::prompts::{CausePrompt, Excerpt, Prompt, SoloPrompt, SymbolPrompt, TaskPrompt};
 use starling_core::{Driver, ModelProfile, TestCase, TestOutcome, TestReport, TestStatus, Tokens};
 use starling_index::{Certainty, Usage, is_test_file};
@@ -125,10 +126,12 @@ fn method_families(run: &RunContext) -> String {
     lines.join("\n")
 }
 
-/// Returns the files that the task names and that do not exist, one per line.
+/// Returns the files and the names of code that the task names and that do not exist, one per line.
 fn not_there(run: &RunContext) -> String {
     let gone = run.lookup().not_there(&run.task.text);
-    let lines: Vec<String> = gone.iter().map(NotThere::in_words).collect();
+    let mut lines: Vec<String> = gone.iter().map(NotThere::in_words).collect();
+    let absent = absent::near_others(&run.lookup(), &run.task.text);
+    lines.extend(absent.iter().map(absent::AbsentName::in_words));
     lines.join("\n")
 }
 

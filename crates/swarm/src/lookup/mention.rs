@@ -1,7 +1,7 @@
 //! Files and symbols that a task mentions explicitly: `@path/to/file` and `#Symbol`.
 
 use super::Lookup;
-use starling_index::is_test_file;
+use starling_index::{distance, is_test_file};
 use starling_syntax::{FilePath, Language, SymbolPath};
 
 /// Maximum number of symbols that are listed for one ambiguous mention.
@@ -206,22 +206,6 @@ fn without_line(name: &str) -> &str {
         Some((path, line)) if line.parse::<u32>().is_ok() => path,
         Some(_) | None => name,
     }
-}
-
-/// Returns the Levenshtein distance of two names.
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (at, letter) in one.chars().enumerate() {
-        let mut before = row[0];
-        row[0] = at + 1;
-        for (column, wanted) in other.iter().enumerate() {
-            let exchanged = before + usize::from(letter != *wanted);
-            before = row[column + 1];
-            row[column + 1] = exchanged.min(before + 1).min(row[column] + 1);
-        }
-    }
-    row[other.len()]
 }
 
 #[cfg(test)]

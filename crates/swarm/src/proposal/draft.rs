@@ -528,10 +528,9 @@ fn rewrites(
 fn patches(tree: &SymbolTree, target: &SymbolPath, change: &Propose) -> Vec<Rewrite> {
     let mut by_symbol: Vec<(String, Vec<(String, String)>)> = Vec::new();
     for hunk in &change.hunks {
-        let name = if target.is_module() {
-            holder(tree, &hunk.old)
-        } else {
-            target.name.clone()
+        let name = match target.is_module() {
+            true => holder(tree, &hunk.old),
+            false => twin_with(tree, target, &hunk.old),
         };
         let pair = (hunk.old.clone(), hunk.new.clone());
         match by_symbol.iter_mut().find(|(symbol, _)| *symbol == name) {
@@ -543,6 +542,21 @@ fn patches(tree: &SymbolTree, target: &SymbolPath, change: &Propose) -> Vec<Rewr
         .into_iter()
         .map(|(symbol, hunks)| Rewrite::Patch { symbol, hunks })
         .collect()
+}
+
+/// Returns the definition of the target's name that contains the text: the target, unless only
+/// another overload, or the setter of the property, has it.
+fn twin_with(tree: &SymbolTree, target: &SymbolPath, old: &str) -> String {
+    let has = |symbol: &&Symbol| symbol.span.of(tree.text()).contains(old);
+    let is_own = tree.find(&target.name).is_some_and(|own| has(&own));
+    let twins = tree.symbols().iter();
+    let mut twins = twins
+        .filter(|symbol| symbol.path.is_twin_of(target))
+        .filter(has);
+    match (is_own, twins.next(), twins.next()) {
+        (false, Some(only), None) => only.path.name.clone(),
+        (true, ..) | (false, Some(_), Some(_)) | (false, None, _) => target.name.clone(),
+    }
 }
 
 /// Returns the outermost symbol below the module that contains the text, if the text occurs once in
@@ -665,6 +679,9 @@ fn guard(
     }
     if let ActorId::Agent(own) = &agent.actor {
         for touched in paths(base.file(), &done.touched) {
+            if done.added.contains(&touched.name) {
+                continue;
+            }
             if let Some(why) = foreign(run, own, rewrites, &touched, base) {
                 return Err(Refusal::Unusable { why });
             }

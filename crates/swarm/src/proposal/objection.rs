@@ -150,7 +150,7 @@ fn worse(run: &RunContext, draft: &Draft, evidence: &Evidence) -> Option<Objecti
     };
     if let Some(text) = diagnose::objection(&evidence.diagnostics, &evidence.imports) {
         return Some(Objection {
-            in_short: new_problems(&evidence.diagnostics),
+            in_short: in_company_of_others(evidence),
             text: format!("{text}{together}"),
         });
     }
@@ -178,6 +178,27 @@ fn worse(run: &RunContext, draft: &Draft, evidence: &Evidence) -> Option<Objecti
             "Not shown to the approver: {what} with this change ({broken}).\n{details}{elsewhere}{together}{imports}"
         ),
     })
+}
+
+/// Describes for the user why a proposal with new problems was refused. What other waiting proposals
+/// mend is left out: with them, the problems that are left are the reason, or else the tests that
+/// fail.
+fn in_company_of_others(evidence: &Evidence) -> String {
+    let Some(together) = &evidence.together else {
+        return new_problems(&evidence.diagnostics);
+    };
+    if together.diagnostics.stopping().next().is_some() {
+        return new_problems(&together.diagnostics);
+    }
+    match &together.tests {
+        TestEvidence::Known { broken, .. } if !broken.is_empty() => {
+            let what = "tests that passed before fail with it and the other waiting proposals";
+            format!("{what}: {}", named(broken))
+        }
+        TestEvidence::Known { .. } | TestEvidence::Unknown { .. } => {
+            new_problems(&evidence.diagnostics)
+        }
+    }
 }
 
 /// Describes new problems for the user, in the form ``it brings a new problem: a.py:3: nothing

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::check::documentation::is_documentation;
 use crate::check::other_language::is_other_language;
 use crate::check::required::{self, imports};
+use crate::event::actor::{ActorId, actor_name};
 use crate::evidence::test_evidence::failing_ids;
 use crate::evidence::wording::some_of;
 use crate::lookup::Lookup;
@@ -84,6 +85,37 @@ pub(crate) fn of(checker: &Checker, changed: &[SymbolPath], changing: &[&SymbolP
         named: in_words(names.code()),
         aside: ids.filter(|id| !reached.contains(id)).collect(),
     }
+}
+
+/// Describes that nothing of the code that the task names was changed, because what was proposed
+/// for it was refused; `None` otherwise. What was changed beside it, such as a caller that follows,
+/// makes no sense alone. Required tests decide themselves whether a task is done.
+pub(crate) fn refused(
+    checker: &Checker,
+    changed: &[SymbolPath],
+    refused: &[(&ActorId, &str)],
+) -> Option<String> {
+    let names = {
+        let tests = checker.tests();
+        let names = tests.required.names.clone();
+        names.filter(|_| tests.required.ids.is_empty())?
+    };
+    let named: Vec<&SymbolPath> = names.code().filter(|one| !one.is_module()).collect();
+    let touches = |one: &SymbolPath, other: &SymbolPath| one.encloses(other) || other.encloses(one);
+    let is_named = |symbol: &SymbolPath| named.iter().any(|named| touches(named, symbol));
+    let mut changed = changed.iter().filter(|one| !one.is_module()).peekable();
+    changed.peek()?;
+    if changed.any(is_named) {
+        return None;
+    }
+    let of_named = refused
+        .iter()
+        .find(|(agent, _)| agent.symbol().is_some_and(is_named));
+    let (agent, why) = of_named?;
+    Some(format!(
+        "{}, which the task names, was not changed: {why}",
+        actor_name(agent)
+    ))
 }
 
 /// Describes the strings that may have a name still that the task renames.

@@ -6,7 +6,7 @@ mod shown;
 mod unchanged;
 mod words;
 pub(crate) use facts::{LastCheck, RunFacts, TakenBack};
-pub(crate) use not_applied::{left_out, rejected};
+pub(crate) use not_applied::{left_out, refused, rejected};
 use shown::{are_all_fixed, did_fail, whole};
 pub(crate) use unchanged::{Unchanged, unchanged};
 use words::{is_all_documentation, only_words};

@@ -40,6 +40,7 @@ use crate::state::test_scope::{Extent, TestScope};
 use crate::task::goal::Goal;
 use crate::task::goal::excluded::ExcludedTests;
 use crate::task::request::Task;
+use crate::task::stated::absent;
 use crate::task::{mentions, stated};
 use starling_core::{CommandOrigin, Driver, Role, TestOutcome, TestReport, Tokens};
 use starling_syntax::{FilePath, SymbolPath};
@@ -260,17 +261,8 @@ async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
     for file in run.lookup().not_there(&run.task.text) {
         run.not_woken(file.written.clone(), &ActorId::User, file.in_words());
     }
-    let index = Arc::clone(&run.world().index);
-    let reading = tokio::task::spawn_blocking(move || index.warm());
-    if run.services.tests.selects() {
-        // A panic of this task is ignored here, because it occurs again at the first query of the
-        // index.
-        let _ = reading.await;
-        test_some_before(run).await?;
-    } else {
-        test_before(run, Vec::new(), Duration::MAX).await?;
-        let _ = reading.await;
-    }
+    absent_names(run).await?;
+    tests_and_index(run).await?;
     required::note_names(run);
     let candidates = scout::locate(run);
     run.world().located = candidates;
@@ -292,6 +284,10 @@ async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
     unmet.extend(moved::standing_twice(&run.task.text, worlds, &run.lookup()));
     run.tests().at_end.problems.extend(unmet.clone());
     left.problems.extend(unmet);
+    let events = run.log.events();
+    let refused = ending::refused(&events);
+    left.problems
+        .extend(aim::refused(run, &changed(run), &refused));
     left.problems.extend(original_tests::at_end(run).await);
     let stop_reason = stop_reason(run, left);
     if stop_reason.is_settled() {
@@ -303,6 +299,48 @@ async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
         Some(why) => without_picks(run, why, stop_reason),
         None => stop_reason,
     })
+}
+
+/// Runs the tests before the change, and reads the project into the index.
+async fn tests_and_index(run: &Arc<RunContext>) -> Result<(), StopReason> {
+    let index = Arc::clone(&run.world().index);
+    let reading = tokio::task::spawn_blocking(move || index.warm());
+    if run.services.tests.selects() {
+        // A panic of this task is ignored here, because it occurs again at the first query of the
+        // index.
+        let _ = reading.await;
+        test_some_before(run).await?;
+    } else {
+        test_before(run, Vec::new(), Duration::MAX).await?;
+        let _ = reading.await;
+    }
+    Ok(())
+}
+
+/// Reports the names of code in the task that the project does not have.
+///
+/// # Errors
+/// The task only renames or deletes such names.
+async fn absent_names(run: &Arc<RunContext>) -> Result<(), StopReason> {
+    // Nothing else runs before the index is read, so that the answer comes at once.
+    if !absent::may_be_named(&run.task.text) || !run.task.begin.is_empty() {
+        return Ok(());
+    }
+    let index = Arc::clone(&run.world().index);
+    let reading = tokio::task::spawn_blocking(move || index.warm());
+    // A panic of this task occurs again at the first query of the index.
+    let _ = reading.await;
+    let lookup = run.lookup();
+    let only = absent::only(&lookup, &run.task.text);
+    if !only.is_empty() {
+        let why: Vec<String> = only.iter().map(absent::AbsentName::in_words).collect();
+        let why = why.join("; ");
+        return Err(StopReason::NothingChanged { why });
+    }
+    for one in absent::near_others(&lookup, &run.task.text) {
+        run.not_woken(one.written.clone(), &ActorId::User, one.in_words());
+    }
+    Ok(())
 }
 
 /// Returns a lookup over the workspace before the run.

@@ -319,13 +319,20 @@ impl RunContext {
         self.agents().end_unless_at_work()
     }
 
-    /// Returns the agent that owns a symbol: the innermost woken owner that encloses the symbol.
+    /// Returns the agent that owns a symbol: the innermost woken owner that encloses the symbol, or
+    /// the owner of another definition of the same name. Overloads, and a property and its setter,
+    /// thus have one owner, unless several of them were woken.
     pub fn owner_of(&self, symbol: &SymbolPath) -> Option<SymbolPath> {
-        self.agents()
-            .owners()
-            .into_iter()
-            .filter(|owner| owner.encloses(symbol) && (!owner.is_module() || owner == symbol))
-            .max_by_key(|owner| owner.name.len())
+        let owners = self.agents().owners().into_iter();
+        let holds = |owner: &SymbolPath| match owner.is_module() {
+            true => owner == symbol,
+            false => owner.encloses(symbol) || owner.is_twin_of(symbol),
+        };
+        owners.filter(holds).max_by_key(|owner| {
+            let is_twin = !owner.encloses(symbol);
+            let depth = owner.name.matches('.').count();
+            (depth, !is_twin, owner.name.len())
+        })
     }
 
     /// Returns the recipient and the text of a message about a symbol. If another symbol owns this

@@ -1,20 +1,23 @@
 //! Describes uses of a name in strings, and code that may build the name at run time.
 
 use crate::lookup::Lookup;
+use crate::task::stated::KeptStrings;
 use starling_index::InString;
 
 /// Maximum number of code locations that a refusal lists.
 pub(crate) const NAMED: usize = 4;
 
 /// Returns the strings that may still mean a name which nothing defines any more. Strings that are
-/// URLs or file paths are left out, because such a page or file keeps its name.
-pub(crate) fn of_gone(lookup: &Lookup, name: &str) -> Vec<InString> {
+/// URLs or file paths are left out, because such a page or file keeps its name, and so are those that
+/// the task says to leave.
+pub(crate) fn of_gone(lookup: &Lookup, name: &str, kept: &KeptStrings) -> Vec<InString> {
     let index = lookup.index();
     if index.is_defined(name) {
         return Vec::new();
     }
     let mut strings = index.in_strings(name);
-    strings.retain(|one| !one.is_address);
+    let is_kept = |one: &InString| kept.hold(lookup, (&one.file, one.line), name);
+    strings.retain(|one| !one.is_address && !is_kept(one));
     strings
 }
 

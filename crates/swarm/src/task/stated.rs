@@ -1,17 +1,21 @@
 //! Renames and deletions that a task states exactly. They are found in the task text with the help
 //! of the index, without a model. A run is done only if all of them have been carried out.
 
+pub(crate) mod absent;
 mod count;
+mod kept;
 pub(crate) mod left;
 mod named;
 mod sentence;
 mod strings;
 #[cfg(test)]
 mod tests;
+pub(crate) mod twins;
 mod unmet;
 
 use crate::lookup::Lookup;
 use crate::task::asked::{Token, sentences};
+pub(crate) use kept::KeptStrings;
 pub(crate) use named::{Named, plain, stub_of};
 use sentence::SentenceRequest;
 use starling_syntax::SymbolPath;
@@ -30,6 +34,8 @@ pub(crate) struct ExplicitEdits {
     pub all: Vec<ExplicitEdit>,
     /// Whether the task asks for nothing else.
     pub are_whole_task: bool,
+    /// The strings that keep an old name.
+    pub kept: KeptStrings,
 }
 
 /// Words that say to keep the old name, or that ask for something else in addition.
@@ -60,6 +66,7 @@ pub(crate) fn of(lookup: &Lookup, task: &str) -> ExplicitEdits {
     let mut found = ExplicitEdits {
         all: Vec::new(),
         are_whole_task: true,
+        kept: KeptStrings::of(task),
     };
     for sentence in sentences.iter().filter(|sentence| !sentence.is_empty()) {
         // All parts must be understood: `remove a and b from the list`, for example, deletes no
@@ -114,7 +121,7 @@ fn stated(lookup: &Lookup, wish: &SentenceRequest<'_>) -> Option<ExplicitEdit> {
 pub(crate) fn unmet(statements: &ExplicitEdits, before: &Lookup, after: &Lookup) -> Vec<String> {
     let stated = statements.all.iter();
     stated
-        .filter_map(|one| unmet::unmet(one, before, after))
+        .filter_map(|one| unmet::unmet(one, &statements.kept, before, after))
         .collect()
 }
 

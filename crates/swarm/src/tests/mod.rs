@@ -49,6 +49,7 @@ mod suspects;
 mod talk;
 mod testing;
 mod twenty;
+mod twins;
 mod undo;
 mod unseen;
 mod unsettled;

@@ -269,3 +269,47 @@ async fn prompt_of_a_new_files_owner_says_that_the_file_does_not_exist() {
         "{prompt}"
     );
 }
+
+const SHOP: &str = "def ship(lot, crates):\n    return crates\n\n\ndef cmd(args):\n    return ship(args.lot, args.crates)\n";
+const FIXTURE: &str = "from shop import ship\n\n\ndef stocked():\n    return ship(1, 2)\n";
+
+/// The owner of a function changes its signature, a caller follows, and a third place does not.
+async fn signature_with_one_caller(approval: starling_core::Approval) -> (Bed, Vec<Event>) {
+    let hunks = |symbol: &str, old: &str, new: &str| {
+        let hunks = json!([{"old": old, "new": new}]);
+        call(
+            "propose",
+            json!({"reason": "r", "symbol": symbol, "hunks": hunks}),
+        )
+    };
+    let caller = hunks("shop.py::cmd", "args.crates)", "crates=args.crates)");
+    let owner = hunks("shop.py::ship", "lot, crates", "lot, *, crates");
+    let model = Scripted::native()
+        .on("agent shop.py::ship", [owner])
+        .on("agent shop.py::cmd", [caller])
+        .always("agent", finish("nothing to change here"))
+        .always("scout", wake(&["shop.py::ship", "shop.py::cmd"]));
+    let files = [("shop.py", SHOP), ("stock.py", FIXTURE)];
+    let mut bed = Bed::new(&files, model).with(|task| {
+        task.text = "`ship` must take crates as a keyword-only argument".to_owned();
+        task.approval = approval;
+    });
+    let events = bed.run().await;
+    (bed, events)
+}
+
+#[tokio::test(start_paused = true)]
+async fn half_without_the_refused_change_that_the_task_names_is_taken_back() {
+    let (bed, events) = signature_with_one_caller(starling_core::Approval::Auto).await;
+    let Some(Event::RunFinished { ending, .. }) = events.last() else {
+        panic!("{events:#?}");
+    };
+    let ending = ending.clone().unwrap();
+    assert_eq!(ending.proof, Proof::NotDone, "{}", ending.headline);
+    let why = "Not done: shop.py::ship, which the task names, was not changed: it brings a new problem: \
+               stock.py:5: ";
+    assert!(ending.headline.starts_with(why), "{}", ending.headline);
+    assert_eq!(bed.read("shop.py"), SHOP);
+    let shown = shown(&events).join("\n");
+    assert!(!shown.contains("shop.py:6"), "{shown}");
+}

@@ -973,3 +973,78 @@ async fn rename_without_the_model_that_breaks_a_test_changes_nothing() {
         "{refused:#?}"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn string_that_the_task_keeps_is_not_left() {
+    let settings = "X = {\n    'Echo': 1,\n}\nNAMES = [\"Echo\"]\n";
+    for (task, expected) in [
+        ("Rename Echo to Ping; the key stays \"Echo\".", None),
+        ("Rename Echo to Ping, but not in strings.", None),
+        (
+            "Rename Echo to Ping.",
+            Some("`Echo` still stands in 2 strings: settings.py:2, settings.py:4"),
+        ),
+    ] {
+        let model = Scripted::native()
+            .on("scout", [wake(&["handlers.py::Echo"])])
+            .on(
+                "agent handlers.py::Echo",
+                [whole("class Ping:\n    pass\n")],
+            )
+            .always("agent", finish("nothing"));
+        let files = [("handlers.py", HANDLERS), ("settings.py", settings)];
+        let mut bed = Bed::new(&files, model).with(|one| one.text = task.to_owned());
+        let events = bed.run().await;
+        let Some(Event::RunFinished { ending, .. }) = events.last() else {
+            panic!("{events:#?}");
+        };
+        let headline = ending.clone().unwrap().headline;
+        match expected {
+            Some(expected) => assert!(headline.contains(expected), "{headline}"),
+            None => assert!(bed.read("handlers.py").contains("Ping"), "{headline}"),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn rename_of_a_name_that_is_not_there_ends_at_once() {
+    for (task, why) in [
+        (
+            "Rename error_ratee to ratio",
+            "Not done: there is no `error_ratee`; nearest: `error_rate`",
+        ),
+        (
+            "Delete `lines_of_code`.",
+            "Not done: there is no `lines_of_code`",
+        ),
+    ] {
+        let files = [("stats.py", "def error_rate(hits):\n    return hits\n")];
+        for model in [Scripted::native(), Scripted::small()] {
+            let mut bed = Bed::new(&files, model).with(|one| one.text = task.to_owned());
+            let events = bed.run().await;
+            assert_eq!(bed.model.calls(), 0, "{task}");
+            assert!(woken(&events).is_empty(), "{events:#?}");
+            let Some(Event::RunFinished { ending, .. }) = events.last() else {
+                panic!("{events:#?}");
+            };
+            assert_eq!(ending.clone().unwrap().headline, why);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn name_that_is_not_there_is_told_at_once_and_to_the_scout() {
+    let files = [("stats.py", "def error_rate(hits):\n    return hits\n")];
+    let model = Scripted::native()
+        .on("scout", [wake(&["stats.py::error_rate"])])
+        .always("agent", finish("nothing"));
+    let mut bed = Bed::new(&files, model)
+        .with(|one| one.text = "`error_ratee` is wrong for no hits".to_owned());
+    let events = bed.run().await;
+    let why = "there is no `error_ratee`; nearest: `error_rate`";
+    let is_told = |event: &Event| matches!(event, Event::NotWoken { why: told, .. } if told == why);
+    let told = events.iter().position(is_told).unwrap();
+    let asked = |event: &Event| matches!(event, Event::TurnStarted { .. });
+    assert!(events.iter().position(asked).unwrap() > told);
+    assert!(bed.model.prompts("scout")[0].contains(why));
+}

@@ -103,6 +103,16 @@ impl<'t> Outline<'t> {
         self.symbols.iter().filter(same).count()
     }
 
+    /// Returns the text of a symbol if no other definition of its name has the same text.
+    pub(super) fn only_text(&self, wanted: &str) -> Option<&'t str> {
+        let (_, span) = self.symbols.iter().find(|(name, _)| name == wanted)?;
+        let (name, text) = (unnumbered(wanted), span.of(self.text).trim_end());
+        let same = |(other, span): &&(String, ByteRange)| {
+            unnumbered(other) == name && span.of(self.text).trim_end() == text
+        };
+        (self.symbols.iter().filter(same).count() == 1).then_some(text)
+    }
+
     /// Returns the previous and the next symbol with the same parent, with their text.
     pub(super) fn beside(&self, wanted: &str) -> Vec<(&str, &'t str)> {
         let siblings: Vec<&(String, ByteRange)> = self.siblings(wanted).collect();
@@ -133,7 +143,7 @@ impl<'t> Outline<'t> {
 }
 
 /// Returns a symbol path without redefinition numbers: `f#2` becomes `f`.
-fn unnumbered(name: &str) -> String {
+pub(super) fn unnumbered(name: &str) -> String {
     let parts = name.split('.');
     let parts = parts.map(|part| part.split('#').next().unwrap_or(part));
     parts.collect::<Vec<&str>>().join(".")

@@ -400,3 +400,23 @@ fn carry_rejects_an_edit_if_its_symbol_became_another_kind() {
     assert!(carried(base, &proposed, &function).is_err());
     assert!(carried(base, &proposed, &with(base, &[("class A:", "class A(B):")])).is_ok());
 }
+
+/// Renaming one of several definitions of a name changes the numbers of those behind it.
+#[test]
+fn change_of_one_of_several_definitions_follows_it_when_another_is_renamed() {
+    let file = FilePath::new("a.py");
+    let base = "def f(a):\n    return 1\n\n\ndef f(b):\n    return 2\n\n\ndef f(c):\n    return 3\n\n\n\
+                def f(d):\n    return 4\n";
+    let heads = ["def f(a)", "def f(b)", "def f(c)", "def f(d)"];
+    let renamed = |text: &str, head: &str| text.replace(head, &head.replace("f(", "g("));
+    for order in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]] {
+        let mut now = base.to_owned();
+        for at in order {
+            let changes = ChangeSet::between(base, &renamed(base, heads[at]));
+            let carried = carry(&file, base, &changes, &now);
+            let carried = carried.unwrap_or_else(|why| panic!("{order:?} {at}: {why:?}"));
+            now = carried.apply(&now).unwrap();
+        }
+        assert_eq!(now, base.replace("def f(", "def g("), "{order:?}");
+    }
+}

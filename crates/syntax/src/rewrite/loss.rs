@@ -2,30 +2,27 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::{Loss, Symbol, SymbolTree};
+use super::super::{Loss, Symbol, SymbolId, SymbolTree};
 use starling_text::ByteRange;
 
 /// Returns the names of the symbols whose own text changed, or which were added or removed. The
 /// symbols of the new tree come first, in order, followed by the removed symbols.
 pub(super) fn touched(old: &SymbolTree, new: &SymbolTree, deleted: &[ByteRange]) -> Vec<String> {
+    let now = matched(old, new, deleted, &[]);
+    let mut was: Vec<Option<&Symbol>> = vec![None; new.symbols().len()];
     let mut removed = Vec::new();
-    let mut before = HashMap::new();
-    for (symbol, expected) in old.symbols().iter().zip(expected_names(old, deleted)) {
-        match expected {
-            Some(name) => {
-                before.insert(name, symbol);
-            }
+    for (symbol, now) in old.symbols().iter().zip(now) {
+        match now {
+            Some(id) => was[id.0] = Some(symbol),
             None => removed.push(symbol),
         }
     }
     let mut touched = Vec::new();
-    for symbol in new.symbols() {
-        let was = before.remove(&symbol.path.name);
+    for (symbol, was) in new.symbols().iter().zip(was) {
         if was.map(|was| own_text(old, was)) != Some(own_text(new, symbol)) {
             touched.push(symbol.path.name.clone());
         }
     }
-    removed.extend(before.into_values());
     removed.sort_by_key(|symbol| symbol.definition.start);
     for symbol in removed {
         if !touched.contains(&symbol.path.name) {
@@ -35,32 +32,89 @@ pub(super) fn touched(old: &SymbolTree, new: &SymbolTree, deleted: &[ByteRange])
     touched
 }
 
-/// Returns the name that each symbol has after the deletions if nothing else changes. Redefinitions
-/// such as `f#2` are renumbered. `None` marks a deleted symbol.
-fn expected_names(tree: &SymbolTree, deleted: &[ByteRange]) -> Vec<Option<String>> {
-    let mut names: Vec<Option<String>> = Vec::with_capacity(tree.symbols().len());
-    let mut seen: HashMap<String, usize> = HashMap::new();
-    for symbol in tree.symbols() {
-        let parent = symbol.parent.map(|id| names[id.0].clone());
-        let name = match parent {
-            None => Some(String::new()),
-            _ if deleted.iter().any(|span| span.covers(symbol.span)) => None,
-            Some(None) => None,
-            Some(Some(parent)) => {
-                let dot = if parent.is_empty() { "" } else { "." };
-                let name = format!("{parent}{dot}{}", symbol.contract.name);
-                let count = seen.entry(name.clone()).or_insert(0);
-                *count += 1;
-                Some(if *count > 1 {
-                    format!("{name}#{count}")
-                } else {
-                    name
-                })
-            }
-        };
-        names.push(name);
+/// Returns the names of the symbols of the new tree that were no symbols of the old one.
+pub(super) fn added(old: &SymbolTree, new: &SymbolTree, deleted: &[ByteRange]) -> Vec<String> {
+    let now = matched(old, new, deleted, &[]);
+    let known: HashSet<usize> = now.into_iter().flatten().map(|id| id.0).collect();
+    let all = new.symbols().iter().enumerate();
+    let added = all.filter(|(at, _)| !known.contains(at));
+    added.map(|(_, symbol)| symbol.path.name.clone()).collect()
+}
+
+/// Returns the symbol of the new tree that each symbol of the old tree became; `None` if it is
+/// gone. Definitions of the same name in the same scope are matched in order. If their number
+/// changed, those with the same text are matched first: if the first of three is renamed, `f#2`
+/// becomes `f`. `renamed` are symbols that are known to have a new name.
+fn matched(
+    old: &SymbolTree,
+    new: &SymbolTree,
+    deleted: &[ByteRange],
+    renamed: &[(SymbolId, SymbolId)],
+) -> Vec<Option<SymbolId>> {
+    let mut now: Vec<Option<SymbolId>> = vec![None; old.symbols().len()];
+    now[0] = Some(SymbolId(0));
+    for (old_id, new_id) in renamed {
+        now[old_id.0] = Some(*new_id);
     }
-    names
+    let is_deleted = |id: &SymbolId| {
+        let span = old.get(*id).span;
+        deleted.iter().any(|deleted| deleted.covers(span))
+    };
+    for (at, symbol) in old.symbols().iter().enumerate() {
+        let Some(parent) = now[at] else {
+            continue;
+        };
+        let kept = symbol.children.iter().filter(|id| !is_deleted(id));
+        let kept = kept.filter(|id| !renamed.iter().any(|(was, _)| was == *id));
+        let mut twins: HashMap<&str, (Vec<SymbolId>, Vec<SymbolId>)> = HashMap::new();
+        for id in kept {
+            let name = old.get(*id).contract.name.as_str();
+            twins.entry(name).or_default().0.push(*id);
+        }
+        let children = new.get(parent).children.iter();
+        for id in children.filter(|id| !renamed.iter().any(|(_, is)| is == *id)) {
+            let name = new.get(*id).contract.name.as_str();
+            twins.entry(name).or_default().1.push(*id);
+        }
+        for (was, is) in twins.into_values() {
+            let text = (
+                |id: &SymbolId| own_text(old, old.get(*id)),
+                |id: &SymbolId| own_text(new, new.get(*id)),
+            );
+            for (was, is) in in_order(&was, &is, text) {
+                now[was.0] = Some(is);
+            }
+        }
+    }
+    now
+}
+
+/// Matches definitions of one name. Between two of them with the same text, the others are matched
+/// in order.
+fn in_order(
+    old: &[SymbolId],
+    new: &[SymbolId],
+    (old_text, new_text): (impl Fn(&SymbolId) -> String, impl Fn(&SymbolId) -> String),
+) -> Vec<(SymbolId, SymbolId)> {
+    let (mut pairs, mut from) = (Vec::new(), (0, 0));
+    let pair = |old: &[SymbolId], new: &[SymbolId]| -> Vec<(SymbolId, SymbolId)> {
+        old.iter().copied().zip(new.iter().copied()).collect()
+    };
+    if old.len() != new.len() {
+        let texts: Vec<String> = new.iter().map(new_text).collect();
+        for (at, id) in old.iter().enumerate() {
+            let text = old_text(id);
+            let same = texts[from.1..].iter().position(|other| *other == text);
+            let Some(same) = same.map(|distance| from.1 + distance) else {
+                continue;
+            };
+            pairs.extend(pair(&old[from.0..at], &new[from.1..same]));
+            pairs.push((*id, new[same]));
+            from = (at + 1, same + 1);
+        }
+    }
+    pairs.extend(pair(&old[from.0..], &new[from.1..]));
+    pairs
 }
 
 fn own_text(tree: &SymbolTree, symbol: &Symbol) -> String {
@@ -77,15 +131,16 @@ pub(super) fn losses(
     deleted: &[ByteRange],
 ) -> Vec<Loss> {
     let is_deleted = |range: ByteRange| deleted.iter().any(|span| span.covers(range));
-    let renamed = renames(old, new, targets);
+    let renamed = renames(old, new, targets, deleted);
+    let now = matched(old, new, deleted, &renamed);
     let mut losses = Vec::new();
     let mut lost: HashSet<&str> = HashSet::new();
-    for (symbol, expected) in old.symbols().iter().zip(expected_names(old, deleted)) {
-        let Some(expected) = expected else {
+    for (symbol, now) in old.symbols().iter().zip(now) {
+        if is_deleted(symbol.span) {
             continue;
-        };
-        match new.find(&new_name(&expected, &renamed)) {
-            Some(now) => losses.extend(lost_parts(symbol, now)),
+        }
+        match now {
+            Some(now) => losses.extend(lost_parts(symbol, new.get(now))),
             None => {
                 let parent = symbol
                     .parent
@@ -170,39 +225,29 @@ fn missing<T: std::hash::Hash + Eq>(
         .collect()
 }
 
-/// Returns the old and the new name of each renamed target. A missing target was renamed if its
+/// Returns the old and the new symbol of each renamed target. A missing target was renamed if its
 /// parent has exactly one new child of the same kind.
-fn renames<'t>(
-    old: &'t SymbolTree,
-    new: &'t SymbolTree,
-    targets: &[&'t Symbol],
-) -> Vec<(&'t str, &'t str)> {
-    let parent = |tree: &'t SymbolTree, symbol: &Symbol| {
-        symbol
-            .parent
-            .map_or("", |id| tree.get(id).path.name.as_str())
-    };
-    targets
-        .iter()
-        .filter(|target| new.find(&target.path.name).is_none())
-        .filter_map(|target| {
-            let mut added = new.symbols().iter().filter(|symbol| {
-                old.find(&symbol.path.name).is_none()
-                    && symbol.kind == target.kind
-                    && parent(new, symbol) == parent(old, target)
-            });
+fn renames(
+    old: &SymbolTree,
+    new: &SymbolTree,
+    targets: &[&Symbol],
+    deleted: &[ByteRange],
+) -> Vec<(SymbolId, SymbolId)> {
+    let now = matched(old, new, deleted, &[]);
+    let known: HashSet<usize> = now.iter().flatten().map(|id| id.0).collect();
+    let all = old.symbols().iter().enumerate();
+    let missing = all.filter(|(at, symbol)| {
+        let is_target = targets.iter().any(|target| target.path == symbol.path);
+        is_target && now[*at].is_none()
+    });
+    missing
+        .filter_map(|(at, target)| {
+            let parent = now[target.parent?.0]?;
+            let children = new.get(parent).children.iter();
+            let mut added =
+                children.filter(|id| !known.contains(&id.0) && new.get(**id).kind == target.kind);
             let only = added.next().filter(|_| added.next().is_none())?;
-            Some((target.path.name.as_str(), only.path.name.as_str()))
+            Some((SymbolId(at), *only))
         })
         .collect()
-}
-
-fn new_name(name: &str, renamed: &[(&str, &str)]) -> String {
-    renamed
-        .iter()
-        .find_map(|(old, new)| match name.strip_prefix(old)? {
-            rest if rest.is_empty() || rest.starts_with('.') => Some(format!("{new}{rest}")),
-            _ => None,
-        })
-        .unwrap_or_else(|| name.to_owned())
 }

@@ -70,6 +70,9 @@ pub struct Rewritten {
     pub tree: SymbolTree,
     /// Names of the symbols whose own text changed, or which were added or removed.
     pub touched: Vec<String>,
+    /// Names of the symbols that are new. A new definition of a name may stand before an old one,
+    /// which then has another number (`f#2`).
+    pub added: Vec<String>,
     pub losses: Vec<Loss>,
 }
 
@@ -112,12 +115,14 @@ pub fn rewrite(tree: &SymbolTree, rewrites: &[Rewrite]) -> Result<Rewritten, Rew
     check::check(tree, &new, &changes, &plans, &targets)?;
     let spans: Vec<ByteRange> = deleted.iter().map(|symbol| symbol.span).collect();
     let touched = loss::touched(tree, &new, &spans);
+    let added = loss::added(tree, &new, &spans);
     let losses = loss::losses(tree, &new, &targets, &spans);
     Ok(Rewritten {
         changes,
         text,
         tree: new,
         touched,
+        added,
         losses,
     })
 }

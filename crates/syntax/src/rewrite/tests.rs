@@ -56,6 +56,26 @@ mod merging;
 mod whole_symbols {
     use super::*;
 
+    #[test]
+    fn rename_of_one_of_several_definitions_touches_no_other() {
+        const TEXT: &str =
+            "def f(a):\n    return 1\n\n\ndef f(b):\n    return 2\n\n\ndef f(c):\n    return 3\n";
+        for (symbol, old, touched) in [
+            ("f", "def f(a)", ["g", "f"]),
+            ("f#2", "def f(b)", ["g", "f#2"]),
+            ("f#3", "def f(c)", ["g", "f#3"]),
+        ] {
+            let patch = Rewrite::Patch {
+                symbol: symbol.to_owned(),
+                hunks: vec![(old.to_owned(), old.replace("f(", "g("))],
+            };
+            let done = made(TEXT, patch);
+            assert_eq!(done.touched, touched, "{symbol}");
+            assert_eq!(done.added, ["g"], "{symbol}");
+            assert_eq!(done.losses, [], "{symbol}");
+        }
+    }
+
     const CLASS: &str = "\
 class A:
     x = 1

@@ -243,3 +243,32 @@ fn tasks_that_fix_no_bug_require_no_failing_test() {
         );
     }
 }
+
+#[test]
+fn task_about_the_tests_of_a_module_requires_only_the_tests_of_that_module() {
+    let other = TestCase {
+        id: "tests/test_deep.py::test_deep".to_owned(),
+        ..case("test_deep", "assert 1 == 2")
+    };
+    let cases = || vec![case("test_mode", "assert 1 == 2"), other.clone()];
+    for task in [
+        "fix the failing stats tests",
+        "make the tests of the stats module pass",
+        "fix the failing tests of stats.py",
+        "Make the tests in stats.py green",
+        "Fix the red tests for the module stats",
+        "fix the stats module's tests",
+    ] {
+        assert_eq!(required_of(task, &[], cases()), ["test_mode"], "{task}");
+    }
+    for task in [
+        "fix the failing tests",
+        "Make all tests pass; start with stats.py",
+        "fix the failing tests since stats.py changed",
+    ] {
+        let all = ["test_mode", "test_deep"].map(str::to_owned);
+        let found: std::collections::BTreeSet<String> =
+            required_of(task, &[], cases()).into_iter().collect();
+        assert_eq!(found, all.into_iter().collect(), "{task}");
+    }
+}

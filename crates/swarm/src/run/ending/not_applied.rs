@@ -57,6 +57,13 @@ impl<'e> Changes<'e> {
 /// Returns the agents whose proposals the checks refused and whose symbols have no applied change,
 /// each with the last reason.
 pub(crate) fn left_out(events: &[Event]) -> Vec<String> {
+    let left = refused(events).into_iter();
+    left.map(|(agent, why)| format!("{} ({why})", actor_name(agent)))
+        .collect()
+}
+
+/// Like [`left_out`], as agents and reasons.
+pub(crate) fn refused(events: &[Event]) -> Vec<(&ActorId, &str)> {
     let mut refused: BTreeMap<String, (&ActorId, &str)> = BTreeMap::new();
     for event in events {
         if let Event::ProposalRefused { agent, why, shown } = event {
@@ -65,10 +72,8 @@ pub(crate) fn left_out(events: &[Event]) -> Vec<String> {
         }
     }
     let changes = Changes::of(events);
-    let left = refused
-        .iter()
-        .filter(|(_, (agent, _))| changes.are_none_of(agent));
-    left.map(|(name, (_, why))| format!("{name} ({why})"))
+    let left = refused.into_values();
+    left.filter(|(agent, _)| changes.are_none_of(agent))
         .collect()
 }
 

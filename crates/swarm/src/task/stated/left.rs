@@ -1,5 +1,6 @@
 //! Places that have the old name of what a task renames still, although the rest has the new one.
 
+use super::kept::KeptStrings;
 use super::named::{Named, Word};
 use super::{ExplicitEdit, ExplicitEdits, strings};
 use crate::lookup::Lookup;
@@ -18,12 +19,17 @@ pub(super) fn of_attribute(word: &Word, to: &str, before: &Index, after: &Index)
 }
 
 /// Describes the places of a word that have the old name still.
-pub(super) fn left(word: &Word, to: &str, before: &Lookup, after: &Lookup) -> Option<String> {
+pub(super) fn left(
+    (word, to): (&Word, &str),
+    kept: &KeptStrings,
+    before: &Lookup,
+    after: &Lookup,
+) -> Option<String> {
     let attributes = of_attribute(word, to, before.index(), after.index());
     let attributes = attributes.into_iter().map(|one| (one.file, one.line));
     let strings = strings::left(word, to, before, after).into_iter();
     let strings = strings
-        .filter(|one| one.is_sure)
+        .filter(|one| one.is_sure && !kept.hold(after, (&one.file, one.line), &word.name))
         .map(|one| (one.file, one.line));
     let mut places: Vec<(FilePath, u32)> = attributes.chain(strings).collect();
     places.sort();
@@ -67,6 +73,11 @@ pub(crate) fn in_strings(
 ) -> Vec<(String, strings::Left)> {
     let left = words(statements).flat_map(|(word, to)| {
         let left = strings::left(word, to, before, after).into_iter();
+        let is_kept = |one: &strings::Left| {
+            let place = (&one.file, one.line);
+            statements.kept.hold(after, place, &word.name)
+        };
+        let left = left.filter(move |one| !is_kept(one));
         left.map(|one| (word.name.clone(), one))
     });
     left.collect()

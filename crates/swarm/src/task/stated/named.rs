@@ -264,7 +264,7 @@ pub(crate) fn plain(name: &str) -> String {
 }
 
 /// Returns whether a word looks like a name of code instead of a word of prose.
-fn is_code(word: &str) -> bool {
+pub(super) fn is_code(word: &str) -> bool {
     let has_inner_capital = word.chars().skip(1).any(char::is_uppercase);
     word.contains(['_', '(', ':', '.']) || word.starts_with('-') || has_inner_capital
 }

@@ -252,6 +252,65 @@ fn name_without_exactly_one_definition_is_treated_as_a_plain_word() {
     }
 }
 
+#[test]
+fn absent_name_is_told_with_the_nearest_one() {
+    let told = |all: Vec<absent::AbsentName>| {
+        let all: Vec<String> = all.iter().map(absent::AbsentName::in_words).collect();
+        all.join(" | ")
+    };
+    for (task, expected) in [
+        (
+            "Rename `totl` to `sum_up`",
+            "there is no `totl`; nearest: `total`",
+        ),
+        ("Delete `relik()`.", "there is no `relik`; nearest: `relic`"),
+        (
+            "Rename Cart.sise to count",
+            "there is no `Cart.sise`; nearest: `Cart.size`",
+        ),
+        (
+            "Rename Kart.size to count",
+            "there is no `Kart.size`; nearest: `Cart.size`",
+        ),
+        (
+            "Rename far_away_name to near",
+            "there is no `far_away_name`",
+        ),
+        ("Rename total to sum_up", ""),
+        ("Rename shop.total to sum_up", ""),
+        ("Rename the option `--gap` to `--pause`", ""),
+        ("Rename `--gapp` to `--pause`", ""),
+        ("Rename totl to sum", ""),
+        ("Rename `totl` to `sum_up` and fix the failing tests", ""),
+    ] {
+        assert_eq!(told(absent::only(&lookup(), task)), expected, "{task}");
+    }
+    for (task, expected) in [
+        (
+            "Cart.sise should never be negative",
+            "there is no `Cart.sise`; nearest: `Cart.size`",
+        ),
+        (
+            "`totl` is wrong for empty carts",
+            "there is no `totl`; nearest: `total`",
+        ),
+        (
+            "Change the function twic_e so that it works",
+            "there is no `twic_e`; nearest: `twice`",
+        ),
+        ("Add Cart.sizes, which returns all", ""),
+        ("Extract a helper `totals` from total", ""),
+        ("`pytest -q` fails, and `None` is returned", ""),
+        ("Cart.size should never be negative", ""),
+    ] {
+        assert_eq!(
+            told(absent::near_others(&lookup(), task)),
+            expected,
+            "{task}"
+        );
+    }
+}
+
 /// Returns the part of a task that is not done after `old` is replaced by `new` in `shop.py`.
 fn unmet_after(task: &str, old: &str, new: &str) -> Option<String> {
     let before = lookup();
@@ -261,9 +320,9 @@ fn unmet_after(task: &str, old: &str, new: &str) -> Option<String> {
     let text = text.replace(old, new);
     let world = before.index().snapshot().with(file, Some(text.into()));
     let after = Lookup::new(world.clone(), Arc::new(Index::new(world)));
-    let stated = of(&before, task).all;
-    assert_eq!(stated.len(), 1, "{task}");
-    unmet::unmet(&stated[0], &before, &after)
+    let stated = of(&before, task);
+    assert_eq!(stated.all.len(), 1, "{task}");
+    unmet(&stated, &before, &after).pop()
 }
 
 #[test]
@@ -363,9 +422,9 @@ fn unmet_between(task: &str, files: &[(&str, &str)], changes: &[(&str, &str)]) -
         Lookup::new(world.clone(), Arc::new(Index::new(world)))
     };
     let (before, after) = (world(&[]), world(changes));
-    let stated = of(&before, task).all;
-    assert_eq!(stated.len(), 1, "{task}");
-    unmet::unmet(&stated[0], &before, &after)
+    let stated = of(&before, task);
+    assert_eq!(stated.all.len(), 1, "{task}");
+    unmet(&stated, &before, &after).pop()
 }
 
 const NOTIFY: &str = "from abc import ABC, abstractmethod\n\n\nclass Notifier(ABC):\n    @abstractmethod\n    def \

@@ -1,15 +1,21 @@
 //! Detects renames and deletions that a task states and the run did not carry out.
 
 use super::count::{count, in_range};
+use super::kept::KeptStrings;
 use super::named::{Named, Word, original_of, stub_of};
-use super::{ExplicitEdit, left};
+use super::{ExplicitEdit, left, twins};
 use crate::lookup::Lookup;
 use crate::task::in_strings::{first_of, of_gone, put_together, stands_in};
 use starling_index::newly_undefined;
 use starling_syntax::{FilePath, Symbol, SymbolKind, SymbolPath};
 
 /// Describes why a stated change is not done; `None` if it is done.
-pub(super) fn unmet(stated: &ExplicitEdit, before: &Lookup, after: &Lookup) -> Option<String> {
+pub(super) fn unmet(
+    stated: &ExplicitEdit,
+    kept: &KeptStrings,
+    before: &Lookup,
+    after: &Lookup,
+) -> Option<String> {
     let to = match stated {
         ExplicitEdit::Renamed { to, .. } => Some(to.as_str()),
         ExplicitEdit::Deleted { .. } => None,
@@ -24,7 +30,7 @@ pub(super) fn unmet(stated: &ExplicitEdit, before: &Lookup, after: &Lookup) -> O
             left.map(|file| format!("`{}` is still in {file}", symbol.name))
                 .or_else(|| missing(after, to))
                 .or_else(|| half_done(before, after, symbol.base_name(), to))
-                .or_else(|| left_in_strings(after, symbol.base_name()))
+                .or_else(|| left_in_strings(after, symbol.base_name(), kept))
                 .or_else(|| still_used(before, after, symbol.base_name()))
         }
         Named::Variable(variable) => {
@@ -36,7 +42,7 @@ pub(super) fn unmet(stated: &ExplicitEdit, before: &Lookup, after: &Lookup) -> O
             let left = left(after, &variable.file, is_there);
             left.map(|file| format!("`{name}` is still in {file}"))
                 .or_else(|| missing(after, to))
-                .or_else(|| left_in_strings(after, name))
+                .or_else(|| left_in_strings(after, name, kept))
                 .or_else(|| still_used(before, after, name))
         }
         Named::File(file) => {
@@ -47,11 +53,11 @@ pub(super) fn unmet(stated: &ExplicitEdit, before: &Lookup, after: &Lookup) -> O
             .or_else(|| left_in_stub(word, before, after))
             .or_else(|| match word.is_symbol {
                 true => half_done(before, after, &word.name, to)
-                    .or_else(|| left_in_strings(after, &word.name))
+                    .or_else(|| left_in_strings(after, &word.name, kept))
                     .or_else(|| still_used(before, after, &word.name)),
                 false => None,
             })
-            .or_else(|| left::left(word, to?, before, after)),
+            .or_else(|| left::left((word, to?), kept, before, after)),
     }
 }
 
@@ -73,12 +79,13 @@ fn missing(after: &Lookup, to: Option<&str>) -> Option<String> {
 }
 
 /// Describes the strings that still use a name that is no longer defined.
-fn left_in_strings(lookup: &Lookup, name: &str) -> Option<String> {
+fn left_in_strings(lookup: &Lookup, name: &str, kept: &KeptStrings) -> Option<String> {
     if lookup.index().is_defined(name) {
         return None;
     }
-    let strings = of_gone(lookup, name);
+    let strings = of_gone(lookup, name, kept);
     match strings.is_empty() {
+        true if kept.all => None,
         true => put_together(lookup, name),
         false => Some(stands_in(name, "still stands", &strings)),
     }
@@ -86,8 +93,12 @@ fn left_in_strings(lookup: &Lookup, name: &str) -> Option<String> {
 
 /// Describes where the old name is still defined, if other definitions of it were renamed.
 fn half_done(before: &Lookup, after: &Lookup, old: &str, to: Option<&str>) -> Option<String> {
-    let half = after.index().half_renamed(before.index(), old, to?);
-    half.first()
+    let to = to?;
+    let half = after.index().half_renamed(before.index(), old, to);
+    let twins = twins::left(old, to, before, after);
+    half.into_iter()
+        .chain(twins)
+        .next()
         .map(|one| format!("`{old}` is still in {}:{}", one.file, one.line))
 }
 

@@ -1,0 +1,163 @@
+//! Names in a task that the project does not have: a slip of the pen, or code of another project.
+
+use super::named::{is_code, is_identifier};
+use super::sentence;
+use crate::lookup::Lookup;
+use crate::task::asked::{Token, names_file, sentences};
+use starling_syntax::{FilePath, Language};
+
+/// Verbs before a name of code that is changed.
+const CHANGE: [&str; 8] = [
+    "rename", "delete", "remove", "change", "drop", "fix", "update", "move",
+];
+/// Words before a name that the task makes, or gives to something else.
+const MAKE: [&str; 21] = [
+    "add",
+    "create",
+    "introduce",
+    "implement",
+    "write",
+    "define",
+    "extract",
+    "generate",
+    "new",
+    "to",
+    "into",
+    "as",
+    "called",
+    "named",
+    "make",
+    "build",
+    "provide",
+    "support",
+    "give",
+    "use",
+    "with",
+];
+/// Words between a verb and a name.
+const BETWEEN: [&str; 12] = [
+    "the",
+    "a",
+    "our",
+    "function",
+    "method",
+    "class",
+    "constant",
+    "variable",
+    "helper",
+    "attribute",
+    "parameter",
+    "field",
+];
+
+/// A name that a task gives in the form of code and that stands nowhere in the project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AbsentName {
+    pub written: String,
+    /// The symbol with the most similar name.
+    nearest: Option<String>,
+}
+
+impl AbsentName {
+    fn of(lookup: &Lookup, written: &str) -> Option<AbsentName> {
+        let written = written.trim_start_matches('#').trim_end_matches("()");
+        let is_name = written.split('.').all(is_identifier);
+        let is_file = |file: &FilePath| names_file(written, file);
+        let may_be_file = Language::of(&FilePath::new(written)) != Language::Plain
+            || lookup.files().iter().any(is_file);
+        if !is_name || may_be_file {
+            return None;
+        }
+        let stands = |part: &str| {
+            lookup.index().mentions(part) || lookup.index().search_most(part, "", 1).total > 0
+        };
+        let is_there = |part: &str| is_module(lookup, part) || stands(part);
+        if written.split('.').all(is_there) {
+            return None;
+        }
+        Some(AbsentName {
+            written: written.to_owned(),
+            nearest: lookup.index().nearest_name(written),
+        })
+    }
+
+    /// Describes the name, as in ``there is no `totl`; nearest: `total` ``.
+    pub fn in_words(&self) -> String {
+        let nearest = self.nearest.iter();
+        let nearest: String = nearest.map(|name| format!("; nearest: `{name}`")).collect();
+        format!("there is no `{}`{nearest}", self.written)
+    }
+}
+
+/// Returns whether a task may name code that is not there, without a look at the project.
+pub(crate) fn may_be_named(task: &str) -> bool {
+    sentences(task).iter().any(|sentence| {
+        let mut all = sentence.iter().enumerate();
+        all.any(|(at, token)| is_in_form(&sentence[..at], token))
+    })
+}
+
+/// Returns the names to rename or to delete that are not there, if the task asks for nothing else.
+pub(crate) fn only(lookup: &Lookup, task: &str) -> Vec<AbsentName> {
+    let mut absent = Vec::new();
+    for sentence in sentences(&task.replace("->", " to ").replace('→', " to ")) {
+        for part in sentence::parts(&sentence) {
+            let Some(wish) = sentence::wish(lookup, &part) else {
+                match sentence::says_nothing_else(&part) {
+                    true => continue,
+                    false => return Vec::new(),
+                }
+            };
+            let is_option = wish.token.with_dashes.starts_with('-');
+            let is_named = !is_option && (wish.token.is_quoted || is_code(&wish.token.word));
+            match AbsentName::of(lookup, &wish.token.word).filter(|_| is_named) {
+                Some(one) => absent.push(one),
+                None => return Vec::new(),
+            }
+        }
+    }
+    absent
+}
+
+/// Returns the names of code in a task that are not there although another name is near.
+pub(crate) fn near_others(lookup: &Lookup, task: &str) -> Vec<AbsentName> {
+    let mut absent: Vec<AbsentName> = Vec::new();
+    for sentence in sentences(task) {
+        for (at, token) in sentence.iter().enumerate() {
+            let is_made = sentence[..at].iter().any(|before| is_any(before, &MAKE));
+            if is_made || !is_in_form(&sentence[..at], token) {
+                continue;
+            }
+            let found = AbsentName::of(lookup, &token.word).filter(|one| one.nearest.is_some());
+            absent.extend(found.filter(|one| !absent.contains(one)));
+        }
+    }
+    absent
+}
+
+/// Returns whether a word is written as code: in back-quotes, as `Class.method`, or with an
+/// underscore behind a verb of change.
+fn is_in_form(before: &[Token], token: &Token) -> bool {
+    let is_member = || {
+        let class = token.word.split_once('.').map(|(class, _)| class);
+        class.is_some_and(|class| class.starts_with(char::is_uppercase))
+    };
+    let is_changed = || {
+        let mut verb = before.iter().rev().skip_while(|one| is_any(one, &BETWEEN));
+        verb.next().is_some_and(|verb| is_any(verb, &CHANGE))
+    };
+    token.is_quoted || is_member() || token.word.trim_matches('_').contains('_') && is_changed()
+}
+
+fn is_any(token: &Token, known: &[&str]) -> bool {
+    known.contains(&token.word.to_lowercase().as_str())
+}
+
+/// Returns whether a module or a folder of the project has this name.
+fn is_module(lookup: &Lookup, name: &str) -> bool {
+    let mut files = lookup.files().iter();
+    files.any(|file| {
+        let mut parts = file.as_str().split('/');
+        parts.any(|part| part.strip_suffix(".py").unwrap_or(part) == name)
+    })
+}

@@ -1,0 +1,207 @@
+//! Strings that keep the old name because the task says so: `the alert keeps its name "frost"`,
+//! "but not in strings", "the strings stay".
+
+use crate::lookup::Lookup;
+use crate::task::whole_word::has_word;
+use starling_syntax::FilePath;
+
+/// Words that say that something stays as it is.
+const KEEP: [&str; 20] = [
+    "keep",
+    "keeps",
+    "keeping",
+    "kept",
+    "stay",
+    "stays",
+    "staying",
+    "remain",
+    "remains",
+    "remaining",
+    "leave",
+    "leaves",
+    "leaving",
+    "left",
+    "unchanged",
+    "untouched",
+    "except",
+    "ignore",
+    "ignoring",
+    "skip",
+];
+/// Words for a change. A clause with one of them is about what changes.
+const CHANGE: [&str; 10] = [
+    "rename", "renamed", "delete", "deleted", "remove", "removed", "change", "changed", "replace",
+    "update",
+];
+const NOT: [&str; 6] = ["not", "don't", "dont", "never", "no", "without"];
+const STRINGS: [&str; 4] = ["string", "strings", "literal", "literals"];
+const QUOTES: [(char, char); 4] = [('"', '"'), ('\'', '\''), ('“', '”'), ('‘', '’')];
+
+/// The strings that a task says to leave as they are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct KeptStrings {
+    /// Whether all strings stay.
+    pub all: bool,
+    /// Strings that stay, without quotes.
+    named: Vec<String>,
+}
+
+impl KeptStrings {
+    pub fn of(task: &str) -> Self {
+        let mut kept = KeptStrings::default();
+        for clause in clauses(task) {
+            let words: Vec<String> = clause.split_whitespace().map(bare).collect();
+            let named = quoted(clause);
+            match named.is_empty() {
+                true => kept.all |= keeps_strings(&words),
+                false if has(&words, &KEEP) && !has(&words, &NOT) && !has(&words, &CHANGE) => {
+                    kept.named.extend(named);
+                }
+                false => {}
+            }
+        }
+        kept
+    }
+
+    /// Returns whether the name stands in a line only in strings that stay.
+    pub fn hold(&self, lookup: &Lookup, (file, line): (&FilePath, u32), name: &str) -> bool {
+        if self.all {
+            return true;
+        }
+        if !self.named.iter().any(|one| one == name) {
+            return false;
+        }
+        let text = lookup.index().snapshot().read(file);
+        let at = (line as usize).saturating_sub(1);
+        let text = text
+            .ok()
+            .and_then(|text| text.lines().nth(at).map(str::to_owned));
+        text.is_some_and(|text| {
+            let rest = text.replace(&format!("\"{name}\""), "");
+            let rest = rest.replace(&format!("'{name}'"), "");
+            !has_word(&rest, name) && rest != text
+        })
+    }
+}
+
+fn has(words: &[String], known: &[&str]) -> bool {
+    words.iter().any(|word| known.contains(&word.as_str()))
+}
+
+/// Returns whether a clause says that strings stay: "not in strings", "leave the strings", "the
+/// strings remain", "strings are not renamed".
+fn keeps_strings(words: &[String]) -> bool {
+    /// Number of words before "strings" that are about them.
+    const NEAR: usize = 5;
+    let is_strings = |word: &String| STRINGS.contains(&word.as_str());
+    let Some(at) = words.iter().position(is_strings) else {
+        return false;
+    };
+    let (before, after) = (&words[at.saturating_sub(NEAR)..at], &words[at + 1..]);
+    has(before, &KEEP) != has(before, &NOT)
+        || has(after, &KEEP) && !has(after, &NOT)
+        || has(after, &CHANGE) && has(after, &NOT)
+}
+
+/// Splits a text at punctuation and at words that begin a clause.
+fn clauses(text: &str) -> impl Iterator<Item = &str> {
+    const JOINTS: [&str; 5] = [" and ", " but ", " while ", " though ", " although "];
+    let ends = |at: usize, c: char| {
+        let is_end = matches!(c, ',' | ';' | ':' | '.' | '!' | '?' | '(' | ')');
+        let after = text[at + c.len_utf8()..].chars().next();
+        let is_before_space =
+            after.is_none_or(|next| next.is_whitespace() || "\"')”".contains(next));
+        matches!(c, '\n' | '(') || is_end && is_before_space
+    };
+    let mut parts = Vec::new();
+    let mut from = 0;
+    for (at, c) in text.char_indices() {
+        if ends(at, c) {
+            parts.push(&text[from..at]);
+            from = at + c.len_utf8();
+        } else if let Some(joint) = JOINTS.iter().find(|joint| text[at..].starts_with(**joint))
+            && at >= from
+        {
+            parts.push(&text[from..at]);
+            // The space after the word begins the next clause.
+            from = at + joint.len() - 1;
+        }
+    }
+    parts.push(&text[from..]);
+    parts.into_iter()
+}
+
+fn bare(word: &str) -> String {
+    let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+    word.to_lowercase()
+}
+
+/// Returns the texts that stand in quotes.
+fn quoted(clause: &str) -> Vec<String> {
+    let is_edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
+    let mut found = Vec::new();
+    let mut rest = clause;
+    let mut before = None;
+    while let Some(first) = rest.chars().next() {
+        let after = &rest[first.len_utf8()..];
+        let close = QUOTES.iter().find(|(open, _)| *open == first);
+        let close = close.filter(|_| is_edge(before)).map(|(_, close)| *close);
+        let end = close.and_then(|close| {
+            let mut ends = after.match_indices(close);
+            ends.find(|(at, _)| is_edge(after[at + close.len_utf8()..].chars().next()))
+        });
+        (before, rest) = match end {
+            Some((at, close)) => {
+                found.push(after[..at].to_owned());
+                (close.chars().next(), &after[at + close.len()..])
+            }
+            None => (Some(first), after),
+        };
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(task: &str) -> (bool, Vec<String>) {
+        let kept = KeptStrings::of(task);
+        (kept.all, kept.named)
+    }
+
+    #[test]
+    fn strings_that_a_task_says_to_keep_are_found() {
+        for task in [
+            "Rename handlers.frost to freeze, also in weather.ini; the alert keeps its name \"frost\"",
+            "Rename frost to freeze but leave 'frost' in the alerts",
+            "Rename frost to freeze. The key “frost” must remain.",
+            "Rename frost to freeze, keep the string \"frost\" as it is",
+            "Rename frost to freeze (the file keeps 'frost')",
+        ] {
+            assert_eq!(kept(task), (false, vec!["frost".to_owned()]), "{task}");
+        }
+        for task in [
+            "Rename frost to freeze; strings stay",
+            "Rename frost to freeze, but not in strings",
+            "Rename frost to freeze and leave the strings alone",
+            "Rename frost to freeze everywhere except in string literals",
+            "Rename frost to freeze, but do not change strings",
+            "Rename frost to freeze. Strings are not to be renamed",
+        ] {
+            assert_eq!(kept(task), (true, Vec::new()), "{task}");
+        }
+        for task in [
+            "Rename frost to freeze",
+            "Rename \"frost\" to \"freeze\" and keep the tests green",
+            "Rename \"frost\" to \"freeze\", keeping the behaviour",
+            "Rename frost to freeze, also in strings",
+            "Rename frost to freeze, do not leave \"frost\" anywhere",
+            "Rename frost to freeze, and don't leave it in strings",
+            "Rename frost to freeze, it's in handlers' strings too",
+            "Keep `frost` working",
+        ] {
+            assert_eq!(kept(task), (false, Vec::new()), "{task}");
+        }
+    }
+}
