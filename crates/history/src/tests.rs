@@ -714,3 +714,17 @@ async fn undo_reports_absent_changes_separately_from_undone_ones() {
     let found = project.recorded("1-2", &project.root(), &[gone]);
     assert_eq!(project.undo(&found).await.taken_back(), []);
 }
+
+#[test]
+fn proposal_whose_text_was_already_there_is_no_change_to_undo() {
+    let project = TestProject::new();
+    let (one, two) = ("a\nb\n", "a\nB\n");
+    let there = AppliedChange {
+        created: false,
+        ..made(two, two)
+    };
+    let found = project.recorded("1-1", &project.root(), &[made(one, two), there]);
+    let run = PastRun::read(&found.path).unwrap();
+    let changed: Vec<ProposalId> = run.changes.iter().map(|one| one.proposal).collect();
+    assert_eq!(changed, [ProposalId(1)]);
+}
