@@ -101,6 +101,10 @@ pub enum Command {
     Models(ModelsCommand),
     /// Check everything that Starling needs, and report what is missing.
     Doctor {
+        /// Project directory. Default: the root of the enclosing git repository, or else the nearest
+        /// parent directory with a project file such as pyproject.toml.
+        #[arg(long, value_name = "DIR")]
+        repo: Option<PathBuf>,
         /// Print the results of the checks as JSON.
         #[arg(long)]
         json: bool,
@@ -479,6 +483,15 @@ mod tests {
             };
             assert_eq!(run.driver, Some(driver));
         }
+    }
+
+    #[test]
+    fn doctor_takes_the_project_directory() {
+        let read = Cli::try_parse_from(["starling", "doctor", "--repo", "/r"]).unwrap();
+        let Command::Doctor { repo, .. } = read.command else {
+            panic!("it was read as another");
+        };
+        assert_eq!(repo, Some(PathBuf::from("/r")));
     }
 
     #[test]

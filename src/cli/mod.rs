@@ -35,6 +35,7 @@ mod undo;
 mod view;
 
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -127,7 +128,7 @@ async fn dispatch(command: Command) -> anyhow::Result<Outcome> {
         Command::Symbols(args) => code::symbols(&args),
         Command::Init(args) => init::run(args).await,
         Command::Models(command) => models::run(command).await,
-        Command::Doctor { json, world } => examine(json, &world).await,
+        Command::Doctor { repo, json, world } => examine(repo.as_deref(), json, &world).await,
         Command::Config(ConfigCommand::Explain { key, json, world }) => {
             explain(key.as_deref(), json, &world)
         }
@@ -139,8 +140,12 @@ async fn dispatch(command: Command) -> anyhow::Result<Outcome> {
     }
 }
 
-async fn examine(json: bool, world: &ConfigurationArgs) -> anyhow::Result<Outcome> {
-    let root = project::root(None)?;
+async fn examine(
+    repo: Option<&Path>,
+    json: bool,
+    world: &ConfigurationArgs,
+) -> anyhow::Result<Outcome> {
+    let root = project::root(repo)?;
     let loaded = services::configuration(&root, world);
     let findings = doctor::examine(
         &root,

@@ -384,6 +384,9 @@ impl EndedRun {
                 None => new_file_diff(file, text),
             };
         }
+        if diffs.is_empty() && notes.is_empty() {
+            notes.push("its text is already there: accepting it changes nothing".to_owned());
+        }
         let at = self
             .started
             .map(|started| started + Duration::from_millis(review.at_ms));

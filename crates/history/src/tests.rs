@@ -722,6 +722,7 @@ async fn undo_reports_absent_changes_separately_from_undone_ones() {
     assert_eq!(project.undo(&found).await.taken_back(), []);
 }
 
+<<<<<<< HEAD
 #[tokio::test]
 async fn change_that_the_editors_redo_made_again_is_taken_back() {
     let project = TestProject::new();
@@ -746,4 +747,19 @@ async fn change_that_the_editors_redo_made_again_is_taken_back() {
         project.undo(&found).await;
         assert_eq!(project.read(), expected);
     }
+||||||| d145a751
+=======
+#[test]
+fn proposal_whose_text_was_already_there_is_no_change_to_undo() {
+    let project = TestProject::new();
+    let (one, two) = ("a\nb\n", "a\nB\n");
+    let there = AppliedChange {
+        created: false,
+        ..made(two, two)
+    };
+    let found = project.recorded("1-1", &project.root(), &[made(one, two), there]);
+    let run = PastRun::read(&found.path).unwrap();
+    let changed: Vec<ProposalId> = run.changes.iter().map(|one| one.proposal).collect();
+    assert_eq!(changed, [ProposalId(1)]);
+>>>>>>> fix2-rest
 }

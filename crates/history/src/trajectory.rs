@@ -352,6 +352,10 @@ fn apply_event(changes: &mut Vec<ChangeRecord>, event: Event, parts: &mut Vec<Fi
     {
         let of_review = || parts.iter().find(|part| part.proposal == proposal);
         let made = change.or_else(|| of_review().map(as_reviewed));
+        // There is nothing to undo if the text was already there.
+        if made.as_ref().is_some_and(AppliedChange::is_empty) {
+            return;
+        }
         // A proposal that was undone can be applied again.
         changes.retain(|one| one.proposal != proposal || one.state == ChangeState::Applied);
         changes.push(ChangeRecord {

@@ -95,6 +95,10 @@ fn progress_message(event: &Event) -> Option<String> {
         }
         Event::ProposalMade { agent, .. } => Some(format!("{} proposes", actor_name(agent))),
         Event::ReviewAsked { symbol, .. } => Some(format!("{symbol} waits for your review")),
+        Event::ProposalApplied {
+            change: Some(change),
+            ..
+        } if change.is_empty() => Some("the proposed text was already there".to_owned()),
         Event::ProposalApplied { symbols, .. } => {
             let symbols: Vec<String> = symbols.iter().map(ToString::to_string).collect();
             Some(format!("changed {}", symbols.join(", ")))

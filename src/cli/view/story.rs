@@ -238,6 +238,15 @@ fn of_proposal(event: &Event, state: &RunState) -> Vec<Line> {
     } else if let Event::IntentReviewed { agent, by, verdict } = event {
         vec![reviewed(&words::party(agent), by, verdict)]
     } else if let Event::ProposalApplied {
+        proposal,
+        change: Some(change),
+        ..
+    } = event
+        && change.is_empty()
+    {
+        let text = "nothing changed: its text was already there";
+        line("✓", Style::Dim, proposal, text)
+    } else if let Event::ProposalApplied {
         proposal, symbols, ..
     } = event
     {
@@ -609,8 +618,24 @@ pub fn diff(text: &str) -> impl Iterator<Item = Line> {
             [b'@', ..] => Style::Accent,
             _ => Style::Plain,
         };
-        Line::of(style, line)
+        with_tabs(style, line)
     })
+}
+
+/// Formats a line of a diff so that tabs differ from spaces: an arrow, and spaces up to the next
+/// tab stop.
+fn with_tabs(style: Style, text: &str) -> Line {
+    /// Number of columns between tab stops.
+    const STOP: usize = 4;
+    let mut parts = text.split('\t');
+    let mut line = Line::of(style, parts.next().unwrap_or_default());
+    for part in parts {
+        // The first column is the sign of the diff.
+        let column = line.width().saturating_sub(1);
+        let tab = format!("→{}", " ".repeat(STOP - 1 - column % STOP));
+        line = line.with(Style::Dim, &tab).with(style, part);
+    }
+    line
 }
 
 fn capped(text: &str) -> impl Iterator<Item = &str> {

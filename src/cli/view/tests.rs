@@ -408,6 +408,13 @@ fn diff_in_a_question_is_coloured() {
     insta::assert_snapshot!(painted(&asked, Paint::Colour).replace('\x1b', "␛"));
 }
 
+/// A Makefile with spaces instead of a tab is broken.
+#[test]
+fn tabs_in_a_diff_differ_from_spaces() {
+    let shown = plain(&super::story::diff("+\tmake\n+    make\n-ab\tc\n").collect::<Vec<_>>());
+    assert_eq!(shown, "+→   make\n+    make\n-ab→ c");
+}
+
 #[test]
 fn summary_shows_the_result_and_names_every_reason_to_stop() {
     let traces = Traces {

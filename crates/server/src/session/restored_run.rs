@@ -387,7 +387,11 @@ impl RestoredRun {
             }
         }
         made.iter().for_each(|made| self.record_applied(made));
-        let applied: Vec<ProposalId> = made.iter().map(|made| made.part.proposal).collect();
+        let changed = made.iter().filter(|made| made.before != made.after);
+        let applied: Vec<ProposalId> = changed.map(|made| made.part.proposal).collect();
+        if applied.is_empty() {
+            return Ok(());
+        }
         self.mark_evidence(&format!("applied since these checks: {}", ids(&applied)));
         Ok(())
     }
@@ -455,7 +459,9 @@ impl RestoredRun {
     }
 
     fn finish(&self) {
-        let applied = self.applied();
+        let were_there = self.were_there();
+        let mut applied = self.applied();
+        applied.retain(|part| !were_there.contains(&part.proposal));
         let symbols: Vec<SymbolPath> = applied.iter().map(|part| part.symbol.clone()).collect();
         let names: Vec<String> = symbols.iter().map(ToString::to_string).collect();
         let changed = match names.is_empty() {
@@ -508,6 +514,20 @@ impl RestoredRun {
             }
         }
         spent
+    }
+
+    /// Returns the accepted proposals that changed nothing, because their text was already there.
+    fn were_there(&self) -> Vec<ProposalId> {
+        let events = self.log.events().into_iter();
+        let empty = events.filter_map(|event| match event {
+            Event::ProposalApplied {
+                proposal,
+                change: Some(change),
+                ..
+            } => change.is_empty().then_some(proposal),
+            _ => None,
+        });
+        empty.collect()
     }
 
     /// Returns the changes in the user's text, in the order in which they were applied.

@@ -245,6 +245,24 @@ async fn restored_proposal_is_asked_again_when_the_one_that_it_needs_is_rejected
     event_of(&mut client, "run_finished").await;
 }
 
+/// The user made the change in the meantime, or accepted the same proposal of another run.
+#[tokio::test]
+async fn restored_proposal_whose_text_is_there_already_changes_nothing() {
+    let folder = project();
+    trajectory(folder.path(), "r1", folder.path(), asked(&[(1, "a.py::f")]));
+    let mut client = restarted(folder).await;
+    open(&client, &yielding(BASE, &[1]));
+    event_of(&mut client, "review_asked").await;
+    let about = json!({"run": "r1", "proposal": 1});
+    client.execute("starling.accept", about).await;
+    let applied = event_of(&mut client, "proposal_applied").await;
+    assert_eq!(applied["event"]["diff"], "");
+    let end = event_of(&mut client, "run_finished").await;
+    assert_eq!(end["event"]["applied"], json!([]));
+    let told = "Interrupted: its server ended in the middle; nothing was changed";
+    assert_eq!(end["event"]["ending"]["headline"], told);
+}
+
 #[tokio::test]
 async fn conflicting_restored_proposal_is_reviewed_again() {
     let folder = project();

@@ -179,6 +179,13 @@ pub struct AppliedChange {
     pub dependencies: Dependencies,
 }
 
+impl AppliedChange {
+    /// Returns whether nothing was changed, because the text of the proposal was already there.
+    pub fn is_empty(&self) -> bool {
+        !self.created && self.changes.edits().is_empty()
+    }
+}
+
 /// An event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]

@@ -4,6 +4,9 @@ use super::super::state::{Doing, tests};
 use super::super::words;
 use super::*;
 use starling_core::Cost;
+use starling_swarm::AppliedChange;
+use starling_syntax::FilePath;
+use starling_text::ChangeSet;
 
 fn owner() -> ActorId {
     agent("a.py::f")
@@ -192,6 +195,21 @@ fn run_log_shows_the_outcome_of_a_proposal() {
     let named: Vec<String> = (0..6).map(|at| format!("a.py::f{at}")).collect();
     let expected = format!("✓ #3 changed {} and 2 more", named.join(", "));
     assert_eq!(told(applied), [expected]);
+    let there = Event::ProposalApplied {
+        proposal: id,
+        symbols: vec![symbol("a.py::f")],
+        diff: String::new(),
+        change: Some(AppliedChange {
+            file: FilePath::new("a.py"),
+            before: "x".into(),
+            changes: ChangeSet::between("x", "x"),
+            created: false,
+            directories: Vec::new(),
+            dependencies: Default::default(),
+        }),
+    };
+    let expected = "✓ #3 nothing changed: its text was already there";
+    assert_eq!(told(there), [expected]);
     let conflicted = Event::ProposalConflicted {
         proposal: id,
         why: text("you changed line 2"),

@@ -38,6 +38,11 @@ pub(super) fn doing(event: &Event, view: &RunView) -> Option<(ActorId, String, b
             proposal, verdict, ..
         } => by(proposal, reviewed(verdict)),
         Event::ProposalEdited { proposal, .. } => by(proposal, "checks your version".to_owned()),
+        Event::ProposalApplied {
+            proposal,
+            change: Some(change),
+            ..
+        } if change.is_empty() => by(proposal, "its text was already there".to_owned()),
         Event::ProposalApplied { proposal, .. } => by(proposal, "changed it".to_owned()),
         Event::ProposalConflicted { proposal, .. } => {
             by(proposal, "begins anew from what you typed".to_owned())

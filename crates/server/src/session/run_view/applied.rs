@@ -87,6 +87,9 @@ pub(super) fn note(applied: &mut BTreeMap<ProposalId, AppliedEdit>, event: &Even
         ..
     } = event
     {
+        if change.is_empty() {
+            return;
+        }
         let Ok(after) = change.changes.apply(&change.before) else {
             return;
         };
