@@ -722,7 +722,6 @@ async fn undo_reports_absent_changes_separately_from_undone_ones() {
     assert_eq!(project.undo(&found).await.taken_back(), []);
 }
 
-<<<<<<< HEAD
 #[tokio::test]
 async fn change_that_the_editors_redo_made_again_is_taken_back() {
     let project = TestProject::new();
@@ -747,8 +746,8 @@ async fn change_that_the_editors_redo_made_again_is_taken_back() {
         project.undo(&found).await;
         assert_eq!(project.read(), expected);
     }
-||||||| d145a751
-=======
+}
+
 #[test]
 fn proposal_whose_text_was_already_there_is_no_change_to_undo() {
     let project = TestProject::new();
@@ -761,5 +760,4 @@ fn proposal_whose_text_was_already_there_is_no_change_to_undo() {
     let run = PastRun::read(&found.path).unwrap();
     let changed: Vec<ProposalId> = run.changes.iter().map(|one| one.proposal).collect();
     assert_eq!(changed, [ProposalId(1)]);
->>>>>>> fix2-rest
 }
