@@ -80,6 +80,15 @@ pub enum ChangeState {
     UndoneInEditor,
 }
 
+impl ChangeState {
+    fn undone(by_editor: bool) -> Self {
+        match by_editor {
+            true => ChangeState::UndoneInEditor,
+            false => ChangeState::Undone,
+        }
+    }
+}
+
 /// A proposal that was applied.
 #[derive(Debug, Clone)]
 pub struct ChangeRecord {
@@ -91,18 +100,17 @@ pub struct ChangeRecord {
 }
 
 impl ChangeRecord {
-    /// Returns the event which records that the change is not in the user's text any more; `None` if
-    /// it is.
-    pub fn undone(&self) -> Option<Event> {
-        let by_editor = match self.state {
-            ChangeState::Applied => return None,
-            ChangeState::Undone => false,
-            ChangeState::UndoneInEditor => true,
-        };
-        Some(Event::ProposalUndone {
+    /// Returns the event which records whether the change is in the user's text.
+    pub fn standing(&self) -> Event {
+        let undone = |by_editor: bool| Event::ProposalUndone {
             proposal: self.proposal,
             by_editor,
-        })
+        };
+        match self.state {
+            ChangeState::Applied => self.applied(),
+            ChangeState::Undone => undone(false),
+            ChangeState::UndoneInEditor => undone(true),
+        }
     }
 
     /// Returns the event which records that the change is in the user's text.
@@ -253,12 +261,20 @@ impl PastRun {
     /// Returns whether the last record about a change already says what an event says: undone, or
     /// applied.
     pub(super) fn already_records(&self, event: &Event) -> bool {
-        let Some((id, stands)) = event.standing() else {
+        let (id, state) = if let Event::ProposalUndone {
+            proposal,
+            by_editor,
+        } = event
+        {
+            (proposal, ChangeState::undone(*by_editor))
+        } else if let Event::ProposalApplied { proposal, .. } = event {
+            (proposal, ChangeState::Applied)
+        } else {
             return false;
         };
         let mut last_first = self.changes.iter().rev();
-        let last = last_first.find(|change| change.proposal == id);
-        last.is_some_and(|change| (change.state == ChangeState::Applied) == stands)
+        let last = last_first.find(|change| change.proposal == *id);
+        last.is_some_and(|change| change.state == state)
     }
 
     /// Returns when the run was started, as its name says.
@@ -371,10 +387,7 @@ fn apply_event(changes: &mut Vec<ChangeRecord>, event: Event, parts: &mut Vec<Fi
     {
         let mut last_first = changes.iter_mut().rev();
         if let Some(change) = last_first.find(|one| one.proposal == proposal) {
-            change.state = match by_editor {
-                true => ChangeState::UndoneInEditor,
-                false => ChangeState::Undone,
-            };
+            change.state = ChangeState::undone(by_editor);
         }
     }
 }

@@ -166,6 +166,8 @@ struct SessionShared {
     compared: Mutex<BTreeMap<FilePath, ContentHash>>,
     /// The waiting changes and the texts of their files, at their last comparison.
     compared_parts: Mutex<ComparedParts>,
+    /// Held while the trajectory of an ended run is extended.
+    recording: tokio::sync::Mutex<()>,
 }
 
 impl RunSession {
@@ -181,6 +183,7 @@ impl RunSession {
             compared: Mutex::default(),
             compared_parts: Mutex::default(),
             restored: CancellationToken::new(),
+            recording: tokio::sync::Mutex::default(),
         };
         RunSession {
             shared: Arc::new(shared),
@@ -406,7 +409,7 @@ impl RunSession {
                 }
             }
             runs.shared.refresh.notify();
-            runs.record_undone(&run, handle.as_ref()).await;
+            runs.record_standing(&run, handle.as_ref()).await;
             runs.send_events_after_end(&run, handle.as_ref()).await;
             let summary = undo_summary(&error, proposals.len(), warning.as_deref());
             let report = UndoneParams {
@@ -435,19 +438,21 @@ impl RunSession {
         }
     }
 
-    /// Records undone changes of a run whose log is closed, so that `starling undo` does not undo
-    /// them again. While the log is open, the writer of the trajectory records them.
-    async fn record_undone(&self, run: &RunId, handle: &dyn RunControl) {
+    /// Records which changes of a run whose log is closed are undone or made again, so that
+    /// `starling undo` knows it. While the log is open, the writer of the trajectory records them.
+    async fn record_standing(&self, run: &RunId, handle: &dyn RunControl) {
         if !handle.log().is_closed() {
             return;
         }
+        // The log is read here, so that the last of several writers records what is true at the end.
+        let _one_at_a_time = self.shared.recording.lock().await;
         let changes = starling_history::changes(handle.log().events());
-        let undone: Vec<Event> = changes.iter().filter_map(ChangeRecord::undone).collect();
-        if undone.is_empty() {
+        let standing: Vec<Event> = changes.iter().map(ChangeRecord::standing).collect();
+        if standing.is_empty() {
             return;
         }
-        if let Err(error) = self.record(run, undone).await {
-            tracing::warn!(%error, "an undo is not recorded");
+        if let Err(error) = self.record(run, standing).await {
+            tracing::warn!(%error, "an undo or redo is not recorded");
         }
     }
 

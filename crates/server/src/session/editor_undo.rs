@@ -160,8 +160,6 @@ impl RunSession {
             entry.view.note_applied(&event);
         }
         self.send_events_after_end(&run, handle.as_ref()).await;
-        if let Err(error) = self.record(&run, vec![event]).await {
-            tracing::warn!(%error, "an undo in the editor is not recorded");
-        }
+        self.record_standing(&run, handle.as_ref()).await;
     }
 }

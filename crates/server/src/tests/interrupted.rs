@@ -281,6 +281,10 @@ async fn editors_redo_after_a_restart_makes_the_change_applied_again() {
     trajectory(folder.path(), "r1", folder.path(), events);
     let mut client = restarted(folder).await;
     open(&client, &after);
+    assert_eq!(
+        state_of(&client).await[0]["proposals"][0]["state"],
+        "undone"
+    );
     client.execute("starling.undo", json!({"run": "r1"})).await;
     let (_, undone) = client.next_of("starling/undone").await;
     assert_eq!(undone["proposals"], json!([]));

@@ -89,7 +89,7 @@ fn invalid_status_transition_of_a_proposal_is_refused() {
     );
     let told = wrong(|book, one| book.refuse(one.id, "busy".to_owned()));
     assert_eq!(told, is("be refused"));
-    let told = wrong(|book, one| book.ask_again(&one, Stage::Passes));
+    let told = wrong(|book, one| book.ask_again(one, Stage::Passes));
     assert_eq!(told, is("be asked about again"));
     let told = wrong(|book, one| book.leave_alone(one.id));
     assert_eq!(told, is("be left alone"));
