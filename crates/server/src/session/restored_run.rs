@@ -356,15 +356,16 @@ impl RestoredRun {
             part.over(&text)
                 .map_err(|conflict| part.conflict_told(&conflict))?;
         }
-        let mut ready = Vec::new();
+        let mut ready: Vec<(_, _, _, AppliedChange)> = Vec::new();
         for part in missing {
             let of_part = dependencies.get(&part.proposal).cloned();
             let of_part = of_part.unwrap_or_default();
             let missing = |root| missing_directories(root, &part.file);
             let directories = self.root.as_deref().map(missing).unwrap_or_default();
             let intent = self.intent(part, &directories, &of_part);
-            let (base, changes) = (&part.base, &part.changes);
-            let announced = announce(&self.editor, &part.file, base, changes, intent).await;
+            let edit = (&part.base, &part.changes);
+            let earlier = ready.iter().map(|(.., announced)| announced);
+            let announced = announce(&self.editor, &part.file, edit, earlier, intent).await;
             ready.push((part, directories, of_part, announced));
         }
         let mut made = Vec::new();

@@ -82,16 +82,22 @@ pub(crate) struct ReadyEdit {
 }
 
 impl ReadyEdit {
+    pub(crate) fn proposal(&self) -> ProposalId {
+        self.accepted.id
+    }
+
     pub(crate) fn file(&self) -> &FilePath {
         &self.draft.file
     }
 
-    /// Records the edit in the trajectory before the first edit of its set is sent.
-    pub(crate) async fn announce(mut self, run: &RunContext) -> Self {
+    /// Records the edit in the trajectory before the first edit of its set is sent. `earlier` are
+    /// the edits that are sent before it.
+    pub(crate) async fn announce(mut self, run: &RunContext, earlier: &[ReadyEdit]) -> Self {
         let intent = intent(run, &self.accepted, &self.directories);
         let (editor, draft) = (&run.services.editor, &self.draft);
-        let announced = announce(editor, &draft.file, &draft.base, &self.changes, intent);
-        self.announced = Some(announced.await);
+        let edit = (&draft.base, &self.changes);
+        let earlier = earlier.iter().filter_map(|one| one.announced.as_ref());
+        self.announced = Some(announce(editor, &draft.file, edit, earlier, intent).await);
         self
     }
 }

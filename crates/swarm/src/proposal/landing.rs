@@ -82,16 +82,17 @@ async fn whole_or_not_at_all(
 /// Prepares the parts of a set and records them in the trajectory. A part that cannot be prepared is
 /// left out.
 async fn announce(run: &RunContext, parts: &[SetPart]) -> BTreeMap<ProposalId, ReadyEdit> {
-    let mut announced = BTreeMap::new();
+    let mut announced = Vec::new();
     if run.cancel.is_cancelled() {
-        return announced;
+        return BTreeMap::new();
     }
     for (one, _) in parts.iter().filter(|_| parts.len() > 1) {
         if let Ok(ready) = apply::ready(run, one.id) {
-            announced.insert(one.id, ready.announce(run).await);
+            announced.push(ready.announce(run, &announced).await);
         }
     }
-    announced
+    let by_proposal = announced.into_iter().map(|one| (one.proposal(), one));
+    by_proposal.collect()
 }
 
 /// Reverts the applied parts of a set, last first.

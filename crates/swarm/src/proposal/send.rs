@@ -84,17 +84,26 @@ impl AnnouncedEdit<'_> {
 
 /// Records an edit of a set before the first edit of the set is sent: if the process is killed
 /// between the edits, the trajectory holds the whole set. Returns the edit as it was recorded.
+/// `announced` are the edits of the set that are sent before it.
 pub async fn announce(
     editor: &Arc<dyn Editor>,
     file: &FilePath,
-    base: &Arc<str>,
-    changes: &ChangeSet,
+    (base, changes): (&Arc<str>, &ChangeSet),
+    announced: impl DoubleEndedIterator<Item = &AppliedChange>,
     intent: AnnouncedEdit<'_>,
 ) -> AppliedChange {
-    let current = current_or_new(editor.as_ref(), file, base).await.ok();
-    let over = current.and_then(|(current, effect)| {
-        let changes = carry(file, base, changes, &current.text).ok()?;
-        Some(intent.change(file, (&current.text, &changes), effect))
+    let earlier = announced.rev().find(|one| one.file == *file);
+    let earlier = earlier.and_then(|one| one.changes.apply(&one.before).ok());
+    let current = match earlier {
+        Some(text) => Some((text.into(), Effect::Change)),
+        None => {
+            let current = current_or_new(editor.as_ref(), file, base).await.ok();
+            current.map(|(current, effect)| (current.text, effect))
+        }
+    };
+    let over = current.and_then(|(text, effect): (Arc<str>, Effect)| {
+        let changes = carry(file, base, changes, &text).ok()?;
+        Some(intent.change(file, (&text, &changes), effect))
     });
     let effect = match base.is_empty() {
         true => Effect::Create,
