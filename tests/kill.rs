@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -56,6 +57,127 @@ fn recording(file: &Path) {
         ));
     }
     std::fs::write(file, lines.join("\n")).unwrap();
+}
+
+/// The files that call the changed function.
+const CALLERS: usize = 4;
+
+/// A changed signature and its callers, which pass only together.
+fn set_project(root: &Path) {
+    std::fs::write(root.join("lib.py"), "def area(w, h):\n    return w * h\n").unwrap();
+    let (mut imports, mut calls) = (String::new(), String::new());
+    for at in 0..CALLERS {
+        let caller =
+            format!("from lib import area\n\n\ndef room{at}():\n    return area({at}, 3)\n");
+        std::fs::write(root.join(format!("use{at}.py")), caller).unwrap();
+        imports += &format!("import use{at}\n");
+        calls += &format!("        self.assertEqual(use{at}.room{at}(), {})\n", at * 3);
+    }
+    let test = format!(
+        "import unittest\n\n{imports}\n\nclass T(unittest.TestCase):\n    def test_rooms(self):\n{calls}"
+    );
+    std::fs::write(root.join("test_use.py"), test).unwrap();
+}
+
+/// Writes a recording in which the scout itself writes the parts of the set.
+fn set_recording(file: &Path) {
+    let area = "def area(size):\n    return size[0] * size[1]\n";
+    let mut picks = vec![json!({"symbol": "lib.py::area", "why": "x", "source": area})];
+    for at in 0..CALLERS {
+        let source = format!("def room{at}():\n    return area(({at}, 3))\n");
+        let symbol = format!("use{at}.py::room{at}");
+        picks.push(json!({"symbol": symbol, "why": "x", "source": source}));
+    }
+    let line = exchange("scout", "scout", "wake", &json!({ "symbols": picks }));
+    std::fs::write(file, line).unwrap();
+}
+
+/// Returns the texts of the files of the set.
+fn set_texts(root: &Path) -> Vec<String> {
+    let callers = (0..CALLERS).map(|at| format!("use{at}.py"));
+    let files = ["lib.py".to_owned()].into_iter().chain(callers);
+    files
+        .map(|file| std::fs::read_to_string(root.join(file)).unwrap())
+        .collect()
+}
+
+/// Returns the number of files of the set that have their new text.
+fn set_changed(root: &Path) -> usize {
+    let is_new = |text: &&String| text.contains("size[0]") || text.contains("area((");
+    set_texts(root).iter().filter(is_new).count()
+}
+
+/// Kills runs until one leaves a part of the set only.
+fn half_applied(bed: &Path, name: &str, cache: &Path, tape: &Path) -> std::path::PathBuf {
+    for kill in 0..KILLS {
+        let root = bed.join(format!("{name}{kill}"));
+        std::fs::create_dir(&root).unwrap();
+        set_project(&root);
+        let mut run = starling(&root, cache, tape).spawn().unwrap();
+        while set_changed(&root) == 0 && run.try_wait().unwrap().is_none() {
+            std::hint::spin_loop();
+        }
+        run.kill().unwrap();
+        run.wait().unwrap();
+        let count = set_changed(&root);
+        assert!(count > 0, "the set is applied");
+        if count <= CALLERS {
+            return root;
+        }
+    }
+    panic!("no kill fell between the edits of the set: the test shows nothing");
+}
+
+/// Runs a command of the program with these lines as input, and returns what it says.
+fn said(arguments: &[&str], root: &Path, cache: &Path, lines: &str) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_starling"));
+    command.args(arguments).arg("--repo").arg(root);
+    command.env("STARLING_CACHE_DIR", cache);
+    command.env("XDG_CONFIG_HOME", cache);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut program = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut input = program.stdin.take().unwrap();
+    input.write_all(lines.as_bytes()).unwrap();
+    drop(input);
+    let said = program.wait_with_output().unwrap();
+    let (out, errors) = (&said.stdout, &said.stderr);
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(out),
+        String::from_utf8_lossy(errors)
+    )
+}
+
+#[test]
+fn set_that_a_kill_left_half_applied_is_told_and_can_be_completed_or_taken_back() {
+    let bed = tempfile::tempdir().unwrap();
+    let (cache, tape) = (bed.path().join("cache"), bed.path().join("tape.jsonl"));
+    set_recording(&tape);
+    let told = "changes that belong together are only partly in the files";
+
+    let root = half_applied(bed.path(), "completed", &cache, &tape);
+    let nothing = bed.path().join("nothing.jsonl");
+    let empty = exchange("scout", "scout", "wake", &json!({"symbols": []}));
+    std::fs::write(&nothing, empty).unwrap();
+    let model = format!("replay:{}", nothing.display());
+    let arguments = ["run", "--approve", "auto", "--model", &model, "Do nothing."];
+    let run = said(&arguments, &root, &cache, "");
+    assert!(run.contains(told), "{run}");
+    let review = said(&["review"], &root, &cache, "a\n");
+    assert!(review.contains(told), "{review}");
+    assert_eq!(set_changed(&root), CALLERS + 1, "{review}");
+    let list = said(&["undo", "--list"], &root, &cache, "");
+    assert!(!list.contains(told), "{list}");
+
+    let root = half_applied(bed.path(), "undone", &cache, &tape);
+    let undo = said(&["undo", "--yes"], &root, &cache, "");
+    assert!(undo.contains(told) && undo.contains("lib.py"), "{undo}");
+    let original = bed.path().join("original");
+    std::fs::create_dir(&original).unwrap();
+    set_project(&original);
+    assert_eq!(set_texts(&root), set_texts(&original), "{undo}");
+    let review = said(&["review"], &root, &cache, "");
+    assert!(review.contains("no proposal of this project"), "{review}");
 }
 
 fn exchange(conversation: &str, role: &str, tool: &str, arguments: &Value) -> String {
@@ -135,7 +257,8 @@ fn undo_all(root: &Path, cache: &Path, changes: usize) {
     undo.env("STARLING_CACHE_DIR", cache);
     undo.env("XDG_CONFIG_HOME", cache);
     let said = undo.output().unwrap();
-    let told: Value = serde_json::from_slice(&said.stdout).expect("JSON");
+    let told = serde_json::from_slice(&said.stdout);
+    let told: Value = told.unwrap_or_else(|error| panic!("{error}: {said:?}"));
     assert_eq!(told["undone"].as_array().unwrap().len(), changes, "{told}");
     assert_eq!(changed(root), 0, "the user's text is back: {told}");
 }

@@ -15,7 +15,7 @@ use super::project;
 use super::run::{Viewer, to_name};
 use super::screen::Screen;
 use super::services::services;
-use super::undo::{moment, told, trajectories};
+use super::undo::{half_applied, moment, told, trajectories};
 use super::view::state::{Review, RunState};
 use super::view::summary::{command, waiting};
 use super::view::text::{Line, Style};
@@ -40,6 +40,7 @@ pub enum Reviewed {
 pub async fn run(args: ReviewArgs) -> anyhow::Result<Outcome> {
     let root = project::root(args.repo.as_deref())?;
     let trajectories = trajectories()?;
+    super::undo::say(args.json, &half_applied(&trajectories, &root, None))?;
     let mut runs = starling_server::waiting_runs(&trajectories, &root);
     if let Some(prefix) = &args.run {
         let found = starling_history::find(&trajectories, &root, prefix).map_err(told)?;

@@ -26,7 +26,7 @@ use super::view::state::{Finished, Review, RunState};
 use super::view::summary::{ProjectLifetime, Traces, summary};
 use super::view::text::{Line, Style};
 use super::view::tree::waiting_for;
-use super::{Outcome, WrongUse, log, trust};
+use super::{Outcome, WrongUse, log, trust, undo};
 use starling_core::{Approval, Dollars, Tokens, Verdict};
 use starling_headless::{HeadlessEditor, HeadlessRun, RunNote};
 use starling_models::registry::Models;
@@ -113,6 +113,9 @@ pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
     if stdin == Stdin::Used {
         params.task = read_stdin()?;
         not_empty(&params.task)?;
+    }
+    if let Ok(trajectories) = undo::trajectories() {
+        undo::say(args.json, &undo::half_applied(&trajectories, &root, None))?;
     }
     let show = OutputMode::of(args.json);
     let mut first = vec![project.describe()];

@@ -11,7 +11,9 @@ use serde::Serialize;
 
 use super::args::UndoArgs;
 use super::project::root;
+use super::run::to_name;
 use super::view::story::diff;
+use super::view::summary::command;
 use super::view::text::{Line, Paint, Style};
 use super::view::words;
 use super::{Outcome, WrongUse};
@@ -52,6 +54,10 @@ pub async fn run(args: UndoArgs) -> anyhow::Result<Outcome> {
         }
         return Ok(Outcome::NotSettled);
     };
+    say(
+        args.json,
+        &half_applied(&trajectories, &root, Some(&found.id)),
+    )?;
     let mut open = OpenRun::open(&found, editor.as_ref(), &root)
         .await
         .map_err(told)?;
@@ -97,6 +103,30 @@ pub fn trajectories() -> anyhow::Result<PathBuf> {
          was used during the run",
     )?;
     Ok(cache.join("runs"))
+}
+
+/// Tells which accepted sets are only partly in the files, and what the user can do about it.
+/// `undoing` is the run that is being undone.
+pub fn half_applied(trajectories: &Path, root: &Path, undoing: Option<&RunId>) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for run in starling_server::half_applied_runs(trajectories, root) {
+        let id = &run.id.0;
+        for set in &run.sets {
+            let line = format!("! run {id}: {}", set.told());
+            lines.push(Line::of(Style::Warning, &line));
+        }
+        if undoing == Some(&run.id) {
+            continue;
+        }
+        let repo = to_name(root);
+        let line = format!(
+            "  complete it: `{}`; take back what is there: `{}`",
+            command("review", repo),
+            command(&format!("undo {id}"), repo)
+        );
+        lines.push(Line::plain(&line));
+    }
+    lines
 }
 
 /// Converts an error. An unknown run name is wrong use.
@@ -476,7 +506,7 @@ fn agreed(proposals: usize) -> anyhow::Result<bool> {
 }
 
 /// Prints lines for the user; with `--json` they go to stderr.
-fn say(json: bool, lines: &[Line]) -> io::Result<()> {
+pub fn say(json: bool, lines: &[Line]) -> io::Result<()> {
     for line in lines {
         match json {
             true => writeln!(io::stderr(), "{}", line.paint(Paint::Plain))?,
@@ -610,7 +640,9 @@ async fn list(trajectories: &Path, root: &Path, json: bool) -> anyhow::Result<Ou
     for found in starling_history::newest_first(trajectories, root) {
         listed.push(RunListEntry::of(&found, &editor).await);
     }
+    let half = half_applied(trajectories, root, None);
     if json {
+        say(true, &half)?;
         print_json(&listed)?;
         return Ok(Outcome::Settled);
     }
@@ -619,6 +651,7 @@ async fn list(trajectories: &Path, root: &Path, json: bool) -> anyhow::Result<Ou
         true => say(false, &[Line::plain("no run of this project is recorded")])?,
         false => say(false, &lines)?,
     }
+    say(false, &half)?;
     Ok(Outcome::Settled)
 }
 

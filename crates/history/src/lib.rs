@@ -3,6 +3,7 @@
 
 mod disk;
 mod execute;
+mod half_set;
 mod plan;
 mod trajectory;
 mod unfinished;
@@ -12,6 +13,7 @@ mod tests;
 
 pub use disk::DiskEditor;
 pub use execute::{OpenRun, is_interrupted, record, record_in, undo};
+pub use half_set::{HalfAppliedRun, HalfSet, half_sets};
 pub use plan::{
     BlockingChange, FileUndoPlan, UndoOutcome, UndoPlan, UndoRefusal, UndoStep, dependencies, plan,
 };

@@ -1,5 +1,6 @@
 //! An undo is exact where nothing else changed the same lines, and is refused otherwise.
 
+mod half;
 mod together;
 
 use std::collections::{BTreeMap, BTreeSet};

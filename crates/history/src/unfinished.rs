@@ -21,28 +21,7 @@ impl UnfinishedChange {
     /// If they were changed once more, the change counts as present, so that an undo refuses to
     /// touch them.
     pub fn is_in(&self, text: Option<&str>) -> bool {
-        let Some(text) = text else {
-            return false;
-        };
-        let (change, after) = (&self.change, after(&self.change));
-        if text == after || text == &*change.before {
-            return text == after;
-        }
-        let removes_something =
-            |inverse: ChangeSet| inverse.apply(text).is_ok_and(|earlier| earlier != text);
-        match inverse_over(change, &after, text) {
-            Ok(inverse) => removes_something(inverse),
-            Err(_) => {
-                let forward = ChangeSet::between_lines(&change.before, &after);
-                let made = MadeChange {
-                    file: &change.file,
-                    before: &change.before,
-                    after: &after,
-                };
-                carry_lines(&change.file, &change.before, &forward, text).is_err()
-                    || !made.is_undone_in(text)
-            }
-        }
+        is_in(&self.change, text)
     }
 
     /// Returns the event that was not recorded.
@@ -53,6 +32,32 @@ impl UnfinishedChange {
             symbols: self.symbols.clone(),
             diff: unified_diff(change.file.as_str(), &change.before, &after(change)),
             change: Some(change.clone()),
+        }
+    }
+}
+
+/// See [`UnfinishedChange::is_in`].
+pub(super) fn is_in(change: &AppliedChange, text: Option<&str>) -> bool {
+    let Some(text) = text else {
+        return false;
+    };
+    let after = after(change);
+    if text == after || text == &*change.before {
+        return text == after;
+    }
+    let removes_something =
+        |inverse: ChangeSet| inverse.apply(text).is_ok_and(|earlier| earlier != text);
+    match inverse_over(change, &after, text) {
+        Ok(inverse) => removes_something(inverse),
+        Err(_) => {
+            let forward = ChangeSet::between_lines(&change.before, &after);
+            let made = MadeChange {
+                file: &change.file,
+                before: &change.before,
+                after: &after,
+            };
+            carry_lines(&change.file, &change.before, &forward, text).is_err()
+                || !made.is_undone_in(text)
         }
     }
 }

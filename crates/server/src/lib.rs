@@ -45,7 +45,8 @@ pub use documents::splice;
 pub use paths::{file_of, path_of};
 pub use session::{
     Fetcher, LockedRun, OpenRequest, OpenedRun, Opener, RestorePolicy, RunControl, RunDefaults,
-    RunStarter, Services, WaitingReview, WaitingRun, locked_runs, swarm, waiting_runs,
+    RunStarter, Services, WaitingReview, WaitingRun, half_applied_runs, locked_runs, swarm,
+    waiting_runs,
 };
 
 /// Whether a client disconnected properly or abruptly.

@@ -58,7 +58,7 @@ pub use task::request::Task;
 /// Applies changes to the user's text, also for proposals that outlive their run.
 pub mod sending {
     pub use crate::evidence::failure::Failure;
-    pub use crate::proposal::send::{AnnouncedEdit, Purpose, Sent, send};
+    pub use crate::proposal::send::{AnnouncedEdit, Purpose, Sent, announce, send};
 }
 
 /// Read-only access to the workspace for other crates: lookups and tool descriptions.

@@ -8,14 +8,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use super::half_applied::{
+    half_sets, half_sets_in, needing, rest_reason, rest_review, reviews_without_base,
+};
 use super::outdated;
 use super::run_view::{ProposalStatus, RunView};
 use super::services::RestorePolicy;
-use starling_history::{self, DiskEditor, HistoryError, UnfinishedChange};
+use starling_history::{self, DiskEditor, HalfSet, HistoryError, UnfinishedChange};
 use starling_platform::files::PathExt;
-use starling_swarm::{
-    Event, FileChange, ProposalId, Record, RunId, Spent, Stamped, StopReason, ids,
-};
+use starling_swarm::{Event, FileChange, ProposalId, Record, RunId, Spent, Stamped, StopReason};
 use starling_text::unified_diff;
 use starling_workspace::private_file;
 
@@ -49,6 +50,8 @@ pub struct RestorableRun {
     pub file: File,
     /// Whether reviews wait. Otherwise the run was interrupted and can be retried.
     pub waits: bool,
+    /// The sets of accepted changes of which only a part is in the files.
+    pub half: Vec<HalfSet>,
 }
 
 /// Marks that a run is interrupted by the end of its server.
@@ -191,7 +194,9 @@ fn open(path: PathBuf, root: &Path) -> Option<RestorableRun> {
     append(&file, &records[first_unrecorded..]).ok()?;
     let view = view_of(&records);
     outdated::end_evidence(&mut records, &id, root, &view);
+    let half = half_sets(&records, root);
     Some(RestorableRun {
+        half,
         id,
         task,
         records,
@@ -203,7 +208,7 @@ fn open(path: PathBuf, root: &Path) -> Option<RestorableRun> {
 
 /// Appends the remaining records of a trajectory to `records`, up to a line that was cut off when the
 /// server was killed. Returns their length in bytes.
-fn read_records(lines: &mut impl BufRead, records: &mut Vec<Stamped>) -> Option<u64> {
+pub fn read_records(lines: &mut impl BufRead, records: &mut Vec<Stamped>) -> Option<u64> {
     let (mut line, mut length) = (String::new(), 0);
     loop {
         line.clear();
@@ -284,7 +289,7 @@ pub fn mark_forgotten(trajectory: &Path) {
 
 /// Returns whether the last line of a trajectory is a regular end of its run. Most trajectories end
 /// like this, so the rest of them need not be read.
-fn ended_regularly(path: &Path) -> bool {
+pub fn ended_regularly(path: &Path) -> bool {
     let last = || -> std::io::Result<Option<Stamped>> {
         let mut file = File::open(path)?;
         let length = file.metadata()?.len();
@@ -368,16 +373,18 @@ fn append(mut file: &File, records: &[Stamped]) -> std::io::Result<()> {
 }
 
 /// Returns the events that a killed run did not record: applications of changes that are in the
-/// files, and new reviews of accepted proposals whose changes are not.
-fn unrecorded_events(records: &[Stamped], root: &Path) -> Vec<Event> {
+/// files, new reviews of accepted proposals whose changes are not, and the end of reviews whose base
+/// was taken back since.
+pub fn unrecorded_events(records: &[Stamped], root: &Path) -> Vec<Event> {
     let events = records.iter().filter_map(|record| match &record.record {
         Record::Event(event) => Some(event),
         Record::Exchange(_) => None,
     });
+    let events: Vec<&Event> = events.collect();
     let disk = DiskEditor::new(root);
     // A change that is not in its file stays unfinished: an unsaved document of the editor may
     // contain it.
-    let mut unrecorded: Vec<Event> = starling_history::unfinished(events)
+    let mut unrecorded: Vec<Event> = starling_history::unfinished(events.iter().copied())
         .iter()
         .filter(|one| one.is_in(disk.read(&one.change.file).ok().as_deref()))
         .map(UnfinishedChange::applied)
@@ -387,7 +394,17 @@ fn unrecorded_events(records: &[Stamped], root: &Path) -> Vec<Event> {
         view.record(records.len() as u64, event);
     }
     let asked = last_review_events(records).into_iter();
-    unrecorded.extend(asked.filter_map(|(lead, asked)| remaining_review(lead, asked, &view)));
+    let asked: Vec<Event> = asked
+        .filter_map(|(lead, asked)| remaining_review(lead, asked, &view))
+        .collect();
+    for event in &asked {
+        view.record(records.len() as u64, event);
+    }
+    unrecorded.extend(asked);
+    let events: Vec<&Event> = events.into_iter().chain(&unrecorded).collect();
+    let half = half_sets_in(&events, &view, root);
+    unrecorded.extend(half.iter().filter_map(|set| rest_review(set, &view)));
+    unrecorded.extend(reviews_without_base(&view));
     unrecorded
 }
 
@@ -454,11 +471,8 @@ fn remaining_review(lead: ProposalId, asked: &Event, view: &RunView) -> Option<E
                 .iter()
                 .map(|part| unified_diff(part.file.as_str(), &part.base, &changed(part)));
             *diff = diffs.collect();
-            *reason = format!(
-                "the rest of a set: {} of it is applied, and Starling was killed before the rest was. \
-                 {reason}",
-                ids(&applied)
-            );
+            *reason = rest_reason(&applied, reason);
+            needing(evidence, &applied);
         }
         *proposal = first.proposal;
         *symbol = first.symbol.clone();
@@ -515,6 +529,13 @@ pub struct LockedRun {
 /// Returns the runs of a project with waiting reviews that another program has open, the newest
 /// first.
 pub fn locked_runs(trajectories: &Path, root: &Path) -> Vec<LockedRun> {
+    let root = root.canonical().unwrap_or_else(|_| root.to_owned());
+    let last = recent(trajectories).into_iter();
+    last.filter_map(|path| locked_run(path, &root)).collect()
+}
+
+/// Returns the last trajectories that are young enough to be offered, the newest first.
+pub fn recent(trajectories: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(trajectories) else {
         return Vec::new();
     };
@@ -524,9 +545,9 @@ pub fn locked_runs(trajectories: &Path, root: &Path) -> Vec<LockedRun> {
         .filter(|path| is_young(path))
         .collect();
     paths.sort();
-    let root = root.canonical().unwrap_or_else(|_| root.to_owned());
-    let last = paths.into_iter().rev().take(MAX_READ);
-    last.filter_map(|path| locked_run(path, &root)).collect()
+    paths.reverse();
+    paths.truncate(MAX_READ);
+    paths
 }
 
 fn locked_run(path: PathBuf, root: &Path) -> Option<LockedRun> {

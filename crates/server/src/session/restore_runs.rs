@@ -57,6 +57,15 @@ impl RunSession {
                 .map(|one| restore::view_of(&one.records).lead_proposals().count())
                 .sum();
             for one in &found {
+                for set in &one.half {
+                    let text = format!(
+                        "Starling: {}. Review the rest to complete the set, or undo the run to take back what \
+                         is there: {}",
+                        set.told(),
+                        short(&one.task)
+                    );
+                    front_end.inform(text).await;
+                }
                 if !one.waits {
                     let task = short(&one.task);
                     let text =
@@ -148,6 +157,7 @@ impl RunSession {
             path,
             file,
             waits,
+            half: _,
         } = found;
         let pending_reviews = PendingReviews::default();
         let before = records.len();

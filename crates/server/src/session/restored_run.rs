@@ -15,7 +15,7 @@ use super::restore::view_of;
 use super::services::RunControl;
 use starling_core::{Dollars, Editor, Effect, ReviewAnswer, Verdict};
 use starling_history::{self, UnfinishedChange, undo};
-use starling_swarm::sending::{AnnouncedEdit, Failure, Purpose, Sent, send};
+use starling_swarm::sending::{AnnouncedEdit, Failure, Purpose, Sent, announce, send};
 use starling_swarm::{
     ActorId, AppliedChange, Dependencies, Ending, Event, EventLog, FileChange, Proof, ProposalId,
     Record, Spent, Stamped, StopReason, UndoError, ids,
@@ -29,7 +29,7 @@ pub struct RestoredRun {
     log: EventLog,
     cancel: CancellationToken,
     editor: Arc<dyn Editor>,
-    /// All changes that were ever reviewed.
+    /// All changes that were ever reviewed, or sent to the editor.
     parts: BTreeMap<ProposalId, FileChange>,
     /// The root directory of the open project.
     root: Option<PathBuf>,
@@ -146,8 +146,13 @@ fn asked(records: &[Stamped]) -> impl Iterator<Item = (&Event, ProposalId, &Vec<
 }
 
 fn all_parts(records: &[Stamped]) -> BTreeMap<ProposalId, FileChange> {
-    let parts = asked(records).flat_map(|(_, _, parts)| parts);
-    parts.map(|part| (part.proposal, part.clone())).collect()
+    let announced = records.iter().filter_map(|record| match &record.record {
+        Record::Event(event) => event.announced_part(),
+        Record::Exchange(_) => None,
+    });
+    let reviewed = asked(records).flat_map(|(_, _, parts)| parts).cloned();
+    let parts = announced.chain(reviewed);
+    parts.map(|part| (part.proposal, part)).collect()
 }
 
 fn reviews(records: &[Stamped]) -> Vec<RestoredReview> {
@@ -329,7 +334,7 @@ impl RestoredRun {
     }
 
     /// Applies the members that are not in the user's text yet, each over the current text. If one
-    /// does not fit, none is applied.
+    /// does not fit, none is applied. All of them are in the trajectory before the first is sent.
     async fn apply_all(
         &self,
         members: &[FileChange],
@@ -351,21 +356,24 @@ impl RestoredRun {
             part.over(&text)
                 .map_err(|conflict| part.conflict_told(&conflict))?;
         }
-        let mut made = Vec::new();
+        let mut ready: Vec<(_, _, _, AppliedChange)> = Vec::new();
         for part in missing {
             let of_part = dependencies.get(&part.proposal).cloned();
             let of_part = of_part.unwrap_or_default();
             let missing = |root| missing_directories(root, &part.file);
             let directories = self.root.as_deref().map(missing).unwrap_or_default();
-            let intent = AnnouncedEdit {
-                log: &self.log,
-                proposal: part.proposal,
-                symbols: &part.symbols,
-                directories: &directories,
-                dependencies: &of_part,
-                cancel: &self.cancel,
-            };
-            let purpose = Purpose::Propose(intent);
+            let intent = self.intent(part, &directories, &of_part);
+            let edit = (&part.base, &part.changes);
+            let earlier = ready.iter().map(|(.., announced)| announced);
+            let announced = announce(&self.editor, &part.file, edit, earlier, intent).await;
+            ready.push((part, directories, of_part, announced));
+        }
+        let mut made = Vec::new();
+        for (part, directories, of_part, announced) in ready {
+            let purpose = Purpose::Propose(AnnouncedEdit {
+                announced: Some(&announced),
+                ..self.intent(part, &directories, &of_part)
+            });
             let sent = self.send(part, &part.base, &part.changes, purpose);
             match sent.await {
                 Ok(Sent {
@@ -394,6 +402,24 @@ impl RestoredRun {
         }
         self.mark_evidence(&format!("applied since these checks: {}", ids(&applied)));
         Ok(())
+    }
+
+    /// Returns what is recorded in the trajectory before the edit of a part is sent.
+    fn intent<'a>(
+        &'a self,
+        part: &'a FileChange,
+        directories: &'a [String],
+        dependencies: &'a Dependencies,
+    ) -> AnnouncedEdit<'a> {
+        AnnouncedEdit {
+            log: &self.log,
+            proposal: part.proposal,
+            symbols: &part.symbols,
+            directories,
+            dependencies,
+            cancel: &self.cancel,
+            announced: None,
+        }
     }
 
     /// Marks the evidence of the waiting reviews as out of date. No test runs without the agents.

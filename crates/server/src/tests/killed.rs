@@ -10,11 +10,12 @@ use super::restart::{
     event_of, events_from, restarted, state_of, take_edit, trajectory, undo, yielding,
 };
 use crate::RestorePolicy;
+use crate::half_applied_runs;
 use crate::samples::{BASE, asked};
-use crate::session::restore::find_restorable;
+use crate::session::restore::{find_restorable, view_of};
 use serde_json::Value;
 use starling_history::unfinished;
-use starling_swarm::{AppliedChange, Event};
+use starling_swarm::{AppliedChange, Dependencies, Event, ProposalId};
 
 /// Returns the events of a server that was killed while it applied accepted proposals. It had sent
 /// the edits of the proposals in `sent`, and recorded the result of all but the last of them.
@@ -262,4 +263,125 @@ async fn edit_applied_after_the_server_was_killed_is_detected() {
     open(&client, &now);
     event_of(&mut client, "proposal_applied").await;
     assert_eq!(undo(&mut client, 1).await, json!([1]));
+}
+
+/// Returns the events of a run without a person that was killed while it applied a set. All parts are
+/// announced.
+fn killed_amid_a_set() -> Vec<Event> {
+    let mut events = asked(&[(1, "a.py::f"), (2, "a.py::g")]);
+    let parts = events.pop().unwrap().parts().to_vec();
+    for part in &parts {
+        events.push(Event::ProposalChecked {
+            proposal: part.proposal,
+            evidence: crate::testing::evidence(),
+        });
+        events.push(Event::ProposalReviewed {
+            proposal: part.proposal,
+            by: starling_swarm::ActorId::Starling,
+            verdict: starling_core::Verdict::Accept,
+        });
+    }
+    let others = |id: ProposalId| {
+        parts
+            .iter()
+            .map(move |part| part.proposal)
+            .filter(move |one| *one != id)
+    };
+    let mut before: std::sync::Arc<str> = BASE.into();
+    for part in &parts {
+        let changes = part.over(&before).unwrap();
+        let after = changes.apply(&before).unwrap().into();
+        events.push(Event::ProposalApplying {
+            proposal: part.proposal,
+            symbols: part.symbols.clone(),
+            change: AppliedChange {
+                file: part.file.clone(),
+                before: std::mem::replace(&mut before, after),
+                changes,
+                created: false,
+                directories: Vec::new(),
+                dependencies: Dependencies {
+                    set: others(part.proposal).collect(),
+                    ..Dependencies::default()
+                },
+            },
+        });
+    }
+    events
+}
+
+fn half_applied(folder: &Path) -> Vec<String> {
+    let runs = half_applied_runs(&folder.join(".trajectories"), folder);
+    let sets = runs.iter().flat_map(|run| &run.sets);
+    sets.map(starling_history::HalfSet::told).collect()
+}
+
+#[tokio::test]
+async fn rest_of_a_set_that_nobody_reviewed_is_offered_after_a_kill() {
+    let folder = project();
+    let events = killed_amid_a_set();
+    let recorded = events.len() + 1;
+    let path = trajectory(folder.path(), "r1", folder.path(), events);
+    assert_eq!(
+        half_applied(folder.path()),
+        [""; 0],
+        "nothing of it is there"
+    );
+    let now = yielding(BASE, &[1]);
+    std::fs::write(folder.path().join("a.py"), &now).unwrap();
+    let told = half_applied(folder.path());
+    assert!(
+        told[0].ends_with("#1 (a.py) is there, #2 (a.py) is missing"),
+        "{told:?}"
+    );
+    assert_eq!(
+        events_from(&path, recorded),
+        [""; 0],
+        "a look writes nothing"
+    );
+    let mut client = restarted(folder).await;
+    open(&client, &now);
+    let (_, said) = client.next_of("window/showMessage").await;
+    let said = said["message"].as_str().unwrap();
+    assert!(said.contains(&told[0]), "{said}");
+    let asked = event_of(&mut client, "review_asked").await;
+    assert_eq!(asked["event"]["proposal"], 2);
+    assert_eq!(
+        events_from(&path, recorded),
+        ["proposal_applied", "review_asked"]
+    );
+    let about = json!({"run": "r1", "proposal": 2});
+    client.execute("starling.accept", about).await;
+    assert_eq!(take_edit(&mut client, 1).await, "yield");
+    event_of(&mut client, "run_finished").await;
+    assert_eq!(undo(&mut client, 2).await, json!([2, 1]));
+}
+
+#[test]
+fn rest_of_a_set_is_not_offered_after_its_other_part_was_taken_back() {
+    let folder = project();
+    let trajectories = folder.path().join(".trajectories");
+    let waiting = |folder: &Path| -> Vec<u32> {
+        let found = find_restorable(&trajectories, folder, &RestorePolicy::All);
+        let records = found.iter().map(|one| view_of(&one.records));
+        let leads = records.flat_map(|view| {
+            let leads = view.lead_proposals().map(|(lead, _)| lead.0);
+            leads.collect::<Vec<_>>()
+        });
+        leads.collect()
+    };
+    let path = trajectory(folder.path(), "r1", folder.path(), killed_amid_a_set());
+    std::fs::write(folder.path().join("a.py"), yielding(BASE, &[1])).unwrap();
+    assert_eq!(waiting(folder.path()), [2]);
+    assert_eq!(half_applied(folder.path()).len(), 1, "until it is complete");
+    let undone = Event::ProposalUndone {
+        proposal: ProposalId(1),
+    };
+    let run = starling_history::find(&trajectories, &folder.path().canonicalize().unwrap(), "r1");
+    starling_history::record(&run.unwrap(), vec![undone]).unwrap();
+    std::fs::write(folder.path().join("a.py"), BASE).unwrap();
+    assert_eq!(half_applied(folder.path()), [""; 0]);
+    assert_eq!(waiting(folder.path()), [0; 0]);
+    let last = events_from(&path, 0).pop();
+    assert_eq!(last.as_deref(), Some("proposal_reviewed"));
 }

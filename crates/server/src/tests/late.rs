@@ -198,6 +198,7 @@ pub(super) fn sending(after: fn(&str) -> String) -> RunStarter {
             directories: &[],
             dependencies: &Default::default(),
             cancel: &scene.cancel,
+            announced: None,
         };
         let purpose = starling_swarm::sending::Purpose::Propose(intent);
         let editor = &scene.outside.editor;

@@ -463,6 +463,27 @@ impl Event {
         }
     }
 
+    /// Returns the change that is about to be sent to the editor, as a part of a review.
+    pub fn announced_part(&self) -> Option<FileChange> {
+        let Event::ProposalApplying {
+            proposal,
+            symbols,
+            change,
+        } = self
+        else {
+            return None;
+        };
+        Some(FileChange {
+            proposal: *proposal,
+            symbol: symbols.first()?.clone(),
+            symbols: symbols.clone(),
+            reason: String::new(),
+            file: change.file.clone(),
+            base: Arc::clone(&change.before),
+            changes: change.changes.clone(),
+        })
+    }
+
     /// Returns the changes under review; empty for events other than [`Event::ReviewAsked`].
     pub fn parts(&self) -> &[FileChange] {
         if let Event::ReviewAsked { parts, .. } = self {

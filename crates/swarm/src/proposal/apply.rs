@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use crate::check::expected;
-use crate::event::events::Event;
+use crate::event::events::{AppliedChange, Event};
 use crate::evidence::failure::Failure;
 use crate::evidence::ids::ProposalId;
 use crate::evidence::test_evidence::TestEvidence;
-use crate::proposal::send::{AnnouncedEdit, Purpose, Sent, send};
+use crate::proposal::send::{AnnouncedEdit, Purpose, Sent, announce, send};
 use crate::proposal::{auto_imports, dependence};
 use crate::state::draft::Draft;
 use crate::state::proposal::{Applied, Proposal};
@@ -32,7 +32,10 @@ pub(crate) async fn apply(
     let accepted = accepted.clone();
     carried(run, async move |run| {
         let _one_at_a_time = run.applying.lock().await;
-        let applied = edit(&run, accepted.id, checked).await;
+        let applied = match ready(&run, accepted.id) {
+            Ok(ready) => edit(&run, ready, checked).await,
+            Err(failure) => Err(failure),
+        };
         if let Err(failure) = &applied {
             not_applied(&run, &accepted, failure);
         }
@@ -67,28 +70,80 @@ where
     whole.await.ok()
 }
 
-/// Sends the edit of an accepted proposal to the editor and records the result. The caller must
-/// hold the lock `applying`.
-pub(crate) async fn edit(
-    run: &Arc<RunContext>,
-    id: ProposalId,
-    (tests, report): (TestEvidence, Option<TestReport>),
-) -> Result<Arc<str>, Failure> {
-    if run.cancel.is_cancelled() {
-        let why = "the run ended before the edit was sent to the editor".to_owned();
-        return Err(Failure::Editor { why });
+/// The edit of an accepted proposal, ready to be sent to the editor.
+pub(crate) struct ReadyEdit {
+    accepted: Proposal,
+    /// The draft beside the imports of other changes.
+    draft: Draft,
+    changes: ChangeSet,
+    directories: Vec<String>,
+    /// The edit as it was recorded with its set.
+    announced: Option<AppliedChange>,
+}
+
+impl ReadyEdit {
+    pub(crate) fn proposal(&self) -> ProposalId {
+        self.accepted.id
     }
+
+    pub(crate) fn file(&self) -> &FilePath {
+        &self.draft.file
+    }
+
+    /// Records the edit in the trajectory before the first edit of its set is sent. `earlier` are
+    /// the edits that are sent before it.
+    pub(crate) async fn announce(mut self, run: &RunContext, earlier: &[ReadyEdit]) -> Self {
+        let intent = intent(run, &self.accepted, &self.directories);
+        let (editor, draft) = (&run.services.editor, &self.draft);
+        let edit = (&draft.base, &self.changes);
+        let earlier = earlier.iter().filter_map(|one| one.announced.as_ref());
+        self.announced = Some(announce(editor, &draft.file, edit, earlier, intent).await);
+        self
+    }
+}
+
+/// Prepares the edit of an accepted proposal.
+pub(crate) fn ready(run: &RunContext, id: ProposalId) -> Result<ReadyEdit, Failure> {
     let accepted = accepted(run, id)?;
     still_allowed(run, &accepted.draft)?;
     let draft = auto_imports::drop_redundant_imports(
         run,
         auto_imports::beside_other_imports(run, accepted.draft.clone()),
     );
-    let changes = ChangeSet::between(&draft.base, &draft.text);
-    let directories = missing_directories(run.policy().root(), &draft.file);
+    Ok(ReadyEdit {
+        changes: ChangeSet::between(&draft.base, &draft.text),
+        directories: missing_directories(run.policy().root(), &draft.file),
+        accepted,
+        draft,
+        announced: None,
+    })
+}
+
+/// Sends the edit of an accepted proposal to the editor and records the result. The caller must
+/// hold the lock `applying`.
+pub(crate) async fn edit(
+    run: &Arc<RunContext>,
+    ready: ReadyEdit,
+    (tests, report): (TestEvidence, Option<TestReport>),
+) -> Result<Arc<str>, Failure> {
+    let ReadyEdit {
+        accepted,
+        draft,
+        changes,
+        directories,
+        announced,
+    } = ready;
+    if run.cancel.is_cancelled() {
+        let why = "the run ended before the edit was sent to the editor".to_owned();
+        return Err(Failure::Editor { why });
+    }
+    still_allowed(run, &accepted.draft)?;
+    let intent = AnnouncedEdit {
+        announced: announced.as_ref(),
+        ..intent(run, &accepted, &directories)
+    };
     let label = draft.main_symbol().to_string();
-    let edit = (&draft.base, &changes);
-    let sent = send_edit(run, &accepted, edit, &label, &directories).await?;
+    let sent = send_edit(run, &draft.file, (&draft.base, &changes), &label, intent).await?;
     let mut applied = Applied {
         before: sent.before,
         after: sent.after,
@@ -142,23 +197,32 @@ fn accepted(run: &RunContext, id: ProposalId) -> Result<Proposal, Failure> {
     Ok(accepted)
 }
 
-/// Records a proposal's edit in the trajectory, and then sends the edit to the editor.
-pub(crate) async fn send_edit(
-    run: &RunContext,
-    proposal: &Proposal,
-    (base, changes): (&Arc<str>, &ChangeSet),
-    label: &str,
-    directories: &[String],
-) -> Result<Sent, Failure> {
-    let intent = AnnouncedEdit {
+/// Returns what is recorded in the trajectory before the edit of a proposal is sent.
+pub(crate) fn intent<'a>(
+    run: &'a RunContext,
+    proposal: &'a Proposal,
+    directories: &'a [String],
+) -> AnnouncedEdit<'a> {
+    AnnouncedEdit {
         log: &run.log,
         proposal: proposal.id,
         symbols: &proposal.draft.symbols,
         directories,
         dependencies: &proposal.dependencies,
         cancel: &run.cancel,
-    };
-    let (editor, file) = (&run.services.editor, &proposal.draft.file);
+        announced: None,
+    }
+}
+
+/// Records a proposal's edit in the trajectory, and then sends the edit to the editor.
+pub(crate) async fn send_edit(
+    run: &RunContext,
+    file: &FilePath,
+    (base, changes): (&Arc<str>, &ChangeSet),
+    label: &str,
+    intent: AnnouncedEdit<'_>,
+) -> Result<Sent, Failure> {
+    let editor = &run.services.editor;
     send(editor, file, base, changes, label, Purpose::Propose(intent)).await
 }
 
@@ -188,25 +252,32 @@ pub(crate) fn tell_applied(run: &RunContext, proposal: &Proposal, applied: &Appl
 
 /// Records and logs that an accepted proposal was not applied to the user's text.
 pub(crate) fn not_applied(run: &RunContext, accepted: &Proposal, failure: &Failure) {
+    note_not_applied(run, accepted, failure);
+    tell_not_applied(run, accepted.id, failure);
+}
+
+/// Records that an accepted proposal was not applied to the user's text.
+pub(crate) fn note_not_applied(run: &RunContext, accepted: &Proposal, failure: &Failure) {
     let id = accepted.id;
     match failure {
-        Failure::Conflict { why, current } => {
+        Failure::Conflict { current, .. } => {
             run.proposals().send_back(id).ok();
             let epoch = run.world().epoch;
             run.saw(epoch, [(&accepted.draft.file, Some(current))]);
-            run.event(Event::ProposalConflicted {
-                proposal: id,
-                why: why.clone(),
-            });
         }
         Failure::Editor { why } => {
             run.proposals().refuse(id, why.clone()).ok();
-            run.event(Event::ProposalNotApplied {
-                proposal: id,
-                why: why.clone(),
-            });
         }
     }
+}
+
+/// Logs that an accepted proposal was not applied to the user's text.
+pub(crate) fn tell_not_applied(run: &RunContext, proposal: ProposalId, failure: &Failure) {
+    let why = failure.why().to_owned();
+    run.event(match failure {
+        Failure::Conflict { .. } => Event::ProposalConflicted { proposal, why },
+        Failure::Editor { .. } => Event::ProposalNotApplied { proposal, why },
+    });
 }
 
 /// Checks the path policy again before the edit is sent, because a link may have been made or changed

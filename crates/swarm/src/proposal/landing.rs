@@ -1,11 +1,12 @@
 //! Applies an accepted set: all of its parts or none.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::event::events::Event;
 use crate::evidence::ids::ProposalId;
 use crate::evidence::test_evidence::TestEvidence;
+use crate::proposal::apply::ReadyEdit;
 use crate::proposal::{apply, undo};
 use crate::state::contracts::Mentions;
 use crate::state::proposal::Proposal;
@@ -16,7 +17,8 @@ use crate::state::sets::Landed;
 /// removal.
 type SetPart = (Proposal, Mentions);
 
-/// Applies the parts of a set in order.
+/// Applies the parts of a set in order. All of them are in the trajectory before the first is sent,
+/// so that the next start knows the whole set if this process is killed between two parts.
 ///
 /// If a part cannot be applied, the parts before it are reverted, last first, by the inverse of
 /// their own changes. A part stays applied, and this is reported, if the user edited the same lines
@@ -40,16 +42,31 @@ async fn whole_or_not_at_all(
     parts: Vec<SetPart>,
     tests: &TestEvidence,
 ) -> BTreeMap<ProposalId, Landed> {
+    let mut announced = announce(run, &parts).await;
     let mut applied = Vec::new();
+    let mut changed = BTreeSet::new();
     let mut parts = parts.into_iter();
     while let Some(part) = parts.next() {
         let (one, _) = &part;
-        match apply::edit(run, one.id, (tests.clone(), None)).await {
+        let ready = announced.remove(&one.id);
+        // After another part of the same file, the edit is prepared for the new text.
+        let ready = match ready.filter(|ready| changed.insert(ready.file().clone())) {
+            Some(ready) => Ok(ready),
+            None => apply::ready(run, one.id),
+        };
+        let sent = match ready {
+            Ok(ready) => apply::edit(run, ready, (tests.clone(), None)).await,
+            Err(failure) => Err(failure),
+        };
+        match sent {
             Ok(text) => applied.push((part, text)),
             Err(failure) => {
-                apply::not_applied(run, one, &failure);
                 let why = format!("{}: {}", one.owner(), failure.why());
+                apply::note_not_applied(run, one, &failure);
+                // The trajectory gets the end of this part last: a kill before the others are taken
+                // back leaves a set of which only a part is in the files.
                 let mut landed = take_back(run, applied, &why).await;
+                apply::tell_not_applied(run, one.id, &failure);
                 landed.insert(one.id, Landed::Failed(failure));
                 landed.extend(parts.map(|(one, _)| not_sent(run, one.id, &why)));
                 return landed;
@@ -60,6 +77,22 @@ async fn whole_or_not_at_all(
     landed
         .map(|((one, gone), text)| (one.id, Landed::Applied { text, gone }))
         .collect()
+}
+
+/// Prepares the parts of a set and records them in the trajectory. A part that cannot be prepared is
+/// left out.
+async fn announce(run: &RunContext, parts: &[SetPart]) -> BTreeMap<ProposalId, ReadyEdit> {
+    let mut announced = Vec::new();
+    if run.cancel.is_cancelled() {
+        return BTreeMap::new();
+    }
+    for (one, _) in parts.iter().filter(|_| parts.len() > 1) {
+        if let Ok(ready) = apply::ready(run, one.id) {
+            announced.push(ready.announce(run, &announced).await);
+        }
+    }
+    let by_proposal = announced.into_iter().map(|one| (one.proposal(), one));
+    by_proposal.collect()
 }
 
 /// Reverts the applied parts of a set, last first.

@@ -49,26 +49,70 @@ pub struct AnnouncedEdit<'a> {
     pub dependencies: &'a Dependencies,
     /// Cancelled when the run ends. The edit is then not retried.
     pub cancel: &'a CancellationToken,
+    /// The edit as it was recorded with its set, by [`announce`].
+    pub announced: Option<&'a AppliedChange>,
 }
 
 impl AnnouncedEdit<'_> {
+    fn change(
+        &self,
+        file: &FilePath,
+        (before, changes): (&Arc<str>, &ChangeSet),
+        effect: Effect,
+    ) -> AppliedChange {
+        AppliedChange {
+            file: file.clone(),
+            before: Arc::clone(before),
+            changes: changes.clone(),
+            created: effect == Effect::Create,
+            directories: self.directories.to_vec(),
+            dependencies: self.dependencies.clone(),
+        }
+    }
+
     /// Waits until the edit has been written to the trajectory, so that even if the process is
     /// killed, every change in the user's text is recorded.
-    async fn record(&self, edit: &FileEdit) {
+    async fn record(&self, change: AppliedChange) {
         let event = Event::ProposalApplying {
             proposal: self.proposal,
             symbols: self.symbols.to_vec(),
-            change: AppliedChange {
-                file: edit.file.clone(),
-                before: Arc::clone(&edit.base.text),
-                changes: edit.changes.clone(),
-                created: edit.effect == Effect::Create,
-                directories: self.directories.to_vec(),
-                dependencies: self.dependencies.clone(),
-            },
+            change,
         };
         self.log.durable_event(event).await;
     }
+}
+
+/// Records an edit of a set before the first edit of the set is sent: if the process is killed
+/// between the edits, the trajectory holds the whole set. Returns the edit as it was recorded.
+/// `announced` are the edits of the set that are sent before it.
+pub async fn announce(
+    editor: &Arc<dyn Editor>,
+    file: &FilePath,
+    (base, changes): (&Arc<str>, &ChangeSet),
+    announced: impl DoubleEndedIterator<Item = &AppliedChange>,
+    intent: AnnouncedEdit<'_>,
+) -> AppliedChange {
+    let earlier = announced.rev().find(|one| one.file == *file);
+    let earlier = earlier.and_then(|one| one.changes.apply(&one.before).ok());
+    let current = match earlier {
+        Some(text) => Some((text.into(), Effect::Change)),
+        None => {
+            let current = current_or_new(editor.as_ref(), file, base).await.ok();
+            current.map(|(current, effect)| (current.text, effect))
+        }
+    };
+    let over = current.and_then(|(text, effect): (Arc<str>, Effect)| {
+        let changes = carry(file, base, changes, &text).ok()?;
+        Some(intent.change(file, (&text, &changes), effect))
+    });
+    let effect = match base.is_empty() {
+        true => Effect::Create,
+        false => Effect::Change,
+    };
+    // An edit that does not fit the current text is refused when it is sent.
+    let change = over.unwrap_or_else(|| intent.change(file, (base, changes), effect));
+    intent.record(change.clone()).await;
+    change
 }
 
 /// Why a change is sent.
@@ -159,7 +203,11 @@ pub async fn send(
             effect,
         };
         if let Purpose::Propose(intent) = &purpose {
-            intent.record(&edit).await;
+            let (text, changes) = (&edit.base.text, &edit.changes);
+            let change = intent.change(&edit.file, (text, changes), edit.effect);
+            if tries > 1 || intent.announced != Some(&change) {
+                intent.record(change).await;
+            }
         }
         let withdrawn: Withdrawal = match &purpose {
             Purpose::Propose(intent) => Box::pin(intent.cancel.clone().cancelled_owned()),

@@ -344,7 +344,8 @@ async fn apply_again(run: &Arc<RunContext>, undone: &UndoneProposal) -> Result<(
     let changes = ChangeSet::between(&gone.after, &gone.before);
     let label = format!("redo {}", proposal.id);
     let edit = (&gone.after, &changes);
-    let sent = apply::send_edit(run, proposal, edit, &label, &applied.directories).await?;
+    let intent = apply::intent(run, proposal, &applied.directories);
+    let sent = apply::send_edit(run, &proposal.draft.file, edit, &label, intent).await?;
     let applied = Applied {
         before: sent.before,
         after: sent.after,

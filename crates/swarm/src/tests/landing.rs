@@ -317,8 +317,10 @@ async fn unreverted_part_of_a_failed_set_is_reverted_at_the_end_of_an_automatic_
         *bed.editor.refuses.lock().unwrap() = Some("shop.py".to_owned());
         *bed.editor.delays.lock().unwrap() = [0, 0, 5].map(std::time::Duration::from_secs).into();
         let handle = bed.start();
-        let is_refused = |event: &Event| matches!(event, Event::ProposalNotApplied { .. });
-        until(&handle, is_refused).await;
+        let is_applied = |event: &Event| matches!(event, Event::ProposalApplied { .. });
+        until(&handle, is_applied).await;
+        // The second part is refused at once, and the edit that reverts the first one is on its way.
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
         *bed.editor.refuses.lock().unwrap() = Some("fees.py".to_owned());
         tokio::time::sleep(std::time::Duration::from_secs(10)).await;
         assert!(

@@ -147,3 +147,28 @@ async fn rejected_parts_are_returned_together_and_none_is_applied() {
     let told = bed.model.prompts("solo").pop().expect("a second turn");
     assert!(told.contains("Rejected: keep the contract"), "{told}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn whole_set_is_in_the_trajectory_before_its_first_part_is_applied() {
+    for approval in ALL {
+        let mut bed = bed(approval, vec![Line::Call(vec![wider(true), caller()])]);
+        let events = bed.run().await;
+        let announced: Vec<(usize, &AppliedChange)> = (events.iter().enumerate())
+            .filter_map(|(at, event)| match event {
+                Event::ProposalApplying { change, .. } => Some((at, change)),
+                _ => None,
+            })
+            .collect();
+        let is_applied = |event: &Event| matches!(event, Event::ProposalApplied { .. });
+        let first = events
+            .iter()
+            .position(is_applied)
+            .expect("a set is applied");
+        assert_eq!(announced.len(), 2, "each part once: {announced:?}");
+        assert!(announced.iter().all(|(at, _)| *at < first), "{events:#?}");
+        let sets = announced
+            .iter()
+            .map(|(_, change)| change.dependencies.set.len());
+        assert_eq!(sets.collect::<Vec<_>>(), [1, 1], "each names the other");
+    }
+}

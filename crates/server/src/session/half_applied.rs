@@ -1,0 +1,186 @@
+//! Sets of accepted changes of which only a part is in the files, because the program was killed
+//! between their edits: finds them, and offers the missing part for review.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use super::restore::{ended_regularly, read_records, recent, unrecorded_events, view_of};
+use super::run_view::{ProposalStatus, RunView};
+use starling_core::Verdict;
+use starling_history::{self, DiskEditor, HalfAppliedRun, HalfSet, UnfinishedChange};
+use starling_platform::files::PathExt;
+use starling_swarm::{
+    ActorId, AppliedChange, Event, Evidence, FileChange, JointEvidence, ProposalId, Record,
+    Stamped, ids,
+};
+use starling_text::unified_diff;
+
+/// Returns the runs of a project with sets of which only a part is in the files, the newest first.
+/// Runs that are at work are left out. Nothing is written.
+pub fn half_applied_runs(trajectories: &Path, root: &Path) -> Vec<HalfAppliedRun> {
+    let root = root.canonical().unwrap_or_else(|_| root.to_owned());
+    let runs = recent(trajectories);
+    runs.iter()
+        .filter_map(|path| half_applied(path, &root))
+        .collect()
+}
+
+fn half_applied(path: &Path, root: &Path) -> Option<HalfAppliedRun> {
+    let file = File::open(path).ok()?;
+    let mut lines = BufReader::new(&file);
+    let mut line = String::new();
+    lines.read_line(&mut line).ok()?;
+    let first: Stamped = serde_json::from_str(&line).ok()?;
+    let Record::Event(Event::RunStarted {
+        run, root: about, ..
+    }) = &first.record
+    else {
+        return None;
+    };
+    let is_elsewhere = Path::new(about) != root;
+    if is_elsewhere || file.try_lock_shared().is_err() || ended_regularly(path) {
+        return None;
+    }
+    let id = run.clone();
+    let mut records = vec![first];
+    read_records(&mut lines, &mut records)?;
+    drop(file);
+    for event in unrecorded_events(&records, root) {
+        records.push(Stamped {
+            seq: records.len() as u64,
+            at_ms: 0,
+            record: Record::Event(event),
+        });
+    }
+    let sets = half_sets(&records, root);
+    (!sets.is_empty()).then_some(HalfAppliedRun { id, sets })
+}
+
+/// Returns the sets of a run of which only a part is in the files.
+pub fn half_sets(records: &[Stamped], root: &Path) -> Vec<HalfSet> {
+    let events = records.iter().filter_map(|record| match &record.record {
+        Record::Event(event) => Some(event),
+        Record::Exchange(_) => None,
+    });
+    let events: Vec<&Event> = events.collect();
+    half_sets_in(&events, &view_of(records), root)
+}
+
+/// Like [`half_sets`], for the events of a run and their view.
+pub fn half_sets_in(events: &[&Event], view: &RunView, root: &Path) -> Vec<HalfSet> {
+    let mut missing = starling_history::unfinished(events.iter().copied());
+    if missing.is_empty() && view.lead_proposals().next().is_none() {
+        return Vec::new();
+    }
+    let waiting = view.proposals.values().filter_map(|one| one.part.as_ref());
+    for part in waiting {
+        if missing.iter().all(|one| one.proposal != part.proposal) {
+            missing.push(sent(part));
+        }
+    }
+    let disk = DiskEditor::new(root);
+    missing.retain(|one| !one.is_in(disk.read(&one.change.file).ok().as_deref()));
+    let changes = starling_history::changes(events.iter().map(|event| (*event).clone()));
+    starling_history::half_sets(&changes, &missing, |file| disk.read(file).ok())
+}
+
+fn sent(part: &FileChange) -> UnfinishedChange {
+    UnfinishedChange {
+        proposal: part.proposal,
+        symbols: part.symbols.clone(),
+        change: AppliedChange {
+            file: part.file.clone(),
+            before: part.base.clone(),
+            changes: part.changes.clone(),
+            created: part.base.is_empty(),
+            directories: Vec::new(),
+            dependencies: Default::default(),
+        },
+    }
+}
+
+/// Returns the reason of a review of the rest of a set.
+pub fn rest_reason(applied: &[ProposalId], reason: &str) -> String {
+    format!(
+        "the rest of a set: {} of it is applied, and Starling was killed before the rest was. {reason}",
+        ids(applied)
+    )
+}
+
+/// Adds proposals without which a change does not pass.
+pub fn needing(evidence: &mut Evidence, applied: &[ProposalId]) {
+    let (tests, diagnostics) = (evidence.tests.clone(), evidence.diagnostics.clone());
+    let together = evidence.together.get_or_insert_with(|| JointEvidence {
+        with: Vec::new(),
+        proposals: Vec::new(),
+        tests,
+        diagnostics,
+        needs: Vec::new(),
+        checked_in: 0,
+    });
+    let known = together.needs.clone();
+    let more = applied.iter().filter(|id| !known.contains(id));
+    together.needs.extend(more);
+}
+
+/// Returns a review of the missing part of a set, unless it waits already.
+pub fn rest_review(set: &HalfSet, view: &RunView) -> Option<Event> {
+    let part = |one: &UnfinishedChange| {
+        let made = view.proposals.get(&one.proposal)?;
+        (made.state == ProposalStatus::Accepted).then(|| FileChange {
+            proposal: one.proposal,
+            symbol: made.symbol.clone(),
+            symbols: one.symbols.clone(),
+            reason: made.reason.clone(),
+            file: one.change.file.clone(),
+            base: one.change.before.clone(),
+            changes: one.change.changes.clone(),
+        })
+    };
+    let parts: Vec<FileChange> = set.missing.iter().filter_map(part).collect();
+    let lead = parts.first()?.clone();
+    let made = view.proposals.get(&lead.proposal)?;
+    let mut evidence = made.evidence.clone()?;
+    let applied: Vec<ProposalId> = set.there.iter().map(|(id, _)| *id).collect();
+    needing(&mut evidence, &applied);
+    let diff = |part: &FileChange| {
+        let after = part.changes.apply(&part.base).unwrap_or_default();
+        unified_diff(part.file.as_str(), &part.base, &after)
+    };
+    Some(Event::ReviewAsked {
+        proposal: lead.proposal,
+        agent: made.agent.clone(),
+        symbol: lead.symbol,
+        diff: parts.iter().map(diff).collect(),
+        reason: rest_reason(&applied, &lead.reason),
+        evidence,
+        with: parts.iter().skip(1).map(|part| part.proposal).collect(),
+        parts,
+    })
+}
+
+/// Returns the rejections of reviews that wait although a change that they need was taken back.
+pub fn reviews_without_base(view: &RunView) -> Vec<Event> {
+    let is_undone = |id: &&ProposalId| {
+        let needed = view.proposals.get(id);
+        needed.is_some_and(|one| one.state == ProposalStatus::Undone)
+    };
+    let mut rejections = Vec::new();
+    for (lead, one) in view.lead_proposals() {
+        let needs = one.evidence.as_ref().map_or(&[][..], Evidence::needs);
+        let Some(gone) = needs.iter().find(is_undone) else {
+            continue;
+        };
+        let reason = format!("it passes only with {gone}, which was taken back");
+        let members = [lead].into_iter().chain(one.with.iter().copied());
+        rejections.extend(members.map(|proposal| Event::ProposalReviewed {
+            proposal,
+            by: ActorId::Starling,
+            verdict: Verdict::Reject {
+                reason: reason.clone(),
+            },
+        }));
+    }
+    rejections
+}
