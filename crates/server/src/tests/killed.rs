@@ -375,6 +375,7 @@ fn rest_of_a_set_is_not_offered_after_its_other_part_was_taken_back() {
     assert_eq!(waiting(folder.path()), [2]);
     assert_eq!(half_applied(folder.path()).len(), 1, "until it is complete");
     let undone = Event::ProposalUndone {
+        by_editor: false,
         proposal: ProposalId(1),
     };
     let run = starling_history::find(&trajectories, &folder.path().canonicalize().unwrap(), "r1");
