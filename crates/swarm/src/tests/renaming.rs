@@ -982,7 +982,7 @@ async fn string_that_the_task_keeps_is_not_left() {
         ("Rename Echo to Ping, but not in strings.", None),
         (
             "Rename Echo to Ping.",
-            Some("`Echo` still stands in 2 strings: settings.py:2, settings.py:4"),
+            Some("settings.py:2: `Echo` still stands here"),
         ),
     ] {
         let model = Scripted::native()

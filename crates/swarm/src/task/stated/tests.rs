@@ -265,8 +265,8 @@ fn absent_name_is_told_with_the_nearest_one() {
         ),
         ("Delete `relik()`.", "there is no `relik`; nearest: `relic`"),
         (
-            "Rename Cart.sise to count",
-            "there is no `Cart.sise`; nearest: `Cart.size`",
+            "Rename Cart.sizes to count",
+            "there is no `Cart.sizes`; nearest: `Cart.size`",
         ),
         (
             "Rename Kart.size to count",
@@ -287,8 +287,8 @@ fn absent_name_is_told_with_the_nearest_one() {
     }
     for (task, expected) in [
         (
-            "Cart.sise should never be negative",
-            "there is no `Cart.sise`; nearest: `Cart.size`",
+            "Cart.sizes should never be negative",
+            "there is no `Cart.sizes`; nearest: `Cart.size`",
         ),
         (
             "`totl` is wrong for empty carts",
