@@ -166,7 +166,7 @@ impl Judge {
                 verdict,
             } => self.reviewed(proposal.0, by, verdict),
             Event::ProposalApplying { proposal, .. } => {
-                self.proposals.announced = Some(proposal.0);
+                self.proposals.announced.push(proposal.0);
             }
             Event::ProposalApplied { proposal, .. } => self.applied(proposal.0),
             Event::TakenBack { left, .. } => {

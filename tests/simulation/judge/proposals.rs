@@ -95,8 +95,8 @@ pub struct Proposals {
     pub all: BTreeMap<u32, Proposal>,
     pub turns: BTreeMap<String, Turn>,
     pub chosen: BTreeMap<String, String>,
-    /// The proposal whose edit the log announced last.
-    pub announced: Option<u32>,
+    /// The proposals whose edits the log announced, in order. Those of a set are announced together.
+    pub announced: Vec<u32>,
     /// Whether the last decision of a proxy about a symbol clearly accepted, and when it was made.
     pub proxy: BTreeMap<String, (bool, Duration)>,
 }
@@ -109,10 +109,14 @@ impl Proposals {
     }
 
     /// Returns the proposal that an edit with this label applies. Two proposals may have the same
-    /// label, for example of one new file, so it is the one that the log announced.
+    /// label, for example of one new file, so it is the one that the log announced last.
     pub fn awaiting(&mut self, label: &str) -> Option<&mut Proposal> {
-        let announced = self.all.get_mut(&self.announced?);
-        announced.filter(|one| one.awaits_edit(label))
+        let awaits = |id: &&u32| {
+            let one = self.all.get(*id);
+            one.is_some_and(|one| one.awaits_edit(label))
+        };
+        let id = self.announced.iter().rev().find(awaits).copied()?;
+        self.all.get_mut(&id)
     }
 
     pub fn restart_waits(&mut self, now: Duration) {
