@@ -138,9 +138,16 @@ impl Judge {
                 for id in with.iter().chain([proposal]) {
                     self.check_patience(id.0);
                     if let Some(one) = self.proposals.all.get_mut(&id.0) {
-                        // The person is asked again about a change that the editor refused.
-                        if one.ends.pop_if(|end| *end == "not applied").is_some() {
+                        // The person is asked again about a change that the editor refused, and about
+                        // the parts of its set, which were applied and taken back.
+                        let is_refused = one.ends.pop_if(|end| *end == "not applied").is_some();
+                        let is_taken_back =
+                            one.undone && one.ends.pop_if(|end| *end == "applied").is_some();
+                        if is_refused || is_taken_back {
                             (one.accepted, one.edit_refused) = (false, false);
+                        }
+                        if is_taken_back {
+                            (one.arrived, one.applied, one.undone) = (false, false, false);
                         }
                         one.under_review = true;
                         one.diff.clone_from(diff);
