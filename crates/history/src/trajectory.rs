@@ -232,8 +232,8 @@ impl PastRun {
             .filter(|change| change.state == ChangeState::Applied)
     }
 
-    /// Decides by the current texts whether unfinished changes, and changes that the user removed,
-    /// count as applied. Returns the events that are not recorded.
+    /// Compares the current texts with the changes whose end is not recorded and with those that the user
+    /// removed: a change that is in its file counts as applied. Returns the events that are not recorded.
     pub async fn settle(&mut self, editor: &dyn Editor) -> Vec<Event> {
         let mut events = made_again(&self.changes, editor).await;
         for event in events.clone() {

@@ -22,8 +22,8 @@ const BY_NAME: [&str; 5] = [
 pub enum AttributeOf<'c> {
     /// These classes, and the classes that share the attribute with them.
     Classes(&'c [SymbolPath]),
-    /// The only group of classes that share an attribute of this name. If there are several groups,
-    /// like [`Self::Renamed`].
+    /// The classes that share an attribute of this name, if there is only one such group. If there are
+    /// several, the classes of [`Self::Renamed`].
     Only,
     /// The classes in which the new name already replaces the old one.
     Renamed,

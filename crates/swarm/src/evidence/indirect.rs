@@ -1,4 +1,4 @@
-//! Calls that may reach a changed method although they do not name it.
+//! Calls that may reach a changed method through a related class, or through an object of unknown type.
 
 use serde::{Deserialize, Serialize};
 
