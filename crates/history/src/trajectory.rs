@@ -399,7 +399,7 @@ pub fn started(id: &RunId) -> Option<SystemTime> {
 }
 
 /// Returns the change as it was reviewed. Older trajectories contain nothing else.
-fn as_reviewed(part: &FileChange) -> AppliedChange {
+pub(super) fn as_reviewed(part: &FileChange) -> AppliedChange {
     AppliedChange {
         file: part.file.clone(),
         before: part.base.clone(),

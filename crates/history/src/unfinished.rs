@@ -2,8 +2,9 @@
 //! before it was sent; the file's text shows whether the change arrived.
 
 use super::plan::{after, inverse_over};
+use super::trajectory::as_reviewed;
 use starling_core::Verdict;
-use starling_swarm::{AppliedChange, Event, ProposalId};
+use starling_swarm::{AppliedChange, Event, FileChange, ProposalId};
 use starling_syntax::{MadeChange, SymbolPath, carry_lines};
 use starling_text::{ChangeSet, unified_diff};
 
@@ -16,6 +17,15 @@ pub struct UnfinishedChange {
 }
 
 impl UnfinishedChange {
+    /// Returns a change as it is under review.
+    pub fn of_review(part: &FileChange) -> Self {
+        UnfinishedChange {
+            proposal: part.proposal,
+            symbols: part.symbols.clone(),
+            change: as_reviewed(part),
+        }
+    }
+
     /// Returns whether a text of the file contains the change; `None` is a missing file. If the
     /// text equals neither the text before nor the text after the change, the changed lines decide.
     /// If they were changed once more, the change counts as present, so that an undo refuses to

@@ -11,8 +11,7 @@ use starling_core::Verdict;
 use starling_history::{self, DiskEditor, HalfAppliedRun, HalfSet, UnfinishedChange};
 use starling_platform::files::PathExt;
 use starling_swarm::{
-    ActorId, AppliedChange, Event, Evidence, FileChange, JointEvidence, ProposalId, Record,
-    Stamped, ids,
+    ActorId, Event, Evidence, FileChange, JointEvidence, ProposalId, Record, Stamped, ids,
 };
 use starling_text::unified_diff;
 
@@ -76,28 +75,13 @@ pub fn half_sets_in(events: &[&Event], view: &RunView, root: &Path) -> Vec<HalfS
     let waiting = view.proposals.values().filter_map(|one| one.part.as_ref());
     for part in waiting {
         if missing.iter().all(|one| one.proposal != part.proposal) {
-            missing.push(sent(part));
+            missing.push(UnfinishedChange::of_review(part));
         }
     }
     let disk = DiskEditor::new(root);
     missing.retain(|one| !one.is_in(disk.read(&one.change.file).ok().as_deref()));
     let changes = starling_history::changes(events.iter().map(|event| (*event).clone()));
     starling_history::half_sets(&changes, &missing, |file| disk.read(file).ok())
-}
-
-fn sent(part: &FileChange) -> UnfinishedChange {
-    UnfinishedChange {
-        proposal: part.proposal,
-        symbols: part.symbols.clone(),
-        change: AppliedChange {
-            file: part.file.clone(),
-            before: part.base.clone(),
-            changes: part.changes.clone(),
-            created: part.base.is_empty(),
-            directories: Vec::new(),
-            dependencies: Default::default(),
-        },
-    }
 }
 
 /// Returns the reason of a review of the rest of a set.
