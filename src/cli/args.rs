@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
-use serde::de::DeserializeOwned;
 
 use super::code::args::{
     DefinitionArgs, IndexArgs, LocateArgs, MapArgs, ReferencesArgs, SymbolsArgs,
 };
+use super::option_values::{approval, dollars, driver, proposal};
 #[cfg(feature = "bench")]
 use super::swebench::args::SwebenchCommand;
 use starling_config::Trust;
@@ -152,7 +151,8 @@ const NOT_BUILT: &str = match (cfg!(feature = "bench"), cfg!(feature = "local"))
 /// The arguments of all commands that load the configuration: the model, settings and trust.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ConfigurationArgs {
-    /// Use this model for all roles: a configured name, local, gguf:PATH, openai:MODEL or replay:FILE.
+    /// Use this model for everything: a name from the configuration, local (the built-in model), gguf:PATH
+    /// (a model file), openai:MODEL, or replay:FILE (recorded replies).
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
     /// Set a configuration key, for example limits.calls=3. May be repeated.
@@ -194,7 +194,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "DIR")]
     pub repo: Option<PathBuf>,
     /// Who approves each change: you (ask), a model in your place (proxy), or nobody (auto).
-    #[arg(long, value_parser = named::<Approval>(&["ask", "proxy", "auto"]))]
+    #[arg(long, value_parser = approval())]
     pub approve: Option<Approval>,
     /// Use one agent for each symbol (swarm), or one agent for all symbols (single).
     #[arg(long, value_parser = driver())]
@@ -265,8 +265,10 @@ pub struct UndoArgs {
     pub json: bool,
 }
 
-// The arguments of `starling ask`.
+// The arguments of `starling ask`. It changes no file and runs no test, so the help does not name the options
+// for that.
 #[derive(Debug, Args)]
+#[command(mut_arg("allow_write", |arg| arg.hide(true)), mut_arg("hide_from_tests", |arg| arg.hide(true)))]
 pub struct AskArgs {
     /// The question, in your words; `-` reads it from stdin.
     pub question: String,
@@ -357,36 +359,6 @@ pub enum ConfigCommand {
         #[command(flatten)]
         world: ConfigurationArgs,
     },
-}
-
-/// Reads a driver by its name.
-pub fn driver() -> impl TypedValueParser<Value = Driver> {
-    named(&["swarm", "single"])
-}
-
-/// Reads one of the names that serde gives to the values of an enumeration.
-fn named<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T>
-where
-    T: DeserializeOwned + Clone + Send + Sync + 'static,
-{
-    PossibleValuesParser::new(names)
-        .try_map(|name| serde_json::from_value::<T>(serde_json::Value::String(name)))
-}
-
-pub fn dollars(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(amount) if amount.is_finite() && amount > 0.0 => Ok(amount),
-        Ok(_) | Err(_) => {
-            Err("expected an amount in US dollars greater than 0, for example 0.25".to_owned())
-        }
-    }
-}
-
-fn proposal(text: &str) -> Result<ProposalId, String> {
-    let number = text.strip_prefix('#').unwrap_or(text).parse();
-    number
-        .map(ProposalId)
-        .map_err(|_| "expected the number of a proposal, for example 3".to_owned())
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ mod languages;
 mod log;
 mod lsp;
 mod models;
+mod option_values;
 mod project;
 mod review;
 mod run;

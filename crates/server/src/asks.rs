@@ -9,12 +9,12 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::client_context::ClientContext;
 use super::documents::DocumentStore;
 use super::outgoing::ClientPlugin;
 use super::protocol::{
     AnswerNotification, AnswerParams, AnswerUpdate, AskId, AskParams, AskReply, AskSnapshot,
 };
-use super::refresh::ClientContext;
 use super::session::{OpenRequest, OpenedRun, RefreshNotifier, RunError, Services, overlay};
 use super::settings::ClientSettings;
 use super::window::ClientWindow;

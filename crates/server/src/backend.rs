@@ -22,6 +22,7 @@ use tower_lsp::{Client, LanguageServer};
 
 use super::actions::{self, actions};
 use super::asks::Asks;
+use super::client_context::ClientContext;
 use super::commands::ServerCommand;
 use super::documents::{DocumentMessage, DocumentStore, DocumentView};
 use super::front_end::LspFrontEnd;
@@ -33,7 +34,7 @@ use super::protocol::{
     COMMANDS, EditParams, EditedDocument, EventsParams, EventsReply, MentionsParams, MentionsReply,
     ModelsReply, ProposalParams, ProposalReply, StateReply,
 };
-use super::refresh::{self, ClientContext};
+use super::refresh;
 use super::review_actions::ReviewAction;
 use super::review_dialogs::ReviewDialogs;
 use super::run_snapshots::{proposal_reply, review_actions_in, run_snapshots, waiting_at};

@@ -15,9 +15,9 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
 use tower_lsp::lsp_types::{Range, TextDocumentContentChangeEvent, Url};
 
-use super::editor::TextHistory;
 use super::paths::disk_path;
 use super::symbol_markers::{Splice, SymbolMarkers};
+use super::text_history::TextHistory;
 use starling_core::{CurrentText, DocVersion};
 use starling_platform::files::PathExt;
 use starling_text::{ByteRange, Encoding, Position, offset_of};

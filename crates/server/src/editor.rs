@@ -25,7 +25,6 @@ use tower_lsp::lsp_types::{
 };
 
 use self::late::GivenUpEdits;
-pub use self::tracked::TextHistory;
 use self::tracked::{TextPair, TrackedEdit};
 use super::documents::{DocumentStore, ExpectReply, StoreClosed};
 use super::outgoing::AFTER_ANSWER;

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tower_lsp::Client;
 
 use super::bridge::with_editor_providers;
+use super::client_context::ClientContext;
 use super::documents::DocumentStore;
 use super::editor::ClientEditor;
 use super::outgoing::ClientPlugin;
@@ -18,8 +19,7 @@ use super::protocol::{
     IntentParams, ProposalParams, RemedyNotification, RemedyParams, UndoneNotification,
     UndoneParams,
 };
-use super::refresh::ClientContext;
-use super::review_dialogs::retry_titles;
+use super::review_actions::retry_titles;
 use super::session::{CurrentFile, FrontEnd, OpenBuffers, disk_text, path_of};
 use super::settings::ClientSettings;
 use super::window::ClientWindow;

@@ -5,6 +5,7 @@ mod actions;
 mod asks;
 mod backend;
 mod bridge;
+mod client_context;
 mod commands;
 mod documents;
 mod editor;
@@ -32,6 +33,7 @@ mod symbol_markers;
 pub mod testing;
 #[cfg(test)]
 mod tests;
+mod text_history;
 mod transport;
 mod window;
 
@@ -69,7 +71,7 @@ pub async fn serve(
         move || documents.send(documents::DocumentMessage::MessageLost)
     };
     let (service, socket) = LspService::build(|client| {
-        let context = refresh::ClientContext {
+        let context = client_context::ClientContext {
             refresh: session::RefreshNotifier::default(),
             plugin: outgoing::ClientPlugin::new(client.clone()),
             window: Arc::new(window::ClientWindow::new(

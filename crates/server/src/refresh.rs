@@ -10,24 +10,15 @@ use tower_lsp::lsp_types::request::CodeLensRefresh;
 
 use super::asks::Asks;
 use super::front_end::LspFrontEnd;
-use super::outgoing::{ClientPlugin, send_request};
+use super::outgoing::send_request;
 use super::protocol::StatusNotification;
 use super::run_snapshots::all_review_actions;
-use super::session::{RefreshNotifier, RunSession};
-use super::window::ClientWindow;
+use super::session::RunSession;
 
 /// Minimum time between two refreshes.
 const PAUSE: Duration = Duration::from_millis(200);
 /// How long the client may take to answer a refresh.
 const DEADLINE: Duration = Duration::from_secs(5);
-
-/// The handles by which runs and questions send messages to the client.
-#[derive(Debug, Clone)]
-pub struct ClientContext {
-    pub refresh: RefreshNotifier,
-    pub window: Arc<ClientWindow>,
-    pub plugin: ClientPlugin,
-}
 
 /// Refreshes the client after changes of runs, questions or open documents. Returns when the document
 /// store is closed.

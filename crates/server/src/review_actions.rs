@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tower_lsp::lsp_types::Command;
 
 use super::protocol::{ACCEPT, CANCEL, ClientCommand, DIFF, REJECT, REVIEW, WHY};
-use super::session::{ProposalStatus, RunView, short};
+use super::session::{ProposalStatus, Remedy, RunView, short, size};
 use super::settings::ClientSettings;
 use starling_core::IntentView;
 use starling_swarm::{ActorId, ProposalId, RunId, ids};
@@ -236,6 +236,25 @@ pub fn command(title: impl AsRef<str>, command: &str, argument: Value) -> Comman
         title: harmless(title.as_ref()),
         command: command.to_owned(),
         arguments: Some(vec![argument]),
+    }
+}
+
+/// Returns the titles of the commands that run a task again, each with whether the command downloads the
+/// weights first.
+pub fn retry_titles(task: &str, remedy: Option<&Remedy>) -> Vec<(String, bool)> {
+    let task = short(task);
+    match remedy {
+        None => vec![(format!("Starling: run again: {task}"), false)],
+        Some(Remedy::Key | Remedy::Endpoint | Remedy::Model) => {
+            vec![(format!("Starling: try again: {task}"), false)]
+        }
+        Some(Remedy::Download { bytes, .. }) => vec![
+            (
+                format!("Starling: download ({}), then: {task}", size(*bytes)),
+                true,
+            ),
+            (format!("Starling: try again: {task}"), false),
+        ],
     }
 }
 

@@ -6,11 +6,9 @@ use tower_lsp::lsp_types::Command;
 
 use super::front_end::LspFrontEnd;
 use super::protocol::{ProposalParams, RETRY};
-use super::review_actions::command;
+use super::review_actions::{command, retry_titles};
 use super::run_snapshots::proposal_reply;
-use super::session::{
-    Remedy, ReviewTarget, RunError, RunSession, TextFormat, explain, short, size,
-};
+use super::session::{ReviewTarget, RunError, RunSession, TextFormat, explain, short};
 use starling_core::Verdict;
 use starling_swarm::{RunId, ids};
 
@@ -156,24 +154,5 @@ impl ReviewDialogs {
             }
         }
         commands
-    }
-}
-
-/// Returns the titles of the commands that run a task again, each with whether the command downloads the
-/// weights first.
-pub fn retry_titles(task: &str, remedy: Option<&Remedy>) -> Vec<(String, bool)> {
-    let task = short(task);
-    match remedy {
-        None => vec![(format!("Starling: run again: {task}"), false)],
-        Some(Remedy::Key | Remedy::Endpoint | Remedy::Model) => {
-            vec![(format!("Starling: try again: {task}"), false)]
-        }
-        Some(Remedy::Download { bytes, .. }) => vec![
-            (
-                format!("Starling: download ({}), then: {task}", size(*bytes)),
-                true,
-            ),
-            (format!("Starling: try again: {task}"), false),
-        ],
     }
 }

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 use starling_core::Driver;
 
-use crate::cli::args::{dollars, driver};
+use crate::cli::option_values::{dollars, driver};
 use starling_bench::{Containers, Format, ImageTemplate, Repositories};
 use starling_sandbox::Container;
 

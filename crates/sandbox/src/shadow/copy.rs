@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use super::process::{self, Captured};
 use super::relocate::relocate;
-use super::{ShadowCommand, ShadowError, Shadows, blocking, lay_over, remove};
+use super::{ShadowCommand, ShadowError, Shadows, blocking, remove};
+use crate::lay_over::lay_over;
 use crate::sandbox::{Confinement, Tree};
 use starling_platform::files::{PathExt, symlink};
 use starling_workspace::Overlay;

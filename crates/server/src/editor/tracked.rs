@@ -4,53 +4,14 @@
 //! compared with the results of the edit on earlier texts.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ropey::Rope;
 
+use crate::text_history::TextHistory;
 use starling_syntax::{FilePath, MadeChange, carry};
 use starling_text::{ByteRange, ChangeSet, Edit, Encoding, Position, offset_of, position_of};
-
-/// Maximum number of texts that are remembered; older ones are dropped.
-const MAX_TEXTS: usize = 16;
-
-/// The texts that a file has had since an edit was sent.
-#[derive(Debug, Clone, Default)]
-pub struct TextHistory(Arc<Mutex<Vec<Arc<str>>>>);
-
-impl TextHistory {
-    /// Adds the current text. Returns whether it differs from the last one.
-    pub fn push(&self, text: Arc<str>) -> bool {
-        let mut texts = self.lock();
-        if texts.last() == Some(&text) {
-            return false;
-        }
-        if texts.len() == MAX_TEXTS {
-            texts.remove(0);
-        }
-        texts.push(text);
-        true
-    }
-
-    /// Removes all texts except the current one.
-    pub fn restart(&self, text: Arc<str>) {
-        *self.lock() = vec![text];
-    }
-
-    /// Returns whether another handle of this history exists.
-    pub fn is_shared(&self) -> bool {
-        Arc::strong_count(&self.0) > 1
-    }
-
-    fn all(&self) -> Vec<Arc<str>> {
-        self.lock().clone()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<str>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// An edit that was sent, and the texts that its file has had since.
 #[derive(Debug, Clone)]

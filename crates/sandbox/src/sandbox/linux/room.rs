@@ -18,7 +18,7 @@ use super::plan::{Confinement, Plan, Tree};
 use super::view::{OWN, VisibleDirectory, hidden, kept, secrets};
 use super::watch::FILE;
 use super::{tried, version};
-use crate::shadow::lay_over;
+use crate::lay_over::lay_over;
 use starling_workspace::Overlay;
 
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];

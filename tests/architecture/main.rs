@@ -4,6 +4,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod import_cycles;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
