@@ -88,7 +88,8 @@ impl ProjectFile {
         }
     }
 
-    /// Returns the fingerprint to which trust is bound, or `None` if the file cannot be read.
+    /// Returns the fingerprint of the contents, which the user can trust; `None` if the file cannot
+    /// be read.
     pub fn fingerprint(&self) -> Option<Fingerprint> {
         match &self.content {
             FileContent::Absent => Some(Fingerprint("no file".to_owned())),

@@ -1,4 +1,4 @@
-//! The port to the editor that holds the user's texts: an LSP client, or the headless editor.
+//! The interface to the editor that holds the user's texts: an LSP client, or the headless editor.
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -88,7 +88,7 @@ impl Asks {
         }
     }
 
-    /// Starts answering a question over the current buffers.
+    /// Starts to answer a question about the project, including the unsaved texts of open buffers.
     ///
     /// # Errors
     /// No project is open.

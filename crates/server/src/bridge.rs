@@ -101,8 +101,8 @@ impl BridgedLanguageService {
         })
     }
 
-    /// Returns the request for the editor; `None` unless the editor shows exactly the request's
-    /// texts.
+    /// Returns the request for the editor; `None` unless the editor's texts equal the texts in
+    /// `request`.
     async fn question(&self, request: &TextRequest, at: Option<usize>) -> Option<BridgeParams> {
         let own = self.editor_text(&request.file).await?;
         if own.text.as_deref() != Some(&*request.text) {

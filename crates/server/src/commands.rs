@@ -41,7 +41,7 @@ pub enum ServerCommand {
     },
     CancelAsk(AskId),
     Ask(Box<AskParams>),
-    /// Sent by clients without views of their own.
+    /// Shows a review. Clients without views of their own send this command and the next two.
     Review(ProposalParams),
     Diff(ProposalParams),
     Why(ProposalParams),
@@ -96,7 +96,7 @@ fn read(name: &str, argument: Value) -> Result<ServerCommand, String> {
         RUN => {
             let params: RunParams = from(argument)?;
             if params.task.trim().is_empty() {
-                return Err("`task` is empty: say what to do".to_owned());
+                return Err("`task` is empty: describe what to do".to_owned());
             }
             params.limits.check()?;
             Ok(ServerCommand::Run(Box::new(params)))
@@ -107,7 +107,10 @@ fn read(name: &str, argument: Value) -> Result<ServerCommand, String> {
         EDIT => {
             let params: EditParams = from(argument)?;
             if params.files.is_empty() {
-                return Err("`files` is empty: give the files as you want them".to_owned());
+                return Err(
+                    "`files` is empty: send the changed files with the texts that you want"
+                        .to_owned(),
+                );
             }
             Ok(ServerCommand::Edit(Box::new(params)))
         }
@@ -117,7 +120,7 @@ fn read(name: &str, argument: Value) -> Result<ServerCommand, String> {
         ASK => {
             let params: AskParams = from(argument)?;
             if params.question.trim().is_empty() {
-                return Err("`question` is empty: say what you want to know".to_owned());
+                return Err("`question` is empty: write what you want to know".to_owned());
             }
             params.limits.check()?;
             Ok(ServerCommand::Ask(Box::new(params)))
@@ -132,7 +135,9 @@ fn read(name: &str, argument: Value) -> Result<ServerCommand, String> {
             let UndoParams { run, proposal } = from(argument)?;
             Ok(ServerCommand::Undo { run, proposal })
         }
-        other => Err(format!("`{other}` is announced but not read")),
+        other => Err(format!(
+            "`{other}` is in the list of commands but is not implemented"
+        )),
     }
 }
 
@@ -180,7 +185,7 @@ fn cancel(params: CancelParams) -> Result<ServerCommand, String> {
 fn steer(params: SteerParams) -> Result<ServerCommand, String> {
     let SteerParams { run, target, text } = params;
     if text.trim().is_empty() {
-        return Err("`text` is empty: say what to do differently".to_owned());
+        return Err("`text` is empty: write what the agent is to do differently".to_owned());
     }
     match target {
         TargetParams {

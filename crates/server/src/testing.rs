@@ -188,7 +188,9 @@ pub fn services(start: RunStarter, trajectories: &Path) -> Services {
     Services {
         open,
         start,
-        fetch: Arc::new(|model, _| anyhow::bail!("nothing is fetched here: {model}")),
+        fetch: Arc::new(|model, _| {
+            anyhow::bail!("this test server cannot download the model {model}")
+        }),
         trajectories: trajectories.to_owned(),
         restore: RestorePolicy::All,
         index: Arc::new(|root, overlay| {

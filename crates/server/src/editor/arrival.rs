@@ -31,8 +31,8 @@ pub(super) const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
 /// edit gets to the wrong position because another program writes the file meanwhile, the text
 /// before the edit is needed to undo it.
 const DISK_INTERVAL: Duration = Duration::from_millis(20);
-/// How long the text may lack an edit after it changed, if the client replied that it made the
-/// edit.
+/// How long the server still waits for an edit that the client reported as applied, if the text of
+/// the file changed but does not contain the edit.
 const UNCLEAR_TIMEOUT: Duration = Duration::from_secs(2);
 const TEXT_MISSING: &str =
     "it reported the edit as applied, but the text of the edit did not arrive";
@@ -226,7 +226,8 @@ impl ClientEditor {
         }
     }
 
-    /// Waits until a file is deleted.
+    /// Waits until the file of a delete request is deleted. Fails if it still exists after the time
+    /// limit.
     async fn deletion(
         &self,
         sent: &SentEdit<'_>,

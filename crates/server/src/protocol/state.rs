@@ -51,7 +51,7 @@ pub struct RunSnapshot {
     /// The result of the run in one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headline: Option<String>,
-    /// What the user can do, if the run ended because its model could not be asked.
+    /// What the user can do, if the run ended because its model was not available.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<Remedy>,
 }
@@ -108,7 +108,7 @@ pub struct EventsReply {
     pub events: Vec<EventParams>,
 }
 
-/// The reply to `starling/proposal`: a proposal against the current texts.
+/// The reply to `starling/proposal`: a proposal whose changes are applied to the current texts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProposalReply {
     #[serde(flatten)]

@@ -232,7 +232,7 @@ fn status_text(status: &StatusParams) -> String {
     words.join(" · ")
 }
 
-/// Returns why a file has no text.
+/// Returns the error for a file whose text could not be read.
 fn unreadable(root: Option<&Path>, file: &FilePath) -> EditorError {
     let read = root.map(|root| PathPolicy::of(root).may_read(file));
     match read {

@@ -135,7 +135,7 @@ async fn retried_run_can_use_another_model() {
             let reply = client
                 .connection
                 .request("workspace/executeCommand", request);
-            // The end of the run is reported before it is noted.
+            // The client receives the end of the run a moment before the server accepts a retry.
             if let Ok(reply) = reply.await {
                 break reply["run"].clone();
             }
