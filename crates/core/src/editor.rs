@@ -61,7 +61,7 @@ pub enum EditorError {
 pub enum ApplyError {
     /// The text differs from the base. The caller must read the text again, rebase the edit and
     /// retry.
-    #[error("{file}: the text changed meanwhile")]
+    #[error("{file}: the text changed before the edit was applied")]
     Stale { file: FilePath },
     #[error("{file}: the editor refused the edit: {message}")]
     Refused { file: FilePath, message: String },

@@ -89,7 +89,7 @@ struct UndoProgress<'u, R> {
     root: Option<&'u Path>,
     changes: &'u [ChangeRecord],
     selection: UndoSelection<'u>,
-    /// The files that are written.
+    /// The plans of the files that were already written.
     done: Vec<FileUndoPlan>,
     recorder: &'u mut R,
 }

@@ -40,7 +40,7 @@ pub struct UndoRefusal {
     pub diff: String,
 }
 
-/// The undo of one file.
+/// The planned undo of the chosen proposals in one file.
 #[derive(Debug, Clone)]
 pub struct FileUndoPlan {
     pub file: FilePath,

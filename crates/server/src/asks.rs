@@ -22,7 +22,7 @@ use starling_ask::session::Session;
 use starling_ask::step::Step;
 use starling_ask::{self, Answer, Models, Query};
 
-/// Maximum number of ended questions, and of sessions, that are kept.
+/// Maximum number of ended questions that are kept; also the maximum number of sessions.
 const MAX_KEPT: usize = 32;
 
 /// All questions of one client.

@@ -297,7 +297,8 @@ impl Backend {
 }
 
 impl Backend {
-    /// Returns the waiting proposals of the symbols whose headers include a line.
+    /// Returns the waiting proposals of the symbols whose headers (the lines from the decorators to
+    /// the name) include a line.
     fn hover_at(
         &self,
         line: u32,

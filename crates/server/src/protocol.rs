@@ -150,7 +150,7 @@ pub struct UndoParams {
 #[serde(deny_unknown_fields)]
 pub struct ForgetParams {}
 
-/// The notification `starling/event`.
+/// The notification `starling/event`, which reports an event of a run.
 #[derive(Debug)]
 pub enum EventNotification {}
 impl Notification for EventNotification {
@@ -158,7 +158,8 @@ impl Notification for EventNotification {
     const METHOD: &'static str = "starling/event";
 }
 
-/// The notification `starling/remedy`.
+/// The notification `starling/remedy`, which reports what the user can do about a run whose model
+/// was not available.
 #[derive(Debug)]
 pub enum RemedyNotification {}
 impl Notification for RemedyNotification {
@@ -166,7 +167,7 @@ impl Notification for RemedyNotification {
     const METHOD: &'static str = "starling/remedy";
 }
 
-/// The notification `starling/download`.
+/// The notification `starling/download`, which reports the progress of a download.
 #[derive(Debug)]
 pub enum DownloadNotification {}
 impl Notification for DownloadNotification {
@@ -174,7 +175,8 @@ impl Notification for DownloadNotification {
     const METHOD: &'static str = "starling/download";
 }
 
-/// The notification `starling/intent`.
+/// The notification `starling/intent`, which reports that an agent waits for an answer to its
+/// intent.
 #[derive(Debug)]
 pub enum IntentNotification {}
 impl Notification for IntentNotification {
@@ -182,7 +184,7 @@ impl Notification for IntentNotification {
     const METHOD: &'static str = "starling/intent";
 }
 
-/// The notification `starling/undone`.
+/// The notification `starling/undone`, which reports the result of an undo.
 #[derive(Debug)]
 pub enum UndoneNotification {}
 impl Notification for UndoneNotification {

@@ -83,8 +83,8 @@ pub fn all_review_actions(run: &RunId, view: &RunView) -> Vec<ReviewAction> {
     review_actions
 }
 
-/// Adds the waiting intents, for clients without a plugin. An intent replaces the activity of its
-/// agent.
+/// Adds actions for the intents that wait for an answer, for clients without a plugin. The action
+/// for an intent replaces the action that shows the activity of its agent.
 pub fn with_intents(
     mut review_actions: Vec<ReviewAction>,
     run: &RunId,

@@ -516,7 +516,7 @@ async fn request_with_an_unknown_method_gets_an_error_reply() {
     }
 }
 
-/// Writes a frame.
+/// Writes a message with its `Content-Length` header.
 async fn send(output: &mut (impl tokio::io::AsyncWrite + Unpin), message: Value) {
     use tokio::io::AsyncWriteExt;
     let body = message.to_string();

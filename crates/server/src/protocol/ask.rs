@@ -55,7 +55,8 @@ pub enum AnswerUpdate {
     Error(String),
 }
 
-/// The notification `starling/answer`.
+/// The notification `starling/answer`, which contains a step of answering a question, or the end of
+/// the answer.
 #[derive(Debug)]
 pub enum AnswerNotification {}
 impl Notification for AnswerNotification {

@@ -137,7 +137,7 @@ pub struct ProposedFile {
     pub ranges: Vec<Range>,
 }
 
-/// The notification `starling/status`.
+/// The notification `starling/status`, which contains the text of a status line.
 #[derive(Debug)]
 pub enum StatusNotification {}
 impl Notification for StatusNotification {

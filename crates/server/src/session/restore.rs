@@ -372,9 +372,9 @@ fn append(mut file: &File, records: &[Stamped]) -> std::io::Result<()> {
     file.write_all(&lines)
 }
 
-/// Returns the events that a killed run did not record: accepted changes that are in the files were
-/// applied, accepted changes that are not in the files wait for review again, and waiting reviews
-/// that need an undone change are rejected.
+/// Returns the events that a killed run did not record. They report accepted changes in the files
+/// as applied, request a new review of accepted changes that are not in the files, and reject
+/// waiting proposals that need an undone change.
 pub fn unrecorded_events(records: &[Stamped], root: &Path) -> Vec<Event> {
     let events = records.iter().filter_map(|record| match &record.record {
         Record::Event(event) => Some(event),

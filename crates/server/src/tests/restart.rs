@@ -234,7 +234,7 @@ async fn accepted_restored_proposal_is_applied_after_the_proposal_that_it_needs(
 }
 
 #[tokio::test]
-async fn accepted_restored_proposal_is_reviewed_again_when_a_needed_one_is_rejected() {
+async fn accepted_restored_proposal_is_reviewed_again_when_a_needed_proposal_is_rejected() {
     let mut client = accepted_with_need().await;
     let about = |proposal: u32| json!({"run": "r1", "proposal": proposal, "reason": "no"});
     client.execute("starling.reject", about(2)).await;
@@ -410,7 +410,7 @@ async fn accepted_proposal_is_applied_and_logged_even_if_the_run_is_cancelled() 
     assert_eq!(end["event"]["applied"], json!(["a.py::f"]));
 }
 
-/// Returns the kinds of the events in a trajectory, from a record on.
+/// Returns the kinds of the events in a trajectory, beginning with the record number `from`.
 pub(super) fn events_from(path: &Path, from: usize) -> Vec<String> {
     let trajectory_text = std::fs::read_to_string(path).unwrap();
     let events = trajectory_text.lines().enumerate().map(|(at, line)| {
