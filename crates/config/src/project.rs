@@ -25,8 +25,8 @@ pub(super) enum FileContent {
     Unreadable(String),
 }
 
-/// Identifies the contents of a project's configuration file: a SHA-256 in hexadecimal, or a word
-/// if the file does not exist.
+/// Identifies the contents of a project's configuration file: a SHA-256 in hexadecimal, or a fixed
+/// word if the file does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Fingerprint(String);

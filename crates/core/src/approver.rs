@@ -49,7 +49,8 @@ pub enum Verdict {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReviewAnswer {
     Verdict(Verdict),
-    /// The person edited these parts of the proposal, which are to be checked and shown again.
+    /// The person edited files of the proposal. The edited versions are to be checked and shown
+    /// again.
     Edited(Vec<EditedPart>),
 }
 

@@ -34,11 +34,11 @@ pub struct FileEdit {
 /// The effect of an edit on the file itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// The file exists and stays.
+    /// The file exists before and after the edit.
     Change,
     /// The file does not exist and is created; the base is empty.
     Create,
-    /// The file is deleted; the changes leave no text.
+    /// The file is deleted; its text after the changes is empty.
     Delete,
 }
 

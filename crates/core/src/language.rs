@@ -88,7 +88,7 @@ pub enum Relation {
     Definitions,
     /// The uses of the name, without its definition.
     References,
-    /// The overrides of the name.
+    /// The definitions that override or implement the name.
     Implementations,
 }
 

@@ -158,8 +158,8 @@ pub struct CompileRequest {
 /// The origin of the command that runs the tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandOrigin {
-    /// The user configured the command. If it cannot run, the user is notified before anything else
-    /// happens.
+    /// The user configured the command. If it cannot run, the user is notified at the start of the
+    /// run.
     ByUser,
     /// The command was detected in the project.
     Found,

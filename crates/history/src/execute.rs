@@ -416,8 +416,8 @@ impl UndoRecorder for JournalingRecorder<'_> {
     }
 }
 
-/// Appends to the trajectory of an ended run what happened to its applied changes since: they were
-/// undone, or the editor made them again. Events that the trajectory already contains are skipped.
+/// Appends events to the trajectory of an ended run: its applied changes were undone after the end,
+/// or the editor made them again. Events that the trajectory already contains are skipped.
 ///
 /// # Errors
 /// Another program has the trajectory open, or it cannot be read or written.

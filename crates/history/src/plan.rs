@@ -26,7 +26,8 @@ pub struct BlockingChange {
 pub struct UndoRefusal {
     pub proposal: ProposalId,
     pub file: Option<FilePath>,
-    /// The first and the last line that were changed since, in the current file. Lines start at 1.
+    /// The first and the last line of the current file that were changed after the proposal. Lines
+    /// start at 1.
     pub lines: Option<(usize, usize)>,
     pub blocker: Option<BlockingChange>,
     /// The proposal of the same set because of which this one is kept, if nothing else prevents its

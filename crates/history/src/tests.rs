@@ -1,4 +1,5 @@
-//! An undo is exact where nothing else changed the same lines, and is refused otherwise.
+//! Tests of undo: it restores the text exactly if no other change affects the same lines, and is
+//! refused otherwise.
 
 mod half;
 mod together;
@@ -314,11 +315,11 @@ proptest! {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let changes = proposals(&texts);
         let all: Vec<u32> = (1..).take(parts).collect();
-        // Nothing was changed since.
+        // The user changed nothing after the proposals.
         let (text_now, refused) = undone(texts[parts], &changes, &all);
         prop_assert_eq!(text_now.unwrap_or_default(), before);
         prop_assert!(refused.is_empty());
-        // The user changed other lines since.
+        // The user changed other lines after the proposals.
         let (typed, expected) = (text(&ops, true, true), text(&ops, false, true));
         let (text_now, refused) = undone(&typed, &changes, &all);
         if refused.is_empty() {

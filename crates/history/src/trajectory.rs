@@ -399,7 +399,7 @@ pub fn started(id: &RunId) -> Option<SystemTime> {
     UNIX_EPOCH.checked_add(Duration::from_millis(millis))
 }
 
-/// Returns the change as it was reviewed. Older trajectories contain nothing else.
+/// Returns the change as it was reviewed. Older trajectories contain a change only in this form.
 pub(super) fn as_reviewed(part: &FileChange) -> AppliedChange {
     AppliedChange {
         file: part.file.clone(),

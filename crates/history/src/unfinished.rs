@@ -28,8 +28,8 @@ impl UnfinishedChange {
 
     /// Returns whether a text of the file contains the change; `None` is a missing file. If the
     /// text equals neither the text before nor the text after the change, the changed lines decide.
-    /// If they were changed once more, the change counts as present, so that an undo refuses to
-    /// touch them.
+    /// If these lines were changed once more, the change counts as present, so that an undo refuses
+    /// to touch them.
     pub fn is_in(&self, text: Option<&str>) -> bool {
         is_in(&self.change, text)
     }

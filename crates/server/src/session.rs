@@ -103,7 +103,7 @@ pub enum RunError {
 
 /// The phase of a run, with the data that exists only in that phase.
 enum RunPhase {
-    /// The run is being prepared. Contains the messages for it that arrived meanwhile.
+    /// The run is being prepared. Contains the messages for the run that have arrived so far.
     Opening(Vec<(Option<SymbolPath>, String)>),
     Running(Arc<dyn RunControl>),
     Ended(Option<Arc<dyn RunControl>>),

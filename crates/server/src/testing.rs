@@ -89,7 +89,7 @@ impl RunControl for ScriptedRun {
         (symbol.name == "missing").then(|| format!("There is no symbol {symbol}."))
     }
 
-    /// Simulates the undo of proposal 1 or of all proposals; others fail.
+    /// Simulates the undo of proposal 1 or of all proposals. The undo of any other proposal fails.
     async fn undo(&self, proposal: Option<ProposalId>) -> Result<Vec<ProposalId>, UndoError> {
         match proposal {
             None if self.records => {

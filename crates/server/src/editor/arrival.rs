@@ -78,8 +78,8 @@ impl EditReply {
     }
 }
 
-/// Returns whether an open document has another version than an edit was made for. A client refuses
-/// such an edit.
+/// Returns whether the version of an open document differs from the version for which an edit was
+/// made. A client refuses such an edit.
 pub(super) fn is_outdated(edit: Option<DocVersion>, now: Option<DocVersion>) -> bool {
     edit.is_some() && now.is_some() && now != edit
 }
@@ -257,7 +257,8 @@ impl ClientEditor {
         path: &Path,
         edit: &TrackedEdit,
     ) -> Result<PlacedText, StoreClosed> {
-        // The current text is read last: a text that arrives meanwhile must not count as earlier.
+        // The current text is read last: a text that arrives during this call must not count as an
+        // earlier text.
         let earlier = edit.earlier_texts();
         let open = self.documents.read(path.to_owned()).await?;
         let disk = disk_text(path.to_owned()).await.ok().map(Arc::from);

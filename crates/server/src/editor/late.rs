@@ -216,7 +216,8 @@ impl ClientEditor {
             EditPlacement::Absent | EditPlacement::Unclear => edit.is_in(&now.text).then(as_sent),
         };
         if let Some(pair) = made {
-            // Two equal edits may have been given up. Only one of them undoes the late text.
+            // If two equal edits were given up, only one of the two tasks that watch for them
+            // undoes the late text.
             self.given_up.supersede(&late.path, &now.text);
             return Ok(GivenUpEditState::Made(pair));
         }

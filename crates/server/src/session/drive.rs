@@ -50,7 +50,8 @@ impl RunSession {
         let title = title(&plan.params.task);
         let end_of_writing = plan.written.clone().drop_guard();
         let workers = self.shared.services.workers.clone();
-        // The task is on disk before the project is opened, which takes long for a large one.
+        // The task is written to disk before the project is opened, because opening a large project
+        // takes long.
         let (trajectory, started) = (self.trajectory(&id), started(&plan));
         let path = trajectory.clone();
         let begun = workers.spawn_blocking(move || begin_trajectory(&path, started));

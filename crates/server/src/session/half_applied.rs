@@ -15,8 +15,9 @@ use starling_swarm::{
 };
 use starling_text::unified_diff;
 
-/// Returns the runs of a project with sets of which only a part is in the files, the newest first.
-/// Active runs are left out. Nothing is written.
+/// Returns the runs of a project that have half-applied sets (changes that belong together, of
+/// which only some are in the files), the newest first. Active runs are left out. Nothing is
+/// written.
 pub fn half_applied_runs(trajectories: &Path, root: &Path) -> Vec<HalfAppliedRun> {
     let root = root.canonical().unwrap_or_else(|_| root.to_owned());
     let runs = recent(trajectories);

@@ -1,5 +1,4 @@
-//! Marks the evidence of earlier runs as out of date: it was measured on other texts if files were
-//! changed since.
+//! Marks the evidence of earlier runs as out of date if files were changed after it was measured.
 
 use std::collections::BTreeSet;
 use std::path::Path;

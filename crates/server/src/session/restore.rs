@@ -61,7 +61,8 @@ pub fn mark_interrupted(trajectory: &Path) {
     }
 }
 
-/// An interrupted run that can be retried. Its trajectory stays locked meanwhile.
+/// An interrupted run that can be retried. Its trajectory stays locked until the run is retried or
+/// forgotten.
 #[derive(Debug, Clone)]
 pub struct InterruptedRun {
     path: PathBuf,
@@ -499,7 +500,7 @@ pub struct WaitingReview {
     /// The proposal whose review is answered.
     pub lead: ProposalId,
     pub parts: Vec<FileChange>,
-    /// When its evidence was measured, in milliseconds since the start of the run.
+    /// When the evidence of the review was measured, in milliseconds since the start of the run.
     pub at_ms: u64,
 }
 

@@ -36,7 +36,7 @@ pub enum OverviewPhase {
 
 impl RunSession {
     /// Calls `read` for each run, in the order in which the runs were started. The runs are locked
-    /// meanwhile.
+    /// during all calls.
     pub fn read_runs<T>(&self, mut read: impl FnMut(RunOverview<'_>) -> T) -> Vec<T> {
         let entries = self.lock();
         let overview = |(id, entry): (&String, &RunEntry)| {

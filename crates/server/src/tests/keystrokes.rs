@@ -444,7 +444,8 @@ impl TypingSession {
                 break told;
             }
         };
-        // Edits of the server may have changed the text since; the newest version counts.
+        // The server's edits may have changed the client's text after the request; the newest
+        // version counts.
         let (version, hash) = {
             let typist = self.typist.lock().unwrap();
             (typist.version, ContentHash::of(&typist.text))

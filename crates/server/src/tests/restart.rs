@@ -300,7 +300,7 @@ async fn review_waiting_at_shutdown_waits_again() {
     event_of(&mut client, "review_asked").await;
     client.connection.notify("exit", Value::Null);
     client.server.await.unwrap();
-    // The scripted run logs no start, which would contain the root directory.
+    // The scripted run logs no start event, so its trajectory does not name the project.
     assert!(find_restorable(&trajectories, client.folder.path(), &RestorePolicy::All).is_empty());
     let mut events = asked(&[(1, "a.py::f"), (2, "a.py::g")]);
     events.push(finished(StopReason::Cancelled));

@@ -290,7 +290,7 @@ impl RunView {
         }
     }
 
-    /// Sets the conflict of a waiting change, unless the change was replaced meanwhile.
+    /// Sets the conflict of a waiting change, unless the proposal has another change by now.
     pub fn note_conflict(&mut self, part: &FileChange, conflict: Option<String>) {
         let proposal = self.proposals.get_mut(&part.proposal);
         if let Some(proposal) = proposal.filter(|one| one.part.as_ref() == Some(part)) {
