@@ -96,7 +96,7 @@ fn read(name: &str, argument: Value) -> Result<ServerCommand, String> {
         RUN => {
             let params: RunParams = from(argument)?;
             if params.task.trim().is_empty() {
-                return Err("`task` is empty: describe what to do".to_owned());
+                return Err("`task` is empty: say what to do".to_owned());
             }
             params.limits.check()?;
             Ok(ServerCommand::Run(Box::new(params)))
@@ -120,7 +120,7 @@ fn read(name: &str, argument: Value) -> Result<ServerCommand, String> {
         ASK => {
             let params: AskParams = from(argument)?;
             if params.question.trim().is_empty() {
-                return Err("`question` is empty: write what you want to know".to_owned());
+                return Err("`question` is empty: say what you want to know".to_owned());
             }
             params.limits.check()?;
             Ok(ServerCommand::Ask(Box::new(params)))
@@ -185,7 +185,7 @@ fn cancel(params: CancelParams) -> Result<ServerCommand, String> {
 fn steer(params: SteerParams) -> Result<ServerCommand, String> {
     let SteerParams { run, target, text } = params;
     if text.trim().is_empty() {
-        return Err("`text` is empty: write what the agent is to do differently".to_owned());
+        return Err("`text` is empty: say what to do differently".to_owned());
     }
     match target {
         TargetParams {

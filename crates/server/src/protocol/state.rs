@@ -64,7 +64,7 @@ pub struct AgentSnapshot {
     pub working: bool,
     /// Seconds since the activity began; 0 if the agent does not work.
     pub seconds: u64,
-    /// The agent's last lookups, searches and test runs, the newest at the end.
+    /// Descriptions of the agent's last lookups, searches and test runs, the newest at the end.
     pub looked: Vec<String>,
 }
 
@@ -80,7 +80,7 @@ pub struct ProposalSnapshot {
     pub revises: Option<ProposalId>,
     pub uris: Vec<Url>,
     pub state: ProposalStatus,
-    /// Why the proposal does not fit what the user typed since.
+    /// Why the proposal conflicts with text that the user typed after the proposal was made.
     pub conflict: Option<String>,
 }
 

@@ -34,7 +34,7 @@ pub struct RunProposal {
     pub symbols: Vec<SymbolPath>,
     pub reason: String,
     pub revises: Option<ProposalId>,
-    /// The diff when the proposal was made.
+    /// The diff against the text at the time when the proposal was made.
     pub diff: String,
     pub evidence: Option<Evidence>,
     /// The proposal whose review includes this one: itself, or another proposal that is reviewed
