@@ -119,8 +119,9 @@ fn wrong_in_model(model: &ModelConfig) -> Option<(&'static str, String)> {
     .map(|(key, _)| (key, "must be at least 1".to_owned()))
 }
 
-/// Whether a text looks like the name of an environment variable and not like an API key. A key
-/// contains no spaces either, so its length and characters decide.
+/// Whether a text looks like the name of an environment variable and not like an API key. An API
+/// key can consist of the same characters as a name, so its length, its digits and known prefixes
+/// of keys decide.
 fn is_variable_name(text: &str) -> bool {
     let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let starts_well = text

@@ -44,7 +44,7 @@ pub enum ConfigWarning {
     NotForProjects { origin: ValueOrigin, key: String },
     /// The project's file was ignored because the project is not trusted.
     NotTrusted { path: PathBuf },
-    /// The project's file was ignored because it changed since it was trusted.
+    /// The project's file was ignored because it changed after it was trusted.
     ChangedSinceTrusted { path: PathBuf },
 }
 

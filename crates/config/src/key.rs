@@ -115,7 +115,7 @@ fn kind(schema: &Value) -> String {
     }
 }
 
-/// Returns the allowed words of an enum from any of the places where a schema can list them.
+/// Returns the allowed words of an enum, which a schema can list in several ways.
 fn words(schema: &Value) -> Option<Vec<String>> {
     if let Some(words) = schema.get("enum").and_then(Value::as_array) {
         let words = words.iter().filter_map(Value::as_str);

@@ -151,7 +151,7 @@ pub(super) fn of_option(text: &str) -> Result<ConfigValue, ConfigError> {
 }
 
 /// Reads the variables named `STARLING_<SECTION>_<KEY>`. Variables that name no known section are
-/// ignored because they belong to something else.
+/// ignored because they may belong to other programs.
 pub(super) fn of_variables(
     variables: &[(String, String)],
 ) -> Result<Vec<ConfigValue>, ConfigError> {

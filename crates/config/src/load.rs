@@ -236,7 +236,7 @@ impl LayerMerger {
     }
 
     fn finish(self) -> Result<LoadedConfig, ConfigError> {
-        // Each value was already checked alone, so this error has no single origin.
+        // The type of each value was already checked, so this error comes from no single source.
         let config = Config::deserialize(self.table).map_err(|error| ConfigError::Value {
             origin: ValueOrigin::Default,
             key: "configuration".to_owned(),

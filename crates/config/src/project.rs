@@ -25,8 +25,8 @@ pub(super) enum FileContent {
     Unreadable(String),
 }
 
-/// Identifies the contents of a project's configuration file: a SHA-256 in hexadecimal, or a word
-/// if the file does not exist.
+/// Identifies the contents of a project's configuration file: a SHA-256 in hexadecimal, or a fixed
+/// word if the file does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Fingerprint(String);
@@ -88,7 +88,8 @@ impl ProjectFile {
         }
     }
 
-    /// Returns the fingerprint to which trust is bound, or `None` if the file cannot be read.
+    /// Returns the fingerprint of the contents, which the user can trust; `None` if the file cannot
+    /// be read.
     pub fn fingerprint(&self) -> Option<Fingerprint> {
         match &self.content {
             FileContent::Absent => Some(Fingerprint("no file".to_owned())),

@@ -131,7 +131,7 @@ fn project_file_changed_since_trust_is_ignored() {
 }
 
 #[test]
-fn loaded_configuration_uses_the_content_that_was_checked() {
+fn configuration_is_loaded_from_the_content_that_was_checked_for_trust() {
     let files = files("", "[limits]\ncalls = 1\n");
     let path = files.dir.path().join("project.toml");
     std::fs::write(path, "[limits]\ncalls = 2\n").unwrap();

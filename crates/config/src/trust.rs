@@ -1,5 +1,5 @@
 //! The projects whose own configuration the user trusts: a list in the user's state directory, by
-//! project root. Trust is bound to the contents of the configuration file.
+//! project root. If the configuration file changes, the project is no longer trusted.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -80,7 +80,7 @@ impl TrustList {
     }
 
     fn of(dirs: &impl BaseStrategy) -> TrustList {
-        // Windows has no directory of its own for states.
+        // Windows has no separate directory for state files, so the cache directory is used.
         let state = dirs.state_dir().unwrap_or_else(|| dirs.cache_dir());
         TrustList::at(state.join("starling").join("trusted.json"))
     }

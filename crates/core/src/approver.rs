@@ -1,4 +1,5 @@
-//! The port to the approver: the user, a proxy (a model in the user's place), or nobody.
+//! The interface to the approver: the user, a proxy (a model that decides in place of the user), or
+//! nobody.
 
 use std::sync::Arc;
 
@@ -48,12 +49,13 @@ pub enum Verdict {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReviewAnswer {
     Verdict(Verdict),
-    /// The person edited these parts of the proposal, which are to be checked and shown again.
+    /// The person edited files of the proposal. The edited versions are to be checked and shown
+    /// again.
     Edited(Vec<EditedPart>),
 }
 
 impl ReviewAnswer {
-    /// The verdict; `None` if the person edited the proposal.
+    /// Returns the verdict; `None` if the person edited the proposal.
     pub fn verdict(self) -> Option<Verdict> {
         match self {
             ReviewAnswer::Verdict(verdict) => Some(verdict),
@@ -79,7 +81,7 @@ pub struct EditedPart {
     pub text: Arc<str>,
 }
 
-/// Decides on intents and proposals. The swarm limits every call by a deadline.
+/// Decides on intents and proposals. The caller gives up waiting after a deadline.
 #[async_trait]
 pub trait Approver: Send + Sync {
     async fn intent(&self, view: IntentView) -> Verdict;

@@ -21,7 +21,7 @@ impl Price {
         output: 0.0,
     };
 
-    /// The cost of one request.
+    /// Returns the cost of one request.
     pub fn cost(&self, usage: Usage) -> Dollars {
         let fresh = usage.prompt.saturating_sub(usage.cached);
         let millionths = fresh.0 as f64 * self.prompt

@@ -1,4 +1,4 @@
-//! The port to the editor that holds the user's texts: an LSP client, or the headless editor.
+//! The interface to the editor that holds the user's texts: an LSP client, or the headless editor.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -34,11 +34,11 @@ pub struct FileEdit {
 /// The effect of an edit on the file itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// The file exists and stays.
+    /// The file exists before and after the edit.
     Change,
     /// The file does not exist and is created; the base is empty.
     Create,
-    /// The file is deleted; the changes leave no text.
+    /// The file is deleted; its text after the changes is empty.
     Delete,
 }
 
@@ -61,7 +61,7 @@ pub enum EditorError {
 pub enum ApplyError {
     /// The text differs from the base. The caller must read the text again, rebase the edit and
     /// retry.
-    #[error("{file}: the text changed meanwhile")]
+    #[error("{file}: the text changed before the edit was applied")]
     Stale { file: FilePath },
     #[error("{file}: the editor refused the edit: {message}")]
     Refused { file: FilePath, message: String },

@@ -1,4 +1,4 @@
-//! The port to language servers.
+//! The interface to language servers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -88,7 +88,7 @@ pub enum Relation {
     Definitions,
     /// The uses of the name, without its definition.
     References,
-    /// The overrides of the name.
+    /// The definitions that override or implement the name.
     Implementations,
 }
 
@@ -137,7 +137,8 @@ pub trait LanguageService: Send + Sync {
         effort == Effort::Fast
     }
 
-    /// Returns whether the service supports requests about names in a file.
+    /// Returns whether the service supports requests about names in a file, such as for their
+    /// references.
     fn knows_names(&self, file: &FilePath) -> bool {
         self.has(Effort::Fast, file)
     }

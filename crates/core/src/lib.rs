@@ -1,5 +1,5 @@
-//! The ports of Starling: traits for everything that the swarm needs from the outside, such as
-//! editors, models, language servers and test runners. No adapter is named here.
+//! The interfaces of Starling (its ports): traits for the external services of a run, such as
+//! editors, models, language servers and test runners. Other crates implement them.
 
 mod approver;
 mod cost;

@@ -1,4 +1,4 @@
-//! The port to chat models: requests, replies, usage and the errors a caller can act on.
+//! The interface to chat models: requests, replies, usage and the errors a caller can act on.
 
 use std::fmt;
 use std::ops::{Add, AddAssign};
@@ -100,7 +100,8 @@ pub struct ToolCall {
     pub arguments: String,
 }
 
-/// Prefix of the names of conversations whose requests contain a hole to fill.
+/// Prefix of the names of conversations whose requests ask the model to fill a hole in a text
+/// ([`ChatRequest::following`]).
 pub const FILLING: &str = "fill ";
 
 /// One request to a model.
@@ -320,8 +321,8 @@ pub enum ModelNotice {
 
 /// Observes one model call and accounts for its cost. The caller of [`ChatModel::chat`] has
 /// reserved budget for one request to the model of [`ChatModel::profile`]. A layer that sends
-/// several requests (retries, fallbacks, continuations) reports the end of each and reserves the
-/// next.
+/// several requests (retries, fallbacks, continuations) reports the end of each request and
+/// reserves budget for the next one.
 #[async_trait]
 pub trait ChatWatch: Send + Sync {
     /// Receives a piece of the streamed answer. Must not block.
@@ -332,8 +333,8 @@ pub trait ChatWatch: Send + Sync {
     /// ignored.
     fn request_ended(&self, _end: Result<&ChatReply, &ModelError>) {}
     /// Reserves budget for one more request and returns the output limit that the request may use.
-    /// Waits while other calls hold the remaining budget. Returns `None` if the budget has no room;
-    /// the request must then not be sent.
+    /// Waits while other calls hold the remaining budget. Returns `None` if the remaining budget is
+    /// too small; the request must then not be sent.
     async fn reserve(&self, next: &WorstCase) -> Option<Tokens> {
         Some(next.output)
     }
@@ -374,11 +375,12 @@ pub struct ModelProfile {
     pub price: Option<Price>,
 }
 
-/// A model without tool calls and with a smaller window is small.
+/// A model without native tool calling counts as small if its context window is smaller than this.
 const SMALL_WINDOW: Tokens = Tokens(20_000);
 
 impl ModelProfile {
-    /// Whether the model is small, so that it gets one function and one question.
+    /// Returns whether the model is small. The prompts of a small model contain one function and
+    /// one question.
     pub fn is_small(&self) -> bool {
         self.tool_calling == ToolCalling::Text && self.context_window < SMALL_WINDOW
     }
@@ -416,7 +418,8 @@ pub struct Exchange {
     pub prompt: Vec<Message>,
     /// Names of the offered tools.
     pub tools: Vec<String>,
-    /// The tool calling and context window of the model; a replay has the same.
+    /// The tool calling and context window of the model. A replay of the recording reports the same
+    /// values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capability: Option<(ToolCalling, Tokens)>,
     pub reply: Result<ChatReply, ModelError>,

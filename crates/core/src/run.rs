@@ -78,7 +78,7 @@ pub struct Limits {
     pub seconds: u64,
     /// Maximum number of questions and change requests between agents.
     pub messages: u32,
-    /// Maximum number of agents that are woken.
+    /// Maximum number of agents that are started.
     pub agents: u32,
     /// Maximum length of a chain of agents that ask one another.
     pub depth: u32,

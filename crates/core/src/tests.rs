@@ -1,4 +1,4 @@
-//! The port to the project's tests.
+//! The interface to the runner of the project's tests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -158,8 +158,8 @@ pub struct CompileRequest {
 /// The origin of the command that runs the tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandOrigin {
-    /// The user configured the command. If it cannot run, the user is notified before anything else
-    /// happens.
+    /// The user configured the command. If it cannot run, the user is notified at the start of the
+    /// run.
     ByUser,
     /// The command was detected in the project.
     Found,
@@ -196,11 +196,12 @@ pub trait TestRunner: Send + Sync {
 
     async fn run(&self, request: TestRequest) -> TestReport;
 
-    /// Compiles files with the Python of the tests, without running them. Returns what does not
-    /// compile after the change and did before; nothing where the runner has no Python.
+    /// Compiles files with the Python of the tests, without running them. Returns the errors of
+    /// files that compiled before the change and do not compile after it. The list is empty if the
+    /// runner has no Python.
     ///
     /// # Errors
-    /// Why nothing could be compiled, for the user.
+    /// Returns a message for the user that explains why nothing could be compiled.
     async fn compile(&self, _request: CompileRequest) -> Result<Vec<Problem>, String> {
         Ok(Vec::new())
     }

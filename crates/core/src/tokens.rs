@@ -1,4 +1,4 @@
-//! Counts of tokens. All guesses of how many tokens a text or a prompt has are here.
+//! Counts of tokens. All estimates of how many tokens a text or a prompt has are in this module.
 
 use std::fmt;
 use std::iter::Sum;
@@ -30,12 +30,12 @@ const TEMPLATE: Tokens = Tokens(16);
 pub struct Tokens(pub u64);
 
 impl Tokens {
-    /// A cheap, slightly high guess for text that no tokenizer has seen: one token for 3.5 bytes.
+    /// A cheap, slightly high estimate for text that was not tokenized: one token for 3.5 bytes.
     pub fn estimate(text: &str) -> Self {
         Tokens((text.len() as u64 * 2).div_ceil(7))
     }
 
-    /// An upper bound for source code and prose that no tokenizer has seen: one token for two bytes,
+    /// An upper bound for source code and prose that was not tokenized: one token for two bytes,
     /// and one for each digit and each byte that is not ASCII, which many vocabularies split.
     pub fn at_most(text: &str) -> Self {
         let is_split = |byte: &u8| byte.is_ascii_digit() || !byte.is_ascii();
@@ -43,7 +43,8 @@ impl Tokens {
         Tokens(split + (text.len() as u64 - split).div_ceil(2))
     }
 
-    /// The length of a prompt, tools and chat template included, by one of the two guesses for a text.
+    /// Returns the length of a prompt, including tools and chat template. `guess` returns the
+    /// length of one text: [`Tokens::estimate`] or [`Tokens::at_most`].
     pub fn of_prompt(
         messages: &[Message],
         tools: &[ToolSpec],

@@ -1,5 +1,5 @@
-//! An editor that reads and writes the files of a project on disk. It is used where no other editor
-//! has them open.
+//! An editor that reads and writes the files of a project on disk. It is used for files that no
+//! other editor has open.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -65,7 +65,8 @@ impl DiskEditor {
             why: error.to_string(),
         })?;
         if real != self.policy.root().join(file.as_str()) {
-            let message = "it is a link now, or lies behind one; remove it by hand".to_owned();
+            let message =
+                "its path is or contains a symbolic link now; remove the file by hand".to_owned();
             return Err(Self::refused(file, message));
         }
         fs::remove_file(real).map_err(|error| Self::refused(file, error.to_string()))

@@ -89,7 +89,7 @@ struct UndoProgress<'u, R> {
     root: Option<&'u Path>,
     changes: &'u [ChangeRecord],
     selection: UndoSelection<'u>,
-    /// The files that are written.
+    /// The plans of the files that were already written.
     done: Vec<FileUndoPlan>,
     recorder: &'u mut R,
 }
@@ -159,8 +159,9 @@ impl<R: UndoRecorder> UndoProgress<'_, R> {
         Ok(())
     }
 
-    /// Writes a file again so that fewer proposals are undone in it. The events are recorded first:
-    /// if the process is killed in between, the next undo finds the proposals already gone.
+    /// Writes a file again so that fewer proposals are undone in it. The events are recorded before
+    /// the file is written: if the process is killed in between, the next undo finds that the
+    /// changes of the reapplied proposals are not in the text.
     async fn reapply_file(&mut self, at: usize, reduced: FileUndoPlan) -> Result<(), R::Error> {
         let plan = &self.done[at];
         let is_back = |id: &ProposalId| {
@@ -202,8 +203,8 @@ impl<R: UndoRecorder> UndoProgress<'_, R> {
     }
 }
 
-/// Changes a file from the result of one plan to the result of another. Text that was typed since
-/// is kept.
+/// Changes a file from the result of the plan `written` to the result of the plan `wanted`. Text
+/// that the user typed after the file was written is kept.
 async fn rewrite(
     editor: &Arc<dyn Editor>,
     written: &FileUndoPlan,
@@ -241,12 +242,12 @@ async fn rewrite(
         }
     }
     Err(format!(
-        "{file}: the text changed {MAX_TRIES} times while it was written"
+        "{file}: the text changed during each of {MAX_TRIES} attempts to write it"
     ))
 }
 
-/// Returns the events of proposals that are no longer in the text. The user had removed those in
-/// `absent`.
+/// Returns the undo events of `proposals`. The user had already removed the proposals in `absent`
+/// before the undo.
 fn undone(proposals: &[ProposalId], absent: &[ProposalId]) -> Vec<Event> {
     let event = |proposal: &ProposalId| Event::ProposalUndone {
         proposal: *proposal,
@@ -305,7 +306,7 @@ impl OpenRun {
             file,
             interrupted: None,
         };
-        let unrecorded = open.run.settle(editor).await;
+        let unrecorded = open.run.detect_unrecorded_changes(editor).await;
         if !unrecorded.is_empty() {
             let appended = open.run.append(&mut open.file, unrecorded);
             appended.map_err(|error| open.failed(error))?;
@@ -366,7 +367,8 @@ impl OpenRun {
 
     /// Removes the journal after the undo has ended.
     pub fn forget_journal(&self) {
-        // A journal that is left behind only makes the next undo check its file once more.
+        // If the journal cannot be removed, the next undo only checks the file that it names once
+        // more.
         let _ = fs::remove_file(journal_path(&self.run.path));
     }
 
@@ -414,8 +416,8 @@ impl UndoRecorder for JournalingRecorder<'_> {
     }
 }
 
-/// Appends to the trajectory of an ended run what happened to its applied changes since: they were
-/// undone, or the editor made them again. Events that the trajectory already contains are skipped.
+/// Appends events to the trajectory of an ended run: its applied changes were undone after the end,
+/// or the editor made them again. Events that the trajectory already contains are skipped.
 ///
 /// # Errors
 /// Another program has the trajectory open, or it cannot be read or written.

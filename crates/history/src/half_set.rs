@@ -13,12 +13,12 @@ use starling_syntax::FilePath;
 pub struct HalfSet {
     /// The changes that are in the files.
     pub there: Vec<(ProposalId, FilePath)>,
-    /// The changes that are not.
+    /// The accepted changes that are not in the files.
     pub missing: Vec<UnfinishedChange>,
 }
 
 impl HalfSet {
-    /// Describes what is in the files, and what is not.
+    /// Returns a message that names the changes in the files and the missing changes.
     pub fn told(&self) -> String {
         let missing = self.missing.iter();
         let missing: Vec<_> = missing
@@ -33,7 +33,7 @@ impl HalfSet {
     }
 }
 
-/// Lists changes with their files, and the verb.
+/// Returns the changes with their files, followed by "is" or "are".
 fn places(changes: &[(ProposalId, FilePath)]) -> String {
     let place = |(id, file): &(ProposalId, FilePath)| format!("{id} ({file})");
     let places: Vec<String> = changes.iter().map(place).collect();
@@ -41,15 +41,15 @@ fn places(changes: &[(ProposalId, FilePath)]) -> String {
     format!("{} {verb}", places.join(", "))
 }
 
-/// A run with such sets.
+/// A run whose accepted sets are only partly in the files.
 #[derive(Debug, Clone)]
 pub struct HalfAppliedRun {
     pub id: RunId,
     pub sets: Vec<HalfSet>,
 }
 
-/// Returns the sets of which only a part is in the files: `changes` were applied, `missing` were sent
-/// and did not arrive. `text` returns the text of a file.
+/// Returns the sets of which only a part is in the files: `changes` were applied, `missing` were
+/// accepted but are not in the files. `text` returns the text of a file.
 pub fn half_sets(
     changes: &[ChangeRecord],
     missing: &[UnfinishedChange],
@@ -87,7 +87,7 @@ pub fn half_sets(
     sets
 }
 
-/// Returns the proposals that belong together with `first`, itself included.
+/// Returns the members of the set to which `first` belongs, including `first`.
 fn set_of(first: ProposalId, known: &[(ProposalId, &AppliedChange)]) -> BTreeSet<ProposalId> {
     let mut members: BTreeSet<ProposalId> = [first].into();
     loop {

@@ -11,13 +11,13 @@ use starling_swarm::{AppliedChange, DependencyGraph, Held, ProposalId, RunId};
 use starling_syntax::{FilePath, MadeChange};
 use starling_text::{ByteRange, ChangeSet, Conflict, unified_diff};
 
-/// A later change of the same lines.
+/// A later change of the same lines, which prevents the undo of an earlier change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockingChange {
     /// The run that made the change; `None` if it is the run that is undone.
     pub run: Option<RunId>,
     pub proposal: ProposalId,
-    /// Whether the blocking proposal was to be undone as well, and could not be.
+    /// Whether the blocking proposal was chosen for the undo, too, but cannot be undone.
     pub stays: bool,
 }
 
@@ -26,7 +26,8 @@ pub struct BlockingChange {
 pub struct UndoRefusal {
     pub proposal: ProposalId,
     pub file: Option<FilePath>,
-    /// The first and the last line that were changed since, in the current file. Lines start at 1.
+    /// The first and the last line of the current file that were changed after the proposal. Lines
+    /// start at 1.
     pub lines: Option<(usize, usize)>,
     pub blocker: Option<BlockingChange>,
     /// The proposal of the same set because of which this one is kept, if nothing else prevents its
@@ -40,7 +41,7 @@ pub struct UndoRefusal {
     pub diff: String,
 }
 
-/// The undo of one file.
+/// The planned undo of the chosen proposals in one file.
 #[derive(Debug, Clone)]
 pub struct FileUndoPlan {
     pub file: FilePath,
@@ -151,8 +152,8 @@ impl FileUndoPlan {
     }
 }
 
-/// Plans the undo of the chosen proposals for the current files. A change whose texts were not
-/// recorded becomes a refusal without a file.
+/// Plans the undo of the chosen proposals for the current files. If the texts of a change were not
+/// recorded, the plan contains a refusal without a file for it.
 pub async fn plan(
     editor: &dyn Editor,
     changes: &[ChangeRecord],
@@ -485,7 +486,7 @@ impl UndoRefusal {
             ),
             None => match &self.unsure {
                 Some(unsure) => format!(
-                    "{place}: the change has no certain place any more ({unsure}), so it stays as it is; \
+                    "{place}: the position of the change is no longer certain ({unsure}), so it stays as it is; \
                      change these lines by hand"
                 ),
                 None => format!(

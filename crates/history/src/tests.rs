@@ -1,4 +1,5 @@
-//! An undo is exact where nothing else changed the same lines, and is refused otherwise.
+//! Tests of undo: it restores the text exactly if no other change affects the same lines, and is
+//! refused otherwise.
 
 mod half;
 mod together;
@@ -314,11 +315,11 @@ proptest! {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let changes = proposals(&texts);
         let all: Vec<u32> = (1..).take(parts).collect();
-        // Nothing was changed since.
+        // The user changed nothing after the proposals.
         let (text_now, refused) = undone(texts[parts], &changes, &all);
         prop_assert_eq!(text_now.unwrap_or_default(), before);
         prop_assert!(refused.is_empty());
-        // The user changed other lines since.
+        // The user changed other lines after the proposals.
         let (typed, expected) = (text(&ops, true, true), text(&ops, false, true));
         let (text_now, refused) = undone(&typed, &changes, &all);
         if refused.is_empty() {
@@ -620,7 +621,7 @@ fn file_text_decides_whether_an_unfinished_change_was_applied() {
 }
 
 #[test]
-fn result_event_ends_an_unfinished_change() {
+fn change_is_unfinished_until_its_result_is_recorded() {
     let proposal = ProposalId(1);
     let applying = || Event::ProposalApplying {
         proposal,
@@ -650,7 +651,7 @@ fn result_event_ends_an_unfinished_change() {
         assert_eq!(left(&[applying(), end.clone()]), 0, "{end:?}");
         assert_eq!(left(&[applying(), end, applying()]), 1);
     }
-    // A change that does not fit its own text is damaged.
+    // A change that cannot be applied to the text recorded with it is damaged.
     let damaged = Event::ProposalApplying {
         proposal,
         symbols: Vec::new(),
@@ -724,13 +725,14 @@ async fn undo_reports_absent_changes_separately_from_undone_ones() {
 }
 
 #[tokio::test]
-async fn change_that_the_editors_redo_made_again_is_taken_back() {
+async fn undo_reverts_a_change_that_the_editors_redo_restored() {
     let project = TestProject::new();
     let (one, two) = ("a\nb\nc\n", "a\nB\nc\n");
     for (by_editor, now, expected) in [
         (true, "# mine\na\nB\nc\n", "# mine\na\nb\nc\n"),
         (true, one, one),
-        // The same text after an undo of Starling is the user's own.
+        // If Starling undid the change and the same text appears again, the text counts as the
+        // user's own.
         (false, two, two),
     ] {
         let found = project.recorded("1-1", &project.root(), &[made(one, two)]);
@@ -742,7 +744,8 @@ async fn change_that_the_editors_redo_made_again_is_taken_back() {
         record(&found, vec![undone]).unwrap();
         project.write(now);
         let mut run = PastRun::read(&found.path).unwrap();
-        run.settle(&DiskEditor::new(&project.root())).await;
+        run.detect_unrecorded_changes(&DiskEditor::new(&project.root()))
+            .await;
         assert_eq!(run.applied().count(), usize::from(now != expected));
         project.undo(&found).await;
         assert_eq!(project.read(), expected);

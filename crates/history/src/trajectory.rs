@@ -89,7 +89,7 @@ impl ChangeState {
     }
 }
 
-/// A proposal that was applied.
+/// An applied proposal, and whether its change is still in the user's text.
 #[derive(Debug, Clone)]
 pub struct ChangeRecord {
     pub proposal: ProposalId,
@@ -138,7 +138,7 @@ pub struct PastRun {
     pub changes: Vec<ChangeRecord>,
     /// Whether the trajectory contains the end of the run.
     pub is_finished: bool,
-    /// Changes that were sent and whose result is not recorded.
+    /// Changes that were sent to the editor and whose result is not recorded.
     pub(super) unfinished: Vec<UnfinishedChange>,
     /// The number of complete records.
     pub(super) records: u64,
@@ -232,9 +232,10 @@ impl PastRun {
             .filter(|change| change.state == ChangeState::Applied)
     }
 
-    /// Compares the current texts with the changes whose end is not recorded and with those that the user
-    /// removed: a change that is in its file counts as applied. Returns the events that are not recorded.
-    pub async fn settle(&mut self, editor: &dyn Editor) -> Vec<Event> {
+    /// Checks the current texts for changes whose result is not recorded and for changes that the
+    /// user had removed. A change that is in its file counts as applied. Returns events that record
+    /// the applied changes.
+    pub async fn detect_unrecorded_changes(&mut self, editor: &dyn Editor) -> Vec<Event> {
         let mut events = made_again(&self.changes, editor).await;
         for event in events.clone() {
             apply_event(&mut self.changes, event, &mut Vec::new());
@@ -258,8 +259,8 @@ impl PastRun {
         !self.is_finished && File::open(&self.path).is_ok_and(is_held)
     }
 
-    /// Returns whether the last record about a change already says what an event says: undone, or
-    /// applied.
+    /// Returns whether the last record about a change already reports the same state as an event:
+    /// undone, or applied.
     pub(super) fn already_records(&self, event: &Event) -> bool {
         let (id, state) = if let Event::ProposalUndone {
             proposal,
@@ -333,8 +334,8 @@ pub fn changes(events: impl IntoIterator<Item = Event>) -> Vec<ChangeRecord> {
     changes
 }
 
-/// Returns the events of changes that the user removed and made again since, as the current texts
-/// show.
+/// Returns an event for each change that the user had removed and that the current texts contain
+/// again.
 pub async fn made_again(changes: &[ChangeRecord], editor: &dyn Editor) -> Vec<Event> {
     let mut again = Vec::new();
     for change in changes {
@@ -398,7 +399,7 @@ pub fn started(id: &RunId) -> Option<SystemTime> {
     UNIX_EPOCH.checked_add(Duration::from_millis(millis))
 }
 
-/// Returns the change as it was reviewed. Older trajectories contain nothing else.
+/// Returns the change as it was reviewed. Older trajectories contain a change only in this form.
 pub(super) fn as_reviewed(part: &FileChange) -> AppliedChange {
     AppliedChange {
         file: part.file.clone(),

@@ -8,7 +8,7 @@ use starling_swarm::{AppliedChange, Event, FileChange, ProposalId};
 use starling_syntax::{MadeChange, SymbolPath, carry_lines};
 use starling_text::{ChangeSet, unified_diff};
 
-/// A change that was sent and whose result is not recorded.
+/// A change that was sent to the editor and whose result is not recorded.
 #[derive(Debug, Clone)]
 pub struct UnfinishedChange {
     pub proposal: ProposalId,
@@ -17,7 +17,7 @@ pub struct UnfinishedChange {
 }
 
 impl UnfinishedChange {
-    /// Returns a change as it is under review.
+    /// Creates an unfinished change from a change under review.
     pub fn of_review(part: &FileChange) -> Self {
         UnfinishedChange {
             proposal: part.proposal,
@@ -28,13 +28,13 @@ impl UnfinishedChange {
 
     /// Returns whether a text of the file contains the change; `None` is a missing file. If the
     /// text equals neither the text before nor the text after the change, the changed lines decide.
-    /// If they were changed once more, the change counts as present, so that an undo refuses to
-    /// touch them.
+    /// If these lines were changed once more, the change counts as present, so that an undo refuses
+    /// to touch them.
     pub fn is_in(&self, text: Option<&str>) -> bool {
         is_in(&self.change, text)
     }
 
-    /// Returns the event that was not recorded.
+    /// Returns the event that records that the change was applied.
     pub fn applied(&self) -> Event {
         let change = &self.change;
         Event::ProposalApplied {

@@ -48,7 +48,8 @@ pub fn actions(
         let commands = action.commands(client);
         let about = commands.first().map(|first| first.title.clone());
         let about = about.unwrap_or_default();
-        // If there are several commands, the title of the first one describes the others.
+        // The first of several commands only has a title that describes the others, so it is
+        // skipped.
         let named = usize::from(commands.len() > 1);
         let commands = commands.into_iter().skip(named);
         let commands = commands.flat_map(|one| with_reasons(one, client));
@@ -299,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn code_actions_fit_the_client_and_the_position() {
+    fn code_actions_depend_on_the_client_and_the_position() {
         let none = json!({"diagnostics": []});
         let problem = json!({"diagnostics": [{
             "range": {"start": {"line": 6, "character": 8}, "end": {"line": 6, "character": 14}},

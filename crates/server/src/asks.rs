@@ -22,7 +22,7 @@ use starling_ask::session::Session;
 use starling_ask::step::Step;
 use starling_ask::{self, Answer, Models, Query};
 
-/// Maximum number of ended questions, and of sessions, that are kept.
+/// Maximum number of ended questions that are kept; also the maximum number of sessions.
 const MAX_KEPT: usize = 32;
 
 /// All questions of one client.
@@ -88,7 +88,7 @@ impl Asks {
         }
     }
 
-    /// Starts answering a question over the current buffers.
+    /// Starts to answer a question about the project, including the unsaved texts of open buffers.
     ///
     /// # Errors
     /// No project is open.

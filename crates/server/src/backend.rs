@@ -64,7 +64,8 @@ pub struct Backend {
     orphaned: CancellationToken,
 }
 
-/// Completion and models for the view in which a task is written.
+/// The services for the view in which the user writes a task: completion of mentions, and the list
+/// of models.
 pub struct TaskComposer {
     pub mentions: MentionCompleter,
     pub models: ModelList,
@@ -297,7 +298,8 @@ impl Backend {
 }
 
 impl Backend {
-    /// Returns the waiting proposals of the symbols whose headers include a line.
+    /// Returns the waiting proposals of the symbols whose headers (the lines from the decorators to
+    /// the name) include a line.
     fn hover_at(
         &self,
         line: u32,
@@ -462,7 +464,8 @@ impl LanguageServer for Backend {
     /// Does nothing: the server uses the text of the buffer, whether it is saved or not.
     async fn did_save(&self, _params: DidSaveTextDocumentParams) {}
 
-    /// Refreshes the conflicts of waiting proposals after files changed that are not open.
+    /// Checks again whether waiting proposals conflict with their files, after files changed on
+    /// disk that are not open.
     async fn did_change_watched_files(&self, _params: DidChangeWatchedFilesParams) {
         self.session.refresh().notify();
     }

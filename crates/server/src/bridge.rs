@@ -101,8 +101,8 @@ impl BridgedLanguageService {
         })
     }
 
-    /// Returns the request for the editor; `None` unless the editor shows exactly the request's
-    /// texts.
+    /// Returns the request for the editor; `None` unless the editor's texts equal the texts in
+    /// `request`.
     async fn question(&self, request: &TextRequest, at: Option<usize>) -> Option<BridgeParams> {
         let own = self.editor_text(&request.file).await?;
         if own.text.as_deref() != Some(&*request.text) {
@@ -191,7 +191,7 @@ impl BridgedLanguageService {
 #[async_trait]
 impl LanguageService for BridgedLanguageService {
     /// Uses the editor only if Starling's own servers fail: the texts before and after a proposal
-    /// must be diagnosed by the same tool, and the editor knows only the text before it.
+    /// must be diagnosed by the same tool, and the editor has only the text before the proposal.
     async fn diagnostics(&self, request: TextRequest) -> Diagnostics {
         match self.own.diagnostics(request.clone()).await {
             Diagnostics::Unknown { reason } => match self.editor_problems(&request).await {

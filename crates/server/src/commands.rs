@@ -41,7 +41,7 @@ pub enum ServerCommand {
     },
     CancelAsk(AskId),
     Ask(Box<AskParams>),
-    /// Sent by clients without views of their own.
+    /// Shows a review. Clients without views of their own send this command and the next two.
     Review(ProposalParams),
     Diff(ProposalParams),
     Why(ProposalParams),
@@ -107,7 +107,10 @@ fn read(name: &str, argument: Value) -> Result<ServerCommand, String> {
         EDIT => {
             let params: EditParams = from(argument)?;
             if params.files.is_empty() {
-                return Err("`files` is empty: give the files as you want them".to_owned());
+                return Err(
+                    "`files` is empty: send the changed files with the texts that you want"
+                        .to_owned(),
+                );
             }
             Ok(ServerCommand::Edit(Box::new(params)))
         }
@@ -132,7 +135,9 @@ fn read(name: &str, argument: Value) -> Result<ServerCommand, String> {
             let UndoParams { run, proposal } = from(argument)?;
             Ok(ServerCommand::Undo { run, proposal })
         }
-        other => Err(format!("`{other}` is announced but not read")),
+        other => Err(format!(
+            "`{other}` is in the list of commands but is not implemented"
+        )),
     }
 }
 

@@ -186,8 +186,8 @@ impl DocumentStore {
         answer.await.map_err(|_| StoreClosed)
     }
 
-    /// Checks that a document has the text `base`, then watches for the text `after`. Each text of the
-    /// open document is appended to `texts` for as long as the caller holds it.
+    /// Checks that a document has the text `base`, then watches for the text `after`. Each text of
+    /// the open document is appended to `texts` for as long as the caller holds `texts`.
     pub async fn expect(
         &self,
         path: PathBuf,
@@ -270,14 +270,14 @@ impl Document {
     }
 }
 
-/// Waits until the document at `path` has the text `after`.
+/// A request that waits until the document at `path` has the text `after`.
 #[derive(Debug)]
 struct TextWaiter {
     path: PathBuf,
     after: Arc<str>,
     /// Receives each text of the document while another handle of the history exists.
     texts: TextHistory,
-    /// `None` when it has been sent.
+    /// Sends the document's text to the waiting caller; `None` after that.
     arrived: Option<oneshot::Sender<CurrentText>>,
 }
 
@@ -450,7 +450,8 @@ impl DocumentActor {
     ) {
         let Some(path) = disk_path(uri) else { return };
         match self.open.get_mut(&path) {
-            // The version counts even without changes: an edit for an older version is refused.
+            // A message without changes still updates the version, because the client refuses edits
+            // for an older version.
             Some(document) => document.version = version,
             None => {
                 tracing::warn!(%uri, "a change came for a document that is not open");
@@ -486,8 +487,8 @@ impl DocumentActor {
         self.count.send_modify(|count| *count += 1);
     }
 
-    /// Returns the path of the open document that is the given file. A file can have several paths
-    /// because of links.
+    /// Returns the path under which a file is open; `path` if it is not open. A file can have
+    /// several paths because of links.
     fn name_of(&self, path: PathBuf, real: Option<PathBuf>) -> PathBuf {
         if self.open.contains_key(&path) || real.is_none() {
             return path;

@@ -38,8 +38,8 @@ use starling_text::{ChangeSet, Encoding, position_of};
 use starling_workspace::{self, PathPolicy, WriteRule, may_show};
 
 /// Why an edit is not sent to a document whose text may differ from the editor's.
-const UNCERTAIN: &str = "a message of the editor could not be read, so this file may have changed in \
-    it; close the file and open it again, then accept once more";
+const UNCERTAIN: &str = "a message from the editor could not be read, so the editor may have changed \
+    this file; close the file and open it again, then accept once more";
 
 /// Interval at which a file is read while it is watched for an edit that was given up.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -160,7 +160,9 @@ impl ClientEditor {
                     return Err(stale(file));
                 }
                 let uri = Url::from_file_path(path);
-                let uri = uri.map_err(|()| refused(file, "its path is no URI".to_owned()))?;
+                let uri = uri.map_err(|()| {
+                    refused(file, "its path cannot be written as a URI".to_owned())
+                })?;
                 Ok(EditTarget {
                     uri,
                     version: None,
@@ -175,7 +177,7 @@ impl ClientEditor {
     fn supported_effect(&self, edit: &FileEdit) -> Result<Effect, ApplyError> {
         match edit.effect {
             Effect::Create if !self.settings.creates => {
-                let message = "it makes no files (workspaceEdit.resourceOperations: create)";
+                let message = "it cannot create files (workspaceEdit.resourceOperations: create)";
                 Err(refused(&edit.file, message.to_owned()))
             }
             Effect::Delete if !self.settings.deletes => Ok(Effect::Change),
@@ -195,7 +197,7 @@ impl ClientEditor {
     /// Returns the path of a file that an edit may change.
     async fn writable_path(&self, file: &FilePath) -> Result<PathBuf, ApplyError> {
         if !self.settings.versioned_edits {
-            let message = "it does not take versioned edits (workspaceEdit.documentChanges)";
+            let message = "it does not support versioned edits (workspaceEdit.documentChanges)";
             return Err(refused(file, message.to_owned()));
         }
         let path = self.path(file).await.map_err(|_| ApplyError::Gone)?;
@@ -209,7 +211,8 @@ impl ClientEditor {
         Ok(path)
     }
 
-    /// Returns whether the path policy forbids agents to read a file. Then no task can be about it.
+    /// Returns whether the path policy forbids agents to read a file. No actions are offered for
+    /// such a file.
     pub fn is_withheld(&self, file: &FilePath) -> bool {
         matches!(self.read_refusal(file), Some(EditorError::Forbidden { .. }))
     }
@@ -368,8 +371,8 @@ fn workspace_edit(
         Effect::Change | Effect::Create => {
             text_edits(&edit.base.text, &edit.changes, settings.encoding)
         }
-        // The request contains the version but no edit of the text: the editor would keep the
-        // emptied text as an unsaved buffer.
+        // To delete a file, the request contains the document version but no edit that empties the
+        // text: the editor would keep the empty text as an unsaved buffer.
         Effect::Delete => Vec::new(),
     };
     let annotate = |text_edit| match settings.annotations {

@@ -63,7 +63,8 @@ impl LspFrontEnd {
         &self.settings
     }
 
-    /// Returns whether the path policy forbids agents to read a file. Then no task can be about it.
+    /// Returns whether the path policy forbids agents to read a file. No actions are offered for
+    /// such a file.
     pub fn is_withheld(&self, file: &FilePath) -> bool {
         self.editor.is_withheld(file)
     }
@@ -154,7 +155,7 @@ impl FrontEnd for LspFrontEnd {
             self.plugin().notify::<IntentNotification>(intent).await;
         } else {
             let text = format!(
-                "Starling: {} asks before it begins; code actions there answer",
+                "Starling: {} asks for approval before it begins; answer with a code action there",
                 intent.view.symbol
             );
             self.window().inform(&text).await;

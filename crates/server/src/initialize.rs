@@ -42,7 +42,7 @@ fn without_unreadable(mut params: Value) -> Value {
     params
 }
 
-/// Keeps the capabilities of a section that can be parsed.
+/// Removes from a section of the capabilities, such as `textDocument`, those that cannot be parsed.
 fn keep_readable(section: &str, said: &mut Map<String, Value>) {
     said.retain(|name, value| {
         let mut one = Map::new();

@@ -1,5 +1,5 @@
-//! `textDocument/codeLens`: review actions on the first lines of their symbols. The lenses are
-//! already resolved.
+//! `textDocument/codeLens`: review actions on the first lines of their symbols. The lenses contain
+//! their commands, so clients need not resolve them.
 
 use ropey::Rope;
 use tower_lsp::lsp_types::{CodeLens, Position, Range};

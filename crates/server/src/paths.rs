@@ -1,4 +1,4 @@
-//! The URIs by which a client knows the files of the project.
+//! Conversions between the URIs of a client and the files of the project.
 
 use std::path::{Path, PathBuf};
 

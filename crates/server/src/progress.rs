@@ -106,8 +106,8 @@ fn progress_message(event: &Event) -> Option<String> {
         Event::FollowUpMissed { owners, told, .. } => Some(match (owners.len(), told) {
             (1, false) => "1 caller was not notified of a change".to_owned(),
             (many, false) => format!("{many} callers were not notified of a change"),
-            (1, true) => "1 caller does not follow a change".to_owned(),
-            (many, true) => format!("{many} callers do not follow a change"),
+            (1, true) => "1 caller was not adapted to a change".to_owned(),
+            (many, true) => format!("{many} callers were not adapted to a change"),
         }),
         Event::TakenBack { .. } => Some("its changes were taken back".to_owned()),
         Event::NotWoken { symbol, .. } => Some(format!("the owner of {symbol} was not woken")),
@@ -191,7 +191,7 @@ mod tests {
             told: count == 2,
         };
         let said = progress_message(&missed(2)).unwrap();
-        assert_eq!(said, "2 callers do not follow a change");
+        assert_eq!(said, "2 callers were not adapted to a change");
         let said = progress_message(&missed(1)).unwrap();
         assert_eq!(said, "1 caller was not notified of a change");
         let said = progress_message(&missed(3)).unwrap();

@@ -8,7 +8,7 @@ use super::session::{CurrentFile, Preview, preview};
 use starling_swarm::FileChange;
 use starling_text::{ChangeSet, Encoding, new_file_diff, position_of, unified_diff, visible};
 
-/// Returns a file with the changes of a proposal, one after the other.
+/// Returns a file of a proposal, before and after the proposal's changes are applied in order.
 pub fn proposed_file(
     uri: Url,
     now: CurrentFile,

@@ -53,7 +53,8 @@ pub const COMMANDS: [&str; 14] = [
     FORGET,
 ];
 
-/// Arguments of `starling.accept`: a waiting proposal, or by `symbol` an intent.
+/// Arguments of `starling.accept`. They name a waiting proposal, or the symbol whose agent waits
+/// for an answer to its intent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AcceptParams {
     pub run: RunId,
@@ -79,8 +80,9 @@ pub struct AcceptAllParams {
     pub run: Option<RunId>,
 }
 
-/// Arguments of `starling.steer`: a waiting proposal, the agent of a symbol (or its waiting
-/// intent), or without both all agents.
+/// Arguments of `starling.steer`, which sends a message to agents: the agent of a waiting proposal
+/// (`proposal`), the agent or the waiting intent of a symbol (`symbol`), or, if neither is given,
+/// all agents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SteerParams {
     pub run: RunId,
@@ -95,7 +97,8 @@ pub struct SteerParams {
 pub struct EditParams {
     pub run: RunId,
     pub proposal: ProposalId,
-    /// Files that the proposal or its set changes. Files that are left out stay as proposed.
+    /// Files that are changed by the proposal or by another proposal that is applied only together
+    /// with it. Files that are left out stay as proposed.
     pub files: Vec<EditedDocument>,
 }
 
@@ -104,13 +107,13 @@ pub struct EditParams {
 #[serde(deny_unknown_fields)]
 pub struct EditedDocument {
     pub uri: Url,
-    /// The text without the change: `before` of the edited reply to `starling/proposal`.
+    /// The text without the change, as given in `before` of the reply to `starling/proposal`.
     pub before: String,
     /// The text with the change, as the user wants it.
     pub text: String,
 }
 
-/// The review that an answer is for.
+/// The review that the user answers: of a proposal, or of the intent of a symbol's agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -132,7 +135,8 @@ pub struct CancelParams {
     pub keep_reviews: bool,
 }
 
-/// Arguments of `starling.undo`: one applied proposal, or all of the run.
+/// Arguments of `starling.undo`: one applied proposal, or, without `proposal`, all applied
+/// proposals of the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UndoParams {
@@ -146,7 +150,7 @@ pub struct UndoParams {
 #[serde(deny_unknown_fields)]
 pub struct ForgetParams {}
 
-/// The notification `starling/event`.
+/// The notification `starling/event`, which reports an event of a run.
 #[derive(Debug)]
 pub enum EventNotification {}
 impl Notification for EventNotification {
@@ -154,7 +158,8 @@ impl Notification for EventNotification {
     const METHOD: &'static str = "starling/event";
 }
 
-/// The notification `starling/remedy`.
+/// The notification `starling/remedy`, which reports what the user can do about a run whose model
+/// was not available.
 #[derive(Debug)]
 pub enum RemedyNotification {}
 impl Notification for RemedyNotification {
@@ -162,7 +167,7 @@ impl Notification for RemedyNotification {
     const METHOD: &'static str = "starling/remedy";
 }
 
-/// The notification `starling/download`.
+/// The notification `starling/download`, which reports the progress of a download.
 #[derive(Debug)]
 pub enum DownloadNotification {}
 impl Notification for DownloadNotification {
@@ -170,7 +175,8 @@ impl Notification for DownloadNotification {
     const METHOD: &'static str = "starling/download";
 }
 
-/// The notification `starling/intent`.
+/// The notification `starling/intent`, which reports that an agent waits for an answer to its
+/// intent.
 #[derive(Debug)]
 pub enum IntentNotification {}
 impl Notification for IntentNotification {
@@ -178,7 +184,7 @@ impl Notification for IntentNotification {
     const METHOD: &'static str = "starling/intent";
 }
 
-/// The notification `starling/undone`.
+/// The notification `starling/undone`, which reports the result of an undo.
 #[derive(Debug)]
 pub enum UndoneNotification {}
 impl Notification for UndoneNotification {

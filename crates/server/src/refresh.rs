@@ -1,5 +1,5 @@
 //! Refreshes the client after changes: the client requests its lenses again, and the status line is
-//! updated. Many changes lead to one refresh.
+//! updated. Changes in quick succession lead to one refresh.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -25,7 +25,8 @@ pub struct ReviewAction {
 pub enum ReviewActionKind {
     Proposal {
         proposal: ProposalId,
-        /// The proposal whose review is answered.
+        /// The proposal whose review is answered: this one, or the lead of its set (proposals that
+        /// are reviewed together).
         lead: ProposalId,
         with: Vec<ProposalId>,
         /// Other waiting proposals without which this one fails.
@@ -82,8 +83,8 @@ pub fn all_review_actions(run: &RunId, view: &RunView) -> Vec<ReviewAction> {
     review_actions
 }
 
-/// Adds the waiting intents, for clients without a plugin. An intent replaces the activity of its
-/// agent.
+/// Adds actions for the intents that wait for an answer, for clients without a plugin. The action
+/// for an intent replaces the action that shows the activity of its agent.
 pub fn with_intents(
     mut review_actions: Vec<ReviewAction>,
     run: &RunId,
@@ -107,7 +108,7 @@ pub fn with_intents(
 }
 
 /// Returns the symbols at which a proposal is shown: its owner, and changed symbols outside of the
-/// owner. A module body is left out because it only gets imports.
+/// owner. The module body is left out, because a change there only adds imports.
 fn visible_at(owner: &SymbolPath, symbols: &[SymbolPath]) -> Vec<SymbolPath> {
     let mut shown = vec![owner.clone()];
     for symbol in symbols.iter().filter(|symbol| !symbol.is_module()) {
@@ -302,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn set_of_proposals_has_actions_at_every_member_s_symbol() {
+    fn set_of_proposals_has_actions_at_the_symbol_of_every_proposal() {
         let view = waiting(&[(1, "a.py::f"), (2, "a.py::g")]);
         let review_actions = review_actions(&run(), &view, &file());
         let titles: Vec<String> = review_actions

@@ -126,7 +126,7 @@ impl ReviewDialogs {
         Ok(())
     }
 
-    /// Opens the reason and the evidence of a proposal.
+    /// Opens a document with the reason and the evidence of a proposal.
     ///
     /// # Errors
     /// There is no such proposal.

@@ -56,7 +56,8 @@ pub fn run_snapshots(session: &RunSession) -> Vec<RunSnapshot> {
     })
 }
 
-/// Returns a proposal against the current texts of its files.
+/// Returns the reply to `starling/proposal`: a proposal whose changes are applied to the current
+/// texts of its files.
 ///
 /// # Errors
 /// There is no such proposal.

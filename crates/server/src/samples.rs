@@ -74,7 +74,8 @@ pub fn asked(proposals: &[(u32, &str)]) -> Vec<Event> {
     events
 }
 
-/// Returns the events of a proposal that waits and passes only with another one.
+/// Returns the events of a proposal that waits for review and passes its checks only together with
+/// the proposal `needed`.
 pub fn asked_with_need(proposal: (u32, &str), needed: u32) -> Vec<Event> {
     let mut events = asked(&[proposal]);
     if let Some(Event::ReviewAsked { evidence, .. }) = events.last_mut() {
@@ -90,7 +91,7 @@ pub fn asked_with_need(proposal: (u32, &str), needed: u32) -> Vec<Event> {
     events
 }
 
-/// Returns the view of a run with proposals that wait together.
+/// Returns the view of a run with a set of proposals that waits for one review.
 pub fn waiting(proposals: &[(u32, &str)]) -> RunView {
     let mut view = RunView::default();
     for (seq, event) in asked(proposals).iter().enumerate() {

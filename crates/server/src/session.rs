@@ -76,7 +76,7 @@ pub enum RunError {
     UnknownRun(String),
     #[error("run `{run}`: {what} is not waiting for an answer")]
     NotWaiting { run: String, what: String },
-    #[error("proposal {proposal} stays as it was: {why}")]
+    #[error("proposal {proposal} was not replaced by your version: {why}")]
     NotEdited { proposal: ProposalId, why: String },
     #[error("run `{run}` has no proposal {proposal}")]
     UnknownProposal { run: String, proposal: ProposalId },
@@ -103,7 +103,7 @@ pub enum RunError {
 
 /// The phase of a run, with the data that exists only in that phase.
 enum RunPhase {
-    /// The run is being prepared. Contains the messages for it that arrived meanwhile.
+    /// The run is being prepared. Contains the messages for the run that have arrived so far.
     Opening(Vec<(Option<SymbolPath>, String)>),
     Running(Arc<dyn RunControl>),
     Ended(Option<Arc<dyn RunControl>>),
@@ -148,7 +148,8 @@ pub struct RunSession {
     shared: Arc<SessionShared>,
 }
 
-/// For each file its text and the changes that waited, each with the id of its run.
+/// For each file, its text and the waiting changes that were compared with the text. Each change
+/// comes with the id of its run.
 type ComparedParts = BTreeMap<FilePath, (Arc<str>, Vec<(String, FileChange)>)>;
 
 /// The part of [`RunSession`] that its tasks share.
@@ -197,7 +198,7 @@ impl RunSession {
         self.shared.front_end.get_or_init(|| front_end);
     }
 
-    /// Returns the notifier of changes that a front end shows.
+    /// Returns the notifier that requests a refresh of the front end.
     pub fn refresh(&self) -> RefreshNotifier {
         self.shared.refresh.clone()
     }
@@ -218,7 +219,7 @@ impl RunSession {
         self.shared.front_end.get()?.root()
     }
 
-    /// Starts a run over the current buffers.
+    /// Starts a run on the project, including the unsaved texts of open buffers.
     ///
     /// # Errors
     /// No project is open.
@@ -345,8 +346,9 @@ impl RunSession {
         Ok(())
     }
 
-    /// Cancels a run. Has no effect on an ended run. Rejects the waiting reviews, so that the run
-    /// is not offered again, unless `keep_reviews` is set.
+    /// Cancels a run. Has no effect on an ended run. Unless `keep_reviews` is set, also rejects the
+    /// proposals that wait for review, so that the next server does not ask the user to review them
+    /// again.
     ///
     /// # Errors
     /// There is no such run.
@@ -440,13 +442,15 @@ impl RunSession {
         }
     }
 
-    /// Records which changes of a run whose log is closed are undone or made again, so that
-    /// `starling undo` knows it. While the log is open, the writer of the trajectory records them.
+    /// Appends to the trajectory of an ended run which of its changes are undone or applied now,
+    /// because `starling undo` reads it there. While the run's log is open, the task that writes
+    /// the log to the trajectory does this.
     async fn record_standing(&self, run: &RunId, handle: &dyn RunControl) {
         if !handle.log().is_closed() {
             return;
         }
-        // The log is read here, so that the last of several writers records what is true at the end.
+        // The log is read while the lock is held, so that the last of several concurrent calls
+        // records the final state.
         let _one_at_a_time = self.shared.recording.lock().await;
         let changes = starling_history::changes(handle.log().events());
         let standing: Vec<Event> = changes.iter().map(ChangeRecord::standing).collect();
@@ -472,7 +476,8 @@ impl RunSession {
                 tokio::task::spawn_blocking(move || interrupted.record(events)).await
             }
             None => {
-                // The writer holds the lock of the trajectory and may be behind the log.
+                // The task that writes the log to the trajectory holds the file's lock, and it may
+                // not have written all events yet.
                 if let Some(written) = written {
                     written.cancelled().await;
                 }
@@ -551,15 +556,16 @@ fn close_interrupted(entry: &mut RunEntry) {
     }
 }
 
-/// Returns why an undo of a whole run took nothing back. `changes` are those of the run.
+/// Returns why an undo of a whole run undid nothing. `changes` are all changes that the run
+/// applied.
 fn why_nothing_is_undone(changes: &[ChangeRecord]) -> String {
     let ids: BTreeSet<ProposalId> = changes.iter().map(|one| one.proposal).collect();
     let ids: Vec<ProposalId> = ids.into_iter().collect();
     match &ids[..] {
         [] => "the run changed nothing".to_owned(),
         [..] => format!(
-            "{} already taken back; the same text, if you made it again since, is your own: take it \
-             back with the editor",
+            "{} already taken back; the same text, if it is there again, counts as your own: remove it \
+             in the editor",
             are_in_words(&ids)
         ),
     }

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn uris_are_spelled_like_the_client_s_while_the_document_is_open() {
+    fn uri_of_an_open_document_is_sent_in_the_clients_spelling() {
         let spellings = UriSpellings::default();
         spellings.note(&message("textDocument/didOpen", "file:///w/b.py"));
         spellings.note(&message("textDocument/didOpen", "untitled:/w/c.py"));

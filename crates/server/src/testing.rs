@@ -89,7 +89,7 @@ impl RunControl for ScriptedRun {
         (symbol.name == "missing").then(|| format!("There is no symbol {symbol}."))
     }
 
-    /// Simulates the undo of proposal 1 or of all proposals; others fail.
+    /// Simulates the undo of proposal 1 or of all proposals. The undo of any other proposal fails.
     async fn undo(&self, proposal: Option<ProposalId>) -> Result<Vec<ProposalId>, UndoError> {
         match proposal {
             None if self.records => {
@@ -188,7 +188,9 @@ pub fn services(start: RunStarter, trajectories: &Path) -> Services {
     Services {
         open,
         start,
-        fetch: Arc::new(|model, _| anyhow::bail!("nothing is fetched here: {model}")),
+        fetch: Arc::new(|model, _| {
+            anyhow::bail!("this test server cannot download the model {model}")
+        }),
         trajectories: trajectories.to_owned(),
         restore: RestorePolicy::All,
         index: Arc::new(|root, overlay| {

@@ -516,7 +516,7 @@ async fn request_with_an_unknown_method_gets_an_error_reply() {
     }
 }
 
-/// Writes a frame.
+/// Writes a message with its `Content-Length` header.
 async fn send(output: &mut (impl tokio::io::AsyncWrite + Unpin), message: Value) {
     use tokio::io::AsyncWriteExt;
     let body = message.to_string();
@@ -524,7 +524,8 @@ async fn send(output: &mut (impl tokio::io::AsyncWrite + Unpin), message: Value)
     output.write_all(frame.as_bytes()).await.unwrap();
 }
 
-/// Starts a server with a pipe to it, and with one from it that holds little.
+/// Starts a server that is connected by two pipes. The pipe from the server holds only `unread`
+/// bytes, so the server's writes soon wait if the client reads nothing.
 fn piped(
     unread: usize,
 ) -> (
@@ -573,7 +574,7 @@ async fn exit_or_the_end_of_input_ends_the_server_while_client_reads_nothing() {
 }
 
 #[tokio::test]
-async fn unusable_response_is_not_answered_and_long_ids_are_not_repeated() {
+async fn unreadable_response_is_not_answered_and_long_error_is_shortened() {
     let (_folder, mut ours, theirs, server) = piped(1 << 20);
     let params = json!({"capabilities": {}});
     send(&mut ours, request(1, "initialize", &params)).await;

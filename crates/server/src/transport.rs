@@ -243,7 +243,8 @@ where
                 is_response: true,
             }) => {
                 tracing::error!(message, "a response of the client cannot be used");
-                // A response is never answered, but whoever waits for it must not wait for ever.
+                // An unreadable response gets no answer, but it must end the request that waits for
+                // it.
                 let failed = Response::from_error(id_of(id), Error::internal_error());
                 responses.send(failed).await?;
             }

@@ -23,7 +23,7 @@ const MAX_WARNING_LINES: usize = 5;
 /// Maximum number of characters of a message.
 const MAX_MESSAGE_CHARS: usize = 2_000;
 
-/// Escapes the invisible characters of a text of several lines, which may be a model's.
+/// Escapes the invisible characters of a text of several lines. A model may have written the text.
 pub fn seen(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(harmless).collect();
     lines.join("\n")

@@ -62,8 +62,9 @@ pub struct Conflict {
     pub unsure: Option<String>,
 }
 
-/// A change set that was transformed to a newer version of its base text. The positions come from a
-/// diff, which can mistake a line for a similar line; `syntax::carry` checks the positions.
+/// A change set that was transformed to a newer version of its base text. The positions in the
+/// newer text come from a diff, which can mistake a line for a similar line. The function `carry`
+/// of the syntax crate also checks that the positions are right.
 #[derive(Debug, Clone)]
 pub struct Carried {
     pub changes: ChangeSet,
@@ -269,8 +270,8 @@ impl ChangeSet {
     }
 
     /// Transforms the change set to the newer text that `theirs` produces from `base`. Unlike
-    /// [`ChangeSet::rebase`], two changes to the same line conflict. Callers outside of this module
-    /// use `syntax::carry`, which checks the positions.
+    /// [`ChangeSet::rebase`], two changes to the same line conflict. Other crates call `carry` of
+    /// the syntax crate instead, which also checks that the positions are right.
     ///
     /// # Errors
     /// Both sides changed the same line, or they have different base lengths.

@@ -106,7 +106,7 @@ mod tests {
             unified_diff("f", "a\n", ""),
             "--- a/f\n+++ b/f\n@@ -1 +0,0 @@\n-a\n"
         );
-        // A different line break makes a different line.
+        // Two lines that differ only in their line breaks are different lines.
         let diff = unified_diff("f", "a\r\n", "a\n");
         assert!(diff.contains("-a\r\n+a\n"), "{diff:?}");
     }

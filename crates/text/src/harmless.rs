@@ -21,7 +21,7 @@ pub fn is_plain_name(name: &str) -> bool {
 /// spaces; the line break at the end is removed.
 pub fn harmless(text: &str) -> String {
     let line = text.trim_end_matches(['\r', '\n']).replace('\t', "    ");
-    // Every deceptive character is also invisible.
+    // `visible` escapes every character for which `is_deceptive` returns true, too.
     visible(&line).replace(['\n', '\r'], "")
 }
 

@@ -1,4 +1,5 @@
-//! Values in every notation, and keys that a project may not set.
+//! Tests of values in all notations (TOML, environment variables, options), and of keys that a
+//! project may not set.
 
 use super::*;
 use starling_core::Driver;

@@ -112,7 +112,7 @@ fixed_prompts![
     TestSystemSmall = "test_system_small.md",
     /// Like [`AgentSystem`], for models without tools.
     AgentSystemText = "agent_system_text.md",
-    /// Instructions for an agent that answers a question without changing code.
+    /// Instructions for an agent that answers another agent's question without changing code.
     AnswerSystem = "answer_system.md",
     AnswerSystemText = "answer_system_text.md",
     /// Instructions for an owner that reports on its symbol to a reader (the agent that answers a
@@ -169,7 +169,7 @@ pub struct Excerpt {
     pub line: u32,
     pub why: String,
     pub source: String,
-    /// Uses of the symbol, one per line; empty if they are irrelevant.
+    /// Code locations that use the symbol, one per line; empty if they are irrelevant.
     pub uses: Vec<String>,
 }
 
@@ -268,7 +268,7 @@ pub struct FillTest {
     pub says: Vec<String>,
 }
 
-/// Why an agent was woken; `kind` is one of the causes in the run's events.
+/// Why an agent was started. `kind` is one of the causes in the run's events.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct CausePrompt {
     pub kind: &'static str,
@@ -336,7 +336,7 @@ impl Prompt for SoloPrompt {
 #[derive(Debug, Clone, Serialize)]
 pub struct ProxyPrompt {
     pub task: String,
-    /// The symbol whose agent asks.
+    /// The symbol whose agent made the intent or the proposal.
     pub symbol: String,
     /// The symbols that a proposal changes; empty for an intent.
     pub symbols: Vec<String>,
@@ -381,7 +381,7 @@ pub struct AskPrompt {
     pub question: String,
     /// Sources with locations and line numbers, best match first.
     pub excerpts: Vec<String>,
-    /// Symbols for which there was no room.
+    /// Matching symbols whose sources did not fit into the prompt.
     pub others: Vec<String>,
     /// Names and the locations where they are used.
     pub uses: Vec<(String, String)>,
@@ -390,7 +390,7 @@ pub struct AskPrompt {
     /// The number of files and their directories.
     pub files: String,
     pub turns: Vec<AskTurn>,
-    /// Earlier statements of owners.
+    /// What owners (agents of symbols) answered to earlier questions about their symbols.
     pub findings: Vec<String>,
     /// Whether to repeat the answer format at the end, which helps small models.
     pub small: bool,

@@ -184,7 +184,7 @@ async fn edits_can_create_and_delete_a_file() {
     let folder = folder(&[("a.py", "")]);
     let editor = editor(&folder, makes_and_deletes).await;
     let mut run = editor.run(task("go")).await.unwrap();
-    let stale = "pkg/new.py: the text changed meanwhile";
+    let stale = "pkg/new.py: the text changed before the edit was applied";
     let left = "CurrentText { text: \"\", version: None }";
     assert_eq!(story(&mut run).await, ["x = 1\n", stale, left, stale]);
     assert!(!folder.path().join("pkg/new.py").exists());
@@ -220,7 +220,10 @@ async fn deletion_of_a_changed_document_is_stale() {
     let told = story(&mut run).await;
     assert_eq!(
         told,
-        ["a.py: the text changed meanwhile", "a.py: no such file"]
+        [
+            "a.py: the text changed before the edit was applied",
+            "a.py: no such file"
+        ]
     );
     assert!(!folder.path().join("a.py").exists());
 }

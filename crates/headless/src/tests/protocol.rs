@@ -396,7 +396,7 @@ async fn client_without_create_support_gets_no_create_operation() {
     client.execute("starling.run", json!({"task": "x"})).await;
     let (_, told) = client.next_of("starling/event").await;
     let text = told["event"]["text"].as_str().unwrap();
-    assert!(text.contains("makes no files"), "{text}");
+    assert!(text.contains("cannot create files"), "{text}");
 }
 
 #[tokio::test]

@@ -32,7 +32,7 @@ fn applied(id: u32, file: &str, set: &[u32]) -> ChangeRecord {
 }
 
 #[test]
-fn set_is_half_applied_if_the_files_have_a_part_of_it_only() {
+fn set_is_half_applied_if_the_files_contain_only_some_of_its_changes() {
     let there = |file: &FilePath| {
         Some(
             if file.as_str() == "a.py" {
@@ -48,7 +48,7 @@ fn set_is_half_applied_if_the_files_have_a_part_of_it_only() {
         let sets = half_sets(changes, missing, there);
         sets.iter().map(HalfSet::told).collect()
     };
-    // One side names the other, or both do.
+    // The set is recognized if one of the two changes names the other as a member, or if both do.
     for (one, other) in [(&[2][..], &[1][..]), (&[2], &[]), (&[], &[1])] {
         let (changes, missing) = ([applied(1, "a.py", one)], [sent(2, "b.py", other)]);
         let told = told(&changes, &missing);

@@ -73,7 +73,7 @@ fn project() -> (TestProject, RunFile) {
     (project, found)
 }
 
-/// Returns the files that contain their changes.
+/// Returns the names of the files that contain the change of their proposal.
 fn changed(project: &TestProject) -> Vec<&'static str> {
     let files = ["a.py", "b.py", "new.py", "d.py", "e.py", "f.py"];
     let is_changed = |file: &&str| {
@@ -91,7 +91,7 @@ fn refused(outcome: &UndoOutcome) -> Vec<(u32, Option<u32>)> {
 }
 
 #[tokio::test]
-async fn set_with_refused_member_is_not_undone() {
+async fn set_is_not_undone_if_one_member_cannot_be_undone() {
     for typed in ["a.py", "b.py", "new.py"] {
         let (project, found) = project();
         std::fs::write(project.root().join(typed), "a\nB, typed\n").unwrap();
@@ -121,7 +121,7 @@ async fn undo_keeps_a_change_that_a_kept_change_depends_on() {
     let outcome = project.undo(&found).await;
     assert_eq!(changed(&project), ["e.py", "f.py"]);
     assert_eq!(refused(&outcome), [(6, None), (5, Some(6))]);
-    // Proposal 6 does not prevent the undo of itself when 5 is kept.
+    // The reverse does not hold: if 5 is kept, 6, which needs 5, is still undone.
     let (project, found) = self::project();
     std::fs::write(project.root().join("e.py"), "a\nB, typed\n").unwrap();
     let outcome = project.undo(&found).await;
@@ -143,14 +143,14 @@ async fn single_member_of_a_set_can_be_undone_by_number() {
         changed(&project),
         ["b.py", "new.py", "d.py", "e.py", "f.py"]
     );
-    // The rest of the set can now be undone: no open document holds a member back.
+    // The next undo of the whole run undoes the other members of the set.
     drop(open);
     assert_eq!(project.undo(&found).await.refused, []);
     assert_eq!(changed(&project), [""; 0]);
 }
 
 #[tokio::test]
-async fn set_is_reapplied_if_a_file_cannot_be_written() {
+async fn undone_members_of_a_set_are_reapplied_if_another_file_cannot_be_written() {
     for refuses in ["a.py", "b.py", "new.py"] {
         let (project, found) = project();
         let editor: Arc<dyn Editor> = Arc::new(FailingEditor {
@@ -164,16 +164,16 @@ async fn set_is_reapplied_if_a_file_cannot_be_written() {
         assert_eq!(changed(&project), ["a.py", "b.py", "new.py"], "{refuses}");
         assert_eq!(outcome.undone, [6, 5, 4].map(ProposalId));
         assert_eq!(outcome.refused.len(), 3, "{outcome:?}");
-        // The trajectory records what is in the files.
+        // The trajectory records that the set is applied again, so the next undo can undo it.
         drop(open);
         assert_eq!(project.undo(&found).await.undone.len(), 3);
         assert_eq!(changed(&project), [""; 0]);
     }
 }
 
-/// The undo of `b.py` begins after `new.py` has been removed.
+/// The user types into `a.py` after the undo has removed `new.py`.
 #[tokio::test]
-async fn set_is_reapplied_if_the_user_types_during_the_undo() {
+async fn undone_members_of_a_set_are_reapplied_if_the_user_edits_another_member() {
     let (project, found) = project();
     let editor: Arc<dyn Editor> = Arc::new(FailingEditor {
         disk: DiskEditor::new(&project.root()),

@@ -10,7 +10,7 @@ use starling_text::ContentHash;
 /// The text in the editor. The file on disk has another text.
 const TEXT: &str = "def höher(): pass\nhöher()\n";
 
-/// Runs that request the references of a function and report the answer.
+/// Returns a starter whose runs request the references of a function in `text` and log the answer.
 fn asks_about(text: &'static str) -> RunStarter {
     scripted(async move |scene: RunScript| {
         let request = TextRequest {
@@ -37,7 +37,7 @@ fn asks_about(text: &'static str) -> RunStarter {
     })
 }
 
-/// The reply of the scripted editor.
+/// The reply of the scripted editor: a value, an error, or no reply.
 enum EditorReply {
     This(Value),
     No,
@@ -80,7 +80,7 @@ fn range(line: u32, start: u32, end: u32) -> Value {
 }
 
 #[tokio::test]
-async fn editor_s_references_are_used_if_it_has_the_same_text() {
+async fn editors_references_are_used_if_the_editor_has_the_same_text() {
     let elsewhere = json!({"uri": "file:///elsewhere/b.py", "range": range(0, 0, 1)});
     let (told, asked) = heard(
         TEXT,
@@ -152,7 +152,7 @@ async fn own_language_servers_answer_if_the_editor_is_silent_for_two_seconds() {
 }
 
 #[tokio::test]
-async fn editor_is_not_used_for_another_text_or_without_the_provider() {
+async fn editor_with_another_text_or_without_the_provider_is_not_asked() {
     let places = || EditorReply::This(json!([]));
     for (text, bridge) in [
         ("def f(): pass\n", json!(["references"])),

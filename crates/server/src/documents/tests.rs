@@ -224,7 +224,7 @@ async fn symbols_parsed_before_a_document_is_reopened_are_ignored() {
         uri: uri("/w/a.py"),
     });
     documents.send(opened("/w/a.py", 1, new));
-    // A parse that was in progress when the document was closed ends after it.
+    // A parse that began before the document was closed ends only after it was opened again.
     documents.send(DocumentMessage::SymbolsRead {
         path: path.clone(),
         opening: OpenId(1),
@@ -250,7 +250,8 @@ async fn document_is_uncertain_after_a_lost_change_message() {
     documents.send(opened("/w/a.py", 1, "old"));
     documents.send(DocumentMessage::MessageLost);
     assert!(is_in_doubt("/w/a.py").await);
-    // The editor's text may differ from the stored text, so a change of a range stays uncertain.
+    // An incremental change does not end the uncertainty, because it applies to a stored text that
+    // may differ from the editor's. Only the full text ends it.
     let start = json!({"line": 0, "character": 0});
     let nothing = json!({"range": {"start": start, "end": start}, "text": ""});
     documents.send(changed("/w/a.py", 2, json!([nothing])));

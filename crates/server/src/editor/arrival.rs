@@ -31,8 +31,8 @@ pub(super) const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
 /// edit gets to the wrong position because another program writes the file meanwhile, the text
 /// before the edit is needed to undo it.
 const DISK_INTERVAL: Duration = Duration::from_millis(20);
-/// How long the text may lack an edit after it changed, if the client replied that it made the
-/// edit.
+/// How long the server still waits for an edit that the client reported as applied, if the text of
+/// the file changed but does not contain the edit.
 const UNCLEAR_TIMEOUT: Duration = Duration::from_secs(2);
 const TEXT_MISSING: &str =
     "it reported the edit as applied, but the text of the edit did not arrive";
@@ -78,8 +78,8 @@ impl EditReply {
     }
 }
 
-/// Returns whether an open document has another version than an edit was made for. A client refuses
-/// such an edit.
+/// Returns whether the version of an open document differs from the version for which an edit was
+/// made. A client refuses such an edit.
 pub(super) fn is_outdated(edit: Option<DocVersion>, now: Option<DocVersion>) -> bool {
     edit.is_some() && now.is_some() && now != edit
 }
@@ -226,7 +226,8 @@ impl ClientEditor {
         }
     }
 
-    /// Waits until a file is deleted.
+    /// Waits until the file of a delete request is deleted. Fails if it still exists after the time
+    /// limit.
     async fn deletion(
         &self,
         sent: &SentEdit<'_>,
@@ -256,7 +257,8 @@ impl ClientEditor {
         path: &Path,
         edit: &TrackedEdit,
     ) -> Result<PlacedText, StoreClosed> {
-        // The current text is read last: a text that arrives meanwhile must not count as earlier.
+        // The current text is read last: a text that arrives during this call must not count as an
+        // earlier text.
         let earlier = edit.earlier_texts();
         let open = self.documents.read(path.to_owned()).await?;
         let disk = disk_text(path.to_owned()).await.ok().map(Arc::from);

@@ -15,7 +15,8 @@ use starling_core::{ApplyError, DocVersion, Editor, Effect};
 use starling_swarm::sending::{self, Purpose};
 use starling_text::ChangeSet;
 
-/// How long a file is watched for an edit that was given up.
+/// How long a file is watched for an edit that was given up: it counts as not applied, but the
+/// client may still apply it.
 const WATCH_DURATION: Duration = Duration::from_secs(600);
 
 /// The edits that count as not applied but may still arrive.
@@ -61,8 +62,8 @@ impl GivenUpEdits {
 }
 
 impl ClientEditor {
-    /// Undoes an edit that the client applied to another text, if that text is known. Otherwise
-    /// shows the user one message.
+    /// Undoes an edit that the client applied to another text than the one it was made for, if that
+    /// text is known. Otherwise shows the user one message.
     pub(super) async fn take_back_misplaced(
         &self,
         path: &Path,
@@ -215,7 +216,8 @@ impl ClientEditor {
             EditPlacement::Absent | EditPlacement::Unclear => edit.is_in(&now.text).then(as_sent),
         };
         if let Some(pair) = made {
-            // Two equal edits may have been given up. Only one of them undoes the late text.
+            // If two equal edits were given up, only one of the two tasks that watch for them
+            // undoes the late text.
             self.given_up.supersede(&late.path, &now.text);
             return Ok(GivenUpEditState::Made(pair));
         }

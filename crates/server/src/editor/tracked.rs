@@ -92,13 +92,14 @@ impl TrackedEdit {
         self.texts.all()
     }
 
-    /// Same as [`Self::placement_after`], after all texts so far.
+    /// Like [`Self::placement_after`], with all texts of the history as the earlier texts.
     pub fn placement(&self, now: &Arc<str>, disk: Option<&Arc<str>>) -> EditPlacement {
         self.placement_after(self.earlier_texts(), now, disk)
     }
 
-    /// Returns where the edit is. `now` is the text of the file, which must be read after `texts`,
-    /// its earlier texts; `disk` is the text on disk if the file is open.
+    /// Returns whether and where the file contains the edit. `now` is the text of the file, which
+    /// must be read after `texts`, its earlier texts; `disk` is the text on disk if the file is
+    /// open.
     pub fn placement_after(
         &self,
         mut texts: Vec<Arc<str>>,
@@ -127,7 +128,8 @@ impl TrackedEdit {
         }
     }
 
-    /// Returns whether a text is the result of the edit, rebased over an earlier text.
+    /// Returns whether a text is the result of rebasing the edit onto a text with other changes,
+    /// such as text that the user typed.
     fn is_rebased_in(&self, text: &str) -> bool {
         if !self.lacks_removed_lines(text) || !self.has_all_added_lines(text) {
             return false;
@@ -147,7 +149,7 @@ impl TrackedEdit {
     }
 
     /// Returns the last text that equals the result of this edit on an earlier text, with that
-    /// earlier text. `before_all` are texts that are earlier than all others.
+    /// earlier text. `before_all` are texts that are older than all of `texts`.
     fn last_made(&self, before_all: &[Arc<str>], texts: &[Arc<str>]) -> Option<TextPair> {
         let made = |before: &Arc<str>| (Arc::clone(before), self.applied_to(before));
         let before_all: Vec<_> = before_all.iter().map(made).collect();
@@ -169,8 +171,8 @@ impl TrackedEdit {
     fn last_reconstructed(&self, texts: &[Arc<str>]) -> Option<TextPair> {
         let is_claimed = self.is_claimed.load(Ordering::Relaxed);
         let mut after = texts.iter().rev().filter(|after| {
-            // Unless the editor replied that it made the edit, a short insertion may be a
-            // coincidence.
+            // If the editor has not replied that it made the edit, a text may contain a short
+            // insertion by coincidence, so a whole added line is required.
             **after != self.base && (is_claimed || self.has_added_line(after))
         });
         after.find_map(|after| {
@@ -183,8 +185,8 @@ impl TrackedEdit {
         })
     }
 
-    /// Returns the texts before and after this edit if it was made since the history began. A text
-    /// that the history already contains comes from the editor's undo or redo.
+    /// Returns the texts before and after this edit if it was made since the history began.
+    /// Repetitions of a text are ignored, because they come from the editor's undo or redo.
     pub fn made_since(&self) -> Option<TextPair> {
         let mut texts: Vec<Arc<str>> = Vec::new();
         for text in self.texts.all() {
@@ -204,8 +206,8 @@ impl TrackedEdit {
         let without = carry(&self.file, &self.after, &inverse, text).map(|undo| undo.apply(text));
         match without {
             Ok(Ok(without)) => without != **text && self.has_all_added_lines(text),
-            // The user may have typed over the edit: it is present if it cannot be applied again
-            // either.
+            // The edit cannot be undone in this text, perhaps because the user typed over it. It
+            // counts as present if it cannot be applied again either.
             Ok(Err(_)) | Err(_) => {
                 let change = ChangeSet::between(&self.base, &self.after);
                 carry(&self.file, &self.base, &change, text).is_err() && self.has_added_line(text)
@@ -270,7 +272,8 @@ impl TrackedEdit {
             let Some((head, tail)) = inside.and_then(|at| edit.insert.split_at_checked(at)) else {
                 continue;
             };
-            // Whole lines before and after the offset may be new.
+            // Whole lines directly before and after the offset may be new lines that the base does
+            // not contain.
             let line_head = head.rfind('\n').map_or(head, |end| &head[end + 1..]);
             let line_tail = tail.find('\n').map_or(tail, |end| &tail[..=end]);
             let was = edit.range.of(&self.base);
@@ -288,7 +291,7 @@ impl TrackedEdit {
         None
     }
 
-    /// Returns whether a text contains each line that the edit adds more often than the base.
+    /// Returns whether each line that the edit adds occurs in a text more often than in the base.
     fn has_all_added_lines(&self, text: &str) -> bool {
         let (base, after, now) = (counts(&self.base), counts(&self.after), counts(text));
         let before = |line: &str| base.get(line).copied().unwrap_or_default();
@@ -380,7 +383,7 @@ mod tests {
                 before: Arc::clone(&before),
                 after: Arc::clone(&after),
             });
-            // The earlier text is known from the disk or from the document.
+            // The text before the edit is known: first from the disk, then from the history.
             assert_eq!(edit.placement(&after, Some(&before)), misplaced);
             edit.texts.push(before);
             edit.texts.push(Arc::clone(&after));
@@ -391,11 +394,11 @@ mod tests {
     }
 
     #[test]
-    fn misplaced_edit_is_found_without_the_earlier_text_if_the_editor_claims_it() {
+    fn misplaced_edit_is_found_without_the_earlier_text_if_the_editor_reports_success() {
         for edit in [edit("y * 2", "y * 3"), edit("    return z\n", "")] {
             let before = above(BASE);
             let after: Arc<str> = edit.applied_to(&before).unwrap().into();
-            // The user may have removed the edit's text.
+            // Without the editor's reply, the user may have made this change.
             assert_eq!(edit.placement(&after, None), EditPlacement::Absent);
             edit.claim();
             let misplaced = EditPlacement::Misplaced(TextPair {

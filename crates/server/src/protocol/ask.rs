@@ -21,8 +21,8 @@ pub struct AskParams {
     /// The symbol that the question is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub symbol: Option<SymbolPath>,
-    /// A name for a sequence of questions. A later question with the same name uses what was
-    /// learned before.
+    /// A name for a sequence of questions. A later question with the same name uses the results of
+    /// the earlier ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// The model, as `--model` takes it. Default: the model with which the server was started.
@@ -46,7 +46,7 @@ pub struct AnswerParams {
     pub update: AnswerUpdate,
 }
 
-/// A step or the end of a question.
+/// A step of answering a question, or the end of the answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerUpdate {
@@ -55,7 +55,8 @@ pub enum AnswerUpdate {
     Error(String),
 }
 
-/// The notification `starling/answer`.
+/// The notification `starling/answer`, which contains a step of answering a question, or the end of
+/// the answer.
 #[derive(Debug)]
 pub enum AnswerNotification {}
 impl Notification for AnswerNotification {

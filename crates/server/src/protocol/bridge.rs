@@ -35,7 +35,7 @@ impl EditorProvider {
     }
 }
 
-/// The parameters of all bridge requests.
+/// The parameters of all requests for the editor's language providers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BridgeParams {

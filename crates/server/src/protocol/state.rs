@@ -51,7 +51,7 @@ pub struct RunSnapshot {
     /// The result of the run in one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headline: Option<String>,
-    /// What the user can do, if the run ended because its model could not be asked.
+    /// What the user can do, if the run ended because its model was not available.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<Remedy>,
 }
@@ -64,7 +64,7 @@ pub struct AgentSnapshot {
     pub working: bool,
     /// Seconds since the activity began; 0 if the agent does not work.
     pub seconds: u64,
-    /// The agent's last lookups, searches and test runs, the newest at the end.
+    /// Descriptions of the agent's last lookups, searches and test runs, the newest at the end.
     pub looked: Vec<String>,
 }
 
@@ -80,7 +80,7 @@ pub struct ProposalSnapshot {
     pub revises: Option<ProposalId>,
     pub uris: Vec<Url>,
     pub state: ProposalStatus,
-    /// Why the proposal does not fit what the user typed since.
+    /// Why the proposal conflicts with text that the user typed after the proposal was made.
     pub conflict: Option<String>,
 }
 
@@ -108,7 +108,7 @@ pub struct EventsReply {
     pub events: Vec<EventParams>,
 }
 
-/// The reply to `starling/proposal`: a proposal against the current texts.
+/// The reply to `starling/proposal`: a proposal whose changes are applied to the current texts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProposalReply {
     #[serde(flatten)]
@@ -137,7 +137,7 @@ pub struct ProposedFile {
     pub ranges: Vec<Range>,
 }
 
-/// The notification `starling/status`.
+/// The notification `starling/status`, which contains the text of a status line.
 #[derive(Debug)]
 pub enum StatusNotification {}
 impl Notification for StatusNotification {

@@ -50,7 +50,8 @@ impl RunSession {
         let title = title(&plan.params.task);
         let end_of_writing = plan.written.clone().drop_guard();
         let workers = self.shared.services.workers.clone();
-        // The task is on disk before the project is opened, which takes long for a large one.
+        // The task is written to disk before the project is opened, because opening a large project
+        // takes long.
         let (trajectory, started) = (self.trajectory(&id), started(&plan));
         let path = trajectory.clone();
         let begun = workers.spawn_blocking(move || begin_trajectory(&path, started));
@@ -77,8 +78,9 @@ impl RunSession {
         );
     }
 
-    /// Returns whether a run ended before it started because its server ends. Its trajectory stays
-    /// as it was begun, so that the next server offers it again.
+    /// Returns whether a run ended before it started because its server ends. Its trajectory then
+    /// keeps only its first record, which contains the task, so that the next server offers the run
+    /// again.
     fn is_cut_off(&self, log: &EventLog) -> bool {
         let is_end = |record: &Arc<Stamped>| {
             matches!(
@@ -150,7 +152,8 @@ impl RunSession {
             }
         }
         if let Event::ProposalApplied { .. } | Event::ProposalUndone { .. } = event {
-            // Compare the texts again, with this change.
+            // Forget which texts were already compared, so that they are compared again with this
+            // change.
             self.compared_texts().clear();
         }
         self.shared.refresh.notify();
@@ -300,7 +303,7 @@ impl RunSession {
     }
 }
 
-/// Returns the event that stands for a run in its trajectory until the run has started.
+/// Returns the event that is the only record of a trajectory until the run has started.
 fn started(plan: &RunPlan) -> Event {
     let root = plan.root.canonical().unwrap_or_else(|_| plan.root.clone());
     Event::RunStarted {
@@ -314,7 +317,8 @@ fn started(plan: &RunPlan) -> Event {
     }
 }
 
-/// Combines the request with the defaults.
+/// Creates the task of a run from the parameters of the request. Missing parameters have their
+/// default values.
 fn task(params: RunParams, defaults: &RunDefaults) -> Task {
     Task {
         text: params.task,

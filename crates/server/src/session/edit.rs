@@ -44,7 +44,7 @@ impl RunSession {
             edited.extend(edited_parts(&parts, &file).map_err(refused)?);
         }
         if is_as_proposed {
-            let why = "your version is the same; accept it as it is".to_owned();
+            let why = "your version equals the proposed one; accept it as it is".to_owned();
             return Err(refused(why));
         }
         let is_taken_out = |part: &FileChange| {
@@ -69,7 +69,7 @@ impl RunSession {
         let file = file?;
         let own: Vec<&FileChange> = parts.iter().filter(|part| part.file == file).collect();
         if own.is_empty() {
-            return Err(format!("it does not change {file}"));
+            return Err(format!("the proposal does not change {file}"));
         }
         let now = self.current_file(&file).await;
         let now = now.ok_or_else(|| format!("{file} cannot be read"))?;

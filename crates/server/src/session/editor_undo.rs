@@ -14,7 +14,7 @@ use starling_swarm::{Event, RunId};
 use starling_syntax::FilePath;
 use starling_text::ContentHash;
 
-/// How often the end of a run is checked.
+/// Maximum number of checks whether a run has ended.
 const END_POLLS: u32 = 100;
 const END_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -86,7 +86,8 @@ impl RunSession {
         }
     }
 
-    /// Waits a moment until all readers of a closed log have ended.
+    /// Waits up to two seconds until a run whose log is closed counts as ended. Returns whether it
+    /// does.
     async fn has_ended(&self, run: &RunId) -> bool {
         for _ in 0..END_POLLS {
             let ended = |entry: &RunEntry| matches!(entry.phase, RunPhase::Ended(_));

@@ -70,7 +70,7 @@ pub trait FrontEnd: Send + Sync {
     /// Reports the result of an undo. `summary` is its one-line form.
     async fn undone(&self, report: UndoneParams, summary: String);
 
-    /// Reports that a run ended because its model could not be asked.
+    /// Reports that a run ended because its model was not available.
     async fn remedy(&self, remedy: RemedyParams);
 
     /// Reports how a run ended, in one line.

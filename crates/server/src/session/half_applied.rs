@@ -15,8 +15,9 @@ use starling_swarm::{
 };
 use starling_text::unified_diff;
 
-/// Returns the runs of a project with sets of which only a part is in the files, the newest first.
-/// Runs that are at work are left out. Nothing is written.
+/// Returns the runs of a project that have half-applied sets (changes that belong together, of
+/// which only some are in the files), the newest first. Active runs are left out. Nothing is
+/// written.
 pub fn half_applied_runs(trajectories: &Path, root: &Path) -> Vec<HalfAppliedRun> {
     let root = root.canonical().unwrap_or_else(|_| root.to_owned());
     let runs = recent(trajectories);
@@ -84,7 +85,7 @@ pub fn half_sets_in(events: &[&Event], view: &RunView, root: &Path) -> Vec<HalfS
     starling_history::half_sets(&changes, &missing, |file| disk.read(file).ok())
 }
 
-/// Returns the reason of a review of the rest of a set.
+/// Returns the reason that is shown in the review of the missing changes of a half-applied set.
 pub fn rest_reason(applied: &[ProposalId], reason: &str) -> String {
     format!(
         "the rest of a set: {} of it is applied, and Starling was killed before the rest was. {reason}",
@@ -92,7 +93,7 @@ pub fn rest_reason(applied: &[ProposalId], reason: &str) -> String {
     )
 }
 
-/// Adds proposals without which a change does not pass.
+/// Adds applied proposals to the evidence of a change that does not pass its checks without them.
 pub fn needing(evidence: &mut Evidence, applied: &[ProposalId]) {
     let (tests, diagnostics) = (evidence.tests.clone(), evidence.diagnostics.clone());
     let together = evidence.together.get_or_insert_with(|| JointEvidence {
@@ -108,7 +109,8 @@ pub fn needing(evidence: &mut Evidence, applied: &[ProposalId]) {
     together.needs.extend(more);
 }
 
-/// Returns a review of the missing part of a set, unless it waits already.
+/// Returns the event that requests a review of the missing changes of a set. Returns `None` if none
+/// of them has been accepted, for example because their review already waits.
 pub fn rest_review(set: &HalfSet, view: &RunView) -> Option<Event> {
     let part = |one: &UnfinishedChange| {
         let made = view.proposals.get(&one.proposal)?;
@@ -144,7 +146,7 @@ pub fn rest_review(set: &HalfSet, view: &RunView) -> Option<Event> {
     })
 }
 
-/// Returns the rejections of reviews that wait although a change that they need was taken back.
+/// Returns the events that reject waiting proposals because a change that they need was undone.
 pub fn reviews_without_base(view: &RunView) -> Vec<Event> {
     let is_undone = |id: &&ProposalId| {
         let needed = view.proposals.get(id);

@@ -22,7 +22,7 @@ pub struct RunParams {
     pub ask_intent: Option<AskIntent>,
     #[serde(default)]
     pub limits: LimitsPatch,
-    /// Begin at these symbols instead of asking the scout.
+    /// Begin at these symbols instead of asking the scout (the agent that picks symbols).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub begin: Vec<SymbolPath>,
     /// The model for all roles, as `--model` takes it. Default: the model with which the server was
@@ -32,7 +32,8 @@ pub struct RunParams {
     /// The test command. Default: the command that is detected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<String>,
-    /// If no person reviews changes, apply only changes that a test proves.
+    /// If no person reviews changes, apply only changes for which a test fails before the change
+    /// and passes after it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub require_tests: bool,
 }
@@ -112,12 +113,12 @@ pub struct RetryParams {
     /// Download the weights of the local model first, if the run did not find them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub download: bool,
-    /// The model for all roles. Default: the model of the first run.
+    /// The model for all roles. Default: the model of the run that is started again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
 }
 
-/// `starling/remedy`: a run ended because its model could not be asked. `starling.retry` starts the
+/// `starling/remedy`: a run ended because its model was not available. `starling.retry` starts the
 /// task again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemedyParams {
@@ -165,8 +166,8 @@ pub struct UndoneParams {
     /// Which proposals were not undone, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// A warning that the code may be broken, because a proposal was undone without others that
-    /// belong to it.
+    /// A warning that the code may be broken, because a proposal was undone on which other applied
+    /// proposals depend.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
 }

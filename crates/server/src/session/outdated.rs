@@ -1,5 +1,4 @@
-//! Marks the evidence of earlier runs as out of date: it was measured on other texts if files were
-//! changed since.
+//! Marks the evidence of earlier runs as out of date if files were changed after it was measured.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,8 +10,8 @@ use starling_syntax::FilePath;
 use starling_text::ContentHash;
 use starling_workspace::{Snapshot, Workspace};
 
-/// Ends the evidence of a run without agents: removes what refers to agents, and adds to the
-/// evidence of waiting proposals which files were changed since it was measured.
+/// Updates the evidence of a run whose agents have ended: removes the parts that refer to agents,
+/// and adds to the evidence of waiting proposals which files were changed after it was measured.
 pub fn end_evidence(records: &mut [Stamped], id: &RunId, root: &Path, view: &RunView) {
     let disk = Workspace::open(root.to_owned()).ok();
     let disk = disk.map(|workspace| workspace.snapshot(Default::default()));
@@ -46,8 +45,8 @@ fn evidence_of(record: &mut Stamped) -> Option<(ProposalId, &mut Evidence)> {
     }
 }
 
-/// Returns the files that were changed after a time, and those whose text is not the one that was
-/// checked instead of the text on disk.
+/// Returns the files whose text on disk is not the text that was checked: files changed after `at`,
+/// and files checked with an unsaved text that is not on disk.
 fn changed_since(disk: &Snapshot, evidence: &Evidence, at: SystemTime) -> BTreeSet<FilePath> {
     let is_as_checked = |file: &FilePath| {
         let hash = evidence.texts.over_disk.get(file)?;
@@ -65,7 +64,8 @@ fn changed_since(disk: &Snapshot, evidence: &Evidence, at: SystemTime) -> BTreeS
     changed.cloned().collect()
 }
 
-/// Returns the evidence of the waiting reviews of an ended run, marked with what was changed since.
+/// Returns events that mark the evidence of all waiting reviews as out of date. `what` is the
+/// message that says what was changed.
 pub fn marked(view: &RunView, what: &str) -> Vec<Event> {
     let waiting = view.lead_proposals();
     let marked = waiting.filter_map(|(proposal, one)| {

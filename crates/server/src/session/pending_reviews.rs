@@ -123,7 +123,7 @@ impl PendingReviews {
         if let Some(answer) = slot.answer.take() {
             return (answer, slot.claims);
         }
-        // Two waiters for the same review: the person sees the later one.
+        // If two tasks wait for the answer to the same review, only the later one receives it.
         let (verdict, answer) = oneshot::channel();
         slot.verdict = Some(verdict);
         (answer, slot.claims)

@@ -1,4 +1,4 @@
-//! What the user can do about a run that ended because its model could not be asked.
+//! What the user can do about a run that ended because its model was not available.
 
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,7 @@ impl Remedy {
         if has("this build of Starling has no local models") || has("no model is called") {
             return Some(Remedy::Model);
         }
-        // An editor that does not answer is not an endpoint.
+        // If the editor did not answer, the message is not about an endpoint.
         let silent = !has("the editor refused the edit")
             && (has(": connection failed: ")
                 || has(": no answer within ")

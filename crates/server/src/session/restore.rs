@@ -24,7 +24,7 @@ use starling_workspace::private_file;
 const MAX_AGE: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 /// Maximum number of trajectories that are read, the newest first.
 const MAX_READ: usize = 200;
-/// The number of bytes at the end of a trajectory that contain its last line.
+/// The number of bytes that are read from the end of a trajectory to find its last line.
 const TAIL_BYTES: u64 = 256 << 10;
 /// How long after its last event an interrupted run without waiting reviews is offered.
 const MAX_INTERRUPTED_AGE: Duration = Duration::from_secs(24 * 60 * 60);
@@ -61,7 +61,8 @@ pub fn mark_interrupted(trajectory: &Path) {
     }
 }
 
-/// An interrupted run that can be retried. Its trajectory stays locked meanwhile.
+/// An interrupted run that can be retried. Its trajectory stays locked until the run is retried or
+/// forgotten.
 #[derive(Debug, Clone)]
 pub struct InterruptedRun {
     path: PathBuf,
@@ -74,8 +75,8 @@ impl InterruptedRun {
         InterruptedRun { path, file }
     }
 
-    /// Appends what happened to the run's applied changes since. Only this handle can write the
-    /// trajectory, because it holds the lock.
+    /// Appends events of the run's applied changes that happened after its end, such as an undo.
+    /// Only this handle can write the trajectory, because it holds the lock.
     ///
     /// # Errors
     /// The trajectory cannot be read or written.
@@ -206,8 +207,8 @@ fn open(path: PathBuf, root: &Path) -> Option<RestorableRun> {
     })
 }
 
-/// Appends the remaining records of a trajectory to `records`, up to a line that was cut off when the
-/// server was killed. Returns their length in bytes.
+/// Appends the remaining records of a trajectory to `records`, up to a line that was cut off when
+/// the server was killed. Returns the length of the appended records in bytes.
 pub fn read_records(lines: &mut impl BufRead, records: &mut Vec<Stamped>) -> Option<u64> {
     let (mut line, mut length) = (String::new(), 0);
     loop {
@@ -372,9 +373,9 @@ fn append(mut file: &File, records: &[Stamped]) -> std::io::Result<()> {
     file.write_all(&lines)
 }
 
-/// Returns the events that a killed run did not record: applications of changes that are in the
-/// files, new reviews of accepted proposals whose changes are not, and the end of reviews whose base
-/// was taken back since.
+/// Returns the events that a killed run did not record. They report accepted changes in the files
+/// as applied, request a new review of accepted changes that are not in the files, and reject
+/// waiting proposals that need an undone change.
 pub fn unrecorded_events(records: &[Stamped], root: &Path) -> Vec<Event> {
     let events = records.iter().filter_map(|record| match &record.record {
         Record::Event(event) => Some(event),
@@ -408,7 +409,8 @@ pub fn unrecorded_events(records: &[Stamped], root: &Path) -> Vec<Event> {
     unrecorded
 }
 
-/// Returns the last review of each lead proposal.
+/// Returns the last event that requested a review, for each lead (the proposal through which a set
+/// is reviewed).
 fn last_review_events(records: &[Stamped]) -> BTreeMap<ProposalId, &Event> {
     let asked = records.iter().filter_map(|record| match &record.record {
         Record::Event(event @ Event::ReviewAsked { proposal, .. }) => Some((*proposal, event)),
@@ -417,8 +419,8 @@ fn last_review_events(records: &[Stamped]) -> BTreeMap<ProposalId, &Event> {
     asked.collect()
 }
 
-/// Returns a review of the parts that were accepted and are not in the files; `None` if there are
-/// none, or if the review is unchanged.
+/// Returns an event that requests a new review of those parts of a review that are accepted or
+/// waiting, but not applied. Returns `None` if no parts are left, or if all parts still wait.
 fn remaining_review(lead: ProposalId, asked: &Event, view: &RunView) -> Option<Event> {
     let state = |part: &FileChange| {
         let proposal = view.proposals.get(&part.proposal);
@@ -454,7 +456,7 @@ fn remaining_review(lead: ProposalId, asked: &Event, view: &RunView) -> Option<E
         parts,
     } = &mut event
     {
-        // The evidence is renewed while a review waits.
+        // The checks are repeated while a review waits, so the last evidence counts.
         if let Some(last) = view
             .proposals
             .get(&lead)
@@ -498,7 +500,7 @@ pub struct WaitingReview {
     /// The proposal whose review is answered.
     pub lead: ProposalId,
     pub parts: Vec<FileChange>,
-    /// When its evidence was measured, in milliseconds since the start of the run.
+    /// When the evidence of the review was measured, in milliseconds since the start of the run.
     pub at_ms: u64,
 }
 

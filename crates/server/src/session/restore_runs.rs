@@ -162,7 +162,8 @@ impl RunSession {
         let pending_reviews = PendingReviews::default();
         let before = records.len();
         let mut view = RunView::default();
-        // The front end receives the events of the run's turns again, but not its end.
+        // The front end receives the events of the run's turns again, but not its end, which
+        // contains the total.
         if let Some(spent) = restore::total_spent(&records) {
             view.set_total_spent(spent);
         }

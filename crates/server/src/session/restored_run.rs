@@ -37,7 +37,8 @@ pub struct RestoredRun {
     applying: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// A review that waits again: a proposal with its set.
+/// A review that waits again: a proposal, with the other members of its set (proposals that are
+/// applied only together).
 struct RestoredReview {
     /// The event that began the review.
     asked: Event,
@@ -46,7 +47,7 @@ struct RestoredReview {
 }
 
 impl RestoredReview {
-    /// Returns the dependencies of each member.
+    /// Returns for each member of the set on which other proposals it depends.
     fn dependencies(&self) -> BTreeMap<ProposalId, Dependencies> {
         let set: BTreeSet<ProposalId> = self.members.iter().map(|part| part.proposal).collect();
         let needs = if let Event::ReviewAsked { evidence, .. } = &self.asked {
@@ -163,7 +164,7 @@ fn reviews(records: &[Stamped]) -> Vec<RestoredReview> {
     let restored = |lead: ProposalId| {
         let (event, parts) = last.get(&lead)?;
         let mut asked = (*event).clone();
-        // The evidence was renewed while the review waited.
+        // The checks were repeated while the review waited, so the last evidence counts.
         let known = view.proposals.get(&lead);
         if let (Event::ReviewAsked { evidence, .. }, Some(last)) =
             (&mut asked, known.and_then(|one| one.evidence.as_ref()))
@@ -202,15 +203,16 @@ impl RestoredRun {
                     return;
                 }
                 ReviewAnswer::Verdict(Verdict::Steer { .. }) | ReviewAnswer::Edited(_) => {
-                    let why = "its agent is gone: reject it and begin a new run";
+                    let why =
+                        "its agent ended with an earlier server: reject it and start a new run";
                     self.ask_again(&restored, why);
                 }
             }
         }
     }
 
-    /// Records the changes that the killed server sent and that are in the user's text. Returns
-    /// whether these are all members.
+    /// Records the members whose edits the killed server sent and whose changes are in the user's
+    /// text. Returns whether this completes the set.
     async fn has_arrived(&self, restored: &RestoredReview) -> bool {
         let arrived = self.record_arrived(&self.unfinished(restored)).await;
         let there = self.applied();
@@ -218,7 +220,8 @@ impl RestoredRun {
         arrived && restored.members.iter().all(is_there)
     }
 
-    /// Records which of these changes are in the user's text. Returns whether there are any.
+    /// Records which of the changes in `sent` are in the user's text. Returns whether there are
+    /// any.
     async fn record_arrived(&self, sent: &[UnfinishedChange]) -> bool {
         let mut any = false;
         for one in sent {
@@ -231,7 +234,8 @@ impl RestoredRun {
         any
     }
 
-    /// Returns the members that were sent and whose result is not recorded.
+    /// Returns the members of a review whose edits were sent to the editor and whose results are
+    /// not recorded.
     fn unfinished(&self, restored: &RestoredReview) -> Vec<UnfinishedChange> {
         let mut unfinished = starling_history::unfinished(&self.log.events());
         let is_member = |one: &UnfinishedChange| {
@@ -266,8 +270,8 @@ impl RestoredRun {
         self.log.event(restored.asked.clone());
     }
 
-    /// Applies all members or none, after the proposals that they need. Once begun, this is completed
-    /// even if the run is cancelled.
+    /// Applies all members of a review or none, after the proposals that they need were applied.
+    /// Once begun, this is completed even if the run is cancelled.
     async fn accept(self: &Arc<Self>, restored: &RestoredReview) -> Result<(), String> {
         let turn = self.turn_after_needed(restored).await?;
         let (run, members) = (Arc::clone(self), restored.members.clone());
@@ -280,10 +284,11 @@ impl RestoredRun {
         whole.await.map_err(failed)?
     }
 
-    /// Waits until the proposals that a review needs are applied, and for the turn to apply.
+    /// Waits until the proposals that a review needs are applied and no other proposal is being
+    /// applied.
     ///
     /// # Errors
-    /// One of them will not be applied.
+    /// One of the needed proposals will not be applied.
     async fn turn_after_needed(
         &self,
         restored: &RestoredReview,
@@ -333,8 +338,9 @@ impl RestoredRun {
         is_open
     }
 
-    /// Applies the members that are not in the user's text yet, each over the current text. If one
-    /// does not fit, none is applied. All of them are in the trajectory before the first is sent.
+    /// Applies the members that are not in the user's text yet, each rebased onto the current text.
+    /// If one member does not fit, none is applied. All changes are recorded in the trajectory
+    /// before the first edit is sent.
     async fn apply_all(
         &self,
         members: &[FileChange],
@@ -404,7 +410,7 @@ impl RestoredRun {
         Ok(())
     }
 
-    /// Returns what is recorded in the trajectory before the edit of a part is sent.
+    /// Returns the data that is recorded in the trajectory before the edit of a member is sent.
     fn intent<'a>(
         &'a self,
         part: &'a FileChange,
@@ -422,7 +428,8 @@ impl RestoredRun {
         }
     }
 
-    /// Marks the evidence of the waiting reviews as out of date. No test runs without the agents.
+    /// Marks the evidence of the waiting reviews as out of date. The checks cannot run again,
+    /// because the run has no agents.
     fn mark_evidence(&self, what: &str) {
         let records = self.log.records(0);
         let records: Vec<Stamped> = records.iter().map(|one| (**one).clone()).collect();
@@ -587,7 +594,7 @@ impl RunControl for RestoredRun {
     }
 
     fn why_nobody_owns(&self, _symbol: &SymbolPath) -> Option<String> {
-        Some("its agents are gone".to_owned())
+        Some("its agents ended with an earlier server".to_owned())
     }
 
     async fn undo(&self, proposal: Option<ProposalId>) -> Result<Vec<ProposalId>, UndoError> {

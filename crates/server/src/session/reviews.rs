@@ -13,7 +13,7 @@ use starling_swarm::{ProposalId, RunId};
 pub struct RetryableRun {
     pub run: RunId,
     pub task: String,
-    /// What the user can do first, if the run ended because its model could not be asked.
+    /// What the user can do first, if the run ended because its model was not available.
     pub remedy: Option<Remedy>,
 }
 

@@ -36,7 +36,7 @@ pub enum OverviewPhase {
 
 impl RunSession {
     /// Calls `read` for each run, in the order in which the runs were started. The runs are locked
-    /// meanwhile.
+    /// during all calls.
     pub fn read_runs<T>(&self, mut read: impl FnMut(RunOverview<'_>) -> T) -> Vec<T> {
         let entries = self.lock();
         let overview = |(id, entry): (&String, &RunEntry)| {
@@ -232,7 +232,7 @@ fn status_text(status: &StatusParams) -> String {
     words.join(" · ")
 }
 
-/// Returns why a file has no text.
+/// Returns the error for a file whose text could not be read.
 fn unreadable(root: Option<&Path>, file: &FilePath) -> EditorError {
     let read = root.map(|root| PathPolicy::of(root).may_read(file));
     match read {

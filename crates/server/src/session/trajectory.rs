@@ -26,8 +26,9 @@ pub fn create_trajectory(path: &Path) -> std::io::Result<File> {
     Ok(file)
 }
 
-/// Creates the file of a trajectory with its first record, which stands there until the run has
-/// records of its own. If the server is killed before, the next one knows the task by it.
+/// Creates the file of a trajectory with one record that contains the task. [`replace_trajectory`]
+/// replaces this record when the run has started. If the server is killed before that, the next
+/// server reads the task from the record.
 ///
 /// # Errors
 /// The file cannot be created or written.

@@ -49,7 +49,7 @@ async fn mentions_of_files_and_symbols_are_completed() {
     let symbols = mentions(&client, "#Cart.t").await;
     let cart_total = ("#Cart.total".to_owned(), "shop/cart.py:2".to_owned());
     assert_eq!(symbols[0], cart_total);
-    // A name that several symbols have is completed to a path.
+    // If several symbols have the same name, their completions contain the path.
     let symbols = texts(mentions(&client, "#total").await);
     assert!(
         symbols.contains(&"#shop/discarted.py::total".to_owned()),
@@ -135,7 +135,7 @@ async fn retried_run_can_use_another_model() {
             let reply = client
                 .connection
                 .request("workspace/executeCommand", request);
-            // The end of the run is reported before it is noted.
+            // The client receives the end of the run a moment before the server accepts a retry.
             if let Ok(reply) = reply.await {
                 break reply["run"].clone();
             }

@@ -65,7 +65,7 @@ async fn waiting_proposal_is_rebased_over_changes_on_disk() {
     until_conflict(&client, |why| why == Some("both sides changed line 2")).await;
     let file = file_of(&client, &proposal).await;
     assert_eq!(file["after"], Value::Null);
-    // The conflict disappears with the change.
+    // When the change on disk is reverted, the conflict disappears.
     std::fs::write(&path, BASE).unwrap();
     until_conflict(&client, |why| why.is_none()).await;
     let file = file_of(&client, &proposal).await;

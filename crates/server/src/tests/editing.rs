@@ -43,7 +43,7 @@ fn asking_twice() -> RunStarter {
     })
 }
 
-/// Returns a client with a waiting set.
+/// Returns a client with a set of proposals that waits for review.
 async fn waiting() -> (TestClient, String) {
     let mut client = client(asking_twice(), project());
     client.initialize(full()).await;
@@ -76,7 +76,7 @@ fn file(client: &TestClient, text: &str) -> Value {
 }
 
 #[tokio::test]
-async fn user_s_edit_is_split_between_the_members_of_a_set() {
+async fn users_edit_is_split_between_the_proposals_of_a_set() {
     let (mut client, run) = waiting().await;
     let of_f = BASE.replace("return 1", "return 10");
     let wanted = of_f.replace("return 3", "return 30");
@@ -117,7 +117,7 @@ async fn invalid_user_edit_is_rejected_with_a_reason_and_the_proposal_keeps_wait
     assert!(outside.contains("lies outside of the project"), "{outside}");
     let none = edit(&client, &run, json!([])).await.unwrap_err();
     assert!(none.contains("`files` is empty"), "{none}");
-    // The user typed into the same line since.
+    // The current text differs from `before` in the line that the user's version changes.
     let stale = BASE.replace("return 1", "return 0");
     let text = stale.replace("return 0", "return 5");
     let files = json!([{"uri": client.uri(), "before": stale, "text": text}]);
@@ -137,7 +137,7 @@ async fn invalid_user_edit_is_rejected_with_a_reason_and_the_proposal_keeps_wait
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_buffer_that_begins_with_a_private_key_is_not_read() {
+async fn buffer_that_begins_with_a_private_key_is_not_read() {
     use super::late::{editing, told};
     let mut client = super::lenses::client(editing("a.py"), super::lenses::project());
     client.initialize(super::lenses::full()).await;

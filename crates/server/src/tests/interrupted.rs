@@ -239,7 +239,7 @@ async fn undo_in_an_interrupted_run_is_recorded() {
 
 /// The editor's undo was recorded by an earlier server, and its redo comes to this one.
 #[tokio::test]
-async fn editors_redo_after_a_restart_makes_the_change_applied_again() {
+async fn redo_in_the_editor_after_a_restart_marks_the_change_as_applied_again() {
     let undone = |by_editor: bool| Event::ProposalUndone {
         proposal: starling_swarm::ProposalId(1),
         by_editor,
@@ -274,7 +274,8 @@ async fn editors_redo_after_a_restart_makes_the_change_applied_again() {
         let states: Vec<_> = past.changes.iter().map(|one| one.state).collect();
         assert_eq!(states, [starling_history::ChangeState::Undone]);
     }
-    // The same text after an undo of Starling is the user's own.
+    // If Starling undid the change and the same text appears again, the text counts as the user's
+    // own.
     let (mut events, after) = applied_proposal();
     events.extend([finished(StopReason::Settled), undone(false)]);
     let folder = project();
@@ -295,7 +296,7 @@ async fn editors_redo_after_a_restart_makes_the_change_applied_again() {
     );
 }
 
-/// The server ends, in order or not, while the project of a run is still being opened.
+/// The server exits or is killed while the project of a run is still being opened.
 #[tokio::test]
 async fn run_whose_server_ends_while_it_is_opened_can_be_run_again() {
     for is_killed in [true, false] {
@@ -335,7 +336,8 @@ async fn run_whose_server_ends_while_it_is_opened_can_be_run_again() {
     }
 }
 
-/// The last request was interrupted: no turn contains it, but the end does.
+/// The last model request was interrupted, so its cost is in no turn, but in the event of the run's
+/// end.
 #[tokio::test]
 async fn interrupted_run_shows_the_spending_that_its_end_event_reports() {
     let folder = project();

@@ -57,7 +57,7 @@ fn own(text: &str) -> String {
     text.chars().filter(|c| !c.is_ascii()).collect()
 }
 
-/// Computes positions like a simple editor.
+/// Returns the LSP position of a byte offset, computed as a simple editor does.
 fn position(text: &str, offset: usize, encoding: Encoding) -> Value {
     let (mut line, mut start) = (0, 0);
     let bytes = text.as_bytes();
@@ -82,7 +82,7 @@ fn position(text: &str, offset: usize, encoding: Encoding) -> Value {
     json!({"line": line, "character": column})
 }
 
-/// The inverse of [`position`].
+/// Returns the byte offset of an LSP position: the inverse of [`position`].
 fn offset(text: &str, wanted: &Value, encoding: Encoding) -> usize {
     let (line, column) = (&wanted["line"], wanted["character"].as_u64().unwrap());
     let lines = text.replace("\r\n", " \n").replace('\r', "\n");
@@ -249,7 +249,7 @@ fn joins(text: &str, at: usize, typed: &str) -> bool {
     !(text[..at].ends_with('\r') || typed.ends_with('\r') || text[at..].starts_with('\n'))
 }
 
-/// Returns the change by which an agent replaces the number in one of its slots.
+/// Returns the change by which an agent replaces the number in the line `slot_N = NUMBER`.
 fn rewritten(text: &str, slot: usize, number: usize) -> Option<(ChangeSet, String)> {
     let name = format!("slot_{slot} = ");
     let start = text.find(&name)? + name.len();
@@ -260,7 +260,8 @@ fn rewritten(text: &str, slot: usize, number: usize) -> Option<(ChangeSet, Strin
     Some((changes, token))
 }
 
-/// Runs that report the server's text, or write into a slot while a person types.
+/// Returns a starter whose runs, as each message asks, report the version and hash of the server's
+/// text or change the number in a slot line.
 fn agents() -> crate::RunStarter {
     scripted(async |mut scene: RunScript| {
         let mut number = 0;
@@ -322,7 +323,7 @@ struct EditCounts {
     applied: usize,
     conflicts: usize,
     gone: usize,
-    /// Edits that failed because the person typed each time.
+    /// Edits that failed because the person typed during each attempt.
     late: usize,
 }
 
@@ -443,7 +444,8 @@ impl TypingSession {
                 break told;
             }
         };
-        // Edits of the server may have changed the text since; the newest version counts.
+        // The server's edits may have changed the client's text after the request; the newest
+        // version counts.
         let (version, hash) = {
             let typist = self.typist.lock().unwrap();
             (typist.version, ContentHash::of(&typist.text))

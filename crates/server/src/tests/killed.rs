@@ -190,7 +190,7 @@ async fn unapplied_member_waits_again_if_the_lead_of_its_set_was_applied() {
     let view = crate::session::restore::view_of(&found[0].records);
     let waiting: Vec<u32> = view.lead_proposals().map(|(lead, _)| lead.0).collect();
     assert_eq!(waiting, [1]);
-    // Events that were found once are not recorded again.
+    // A second search does not record the same events again.
     drop(found);
     let path = folder.path().join(".trajectories/r1.jsonl");
     let trajectory_text = std::fs::read(&path).unwrap();
@@ -265,8 +265,8 @@ async fn edit_applied_after_the_server_was_killed_is_detected() {
     assert_eq!(undo(&mut client, 1).await, json!([1]));
 }
 
-/// Returns the events of a run without a person that was killed while it applied a set. All parts are
-/// announced.
+/// Returns the events of a run without a reviewer that was killed while it applied a set of two
+/// changes. Both changes are recorded as about to be applied.
 fn killed_amid_a_set() -> Vec<Event> {
     let mut events = asked(&[(1, "a.py::f"), (2, "a.py::g")]);
     let parts = events.pop().unwrap().parts().to_vec();
@@ -317,7 +317,7 @@ fn half_applied(folder: &Path) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn rest_of_a_set_that_nobody_reviewed_is_offered_after_a_kill() {
+async fn missing_part_of_a_set_accepted_without_review_is_offered_after_a_kill() {
     let folder = project();
     let events = killed_amid_a_set();
     let recorded = events.len() + 1;
@@ -358,7 +358,7 @@ async fn rest_of_a_set_that_nobody_reviewed_is_offered_after_a_kill() {
 }
 
 #[test]
-fn rest_of_a_set_is_not_offered_after_its_other_part_was_taken_back() {
+fn missing_part_of_a_set_is_not_offered_after_the_applied_part_was_undone() {
     let folder = project();
     let trajectories = folder.path().join(".trajectories");
     let waiting = |folder: &Path| -> Vec<u32> {

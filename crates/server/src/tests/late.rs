@@ -55,7 +55,8 @@ pub(super) async fn told(client: &mut TestClient) -> String {
     }
 }
 
-/// Returns a client that did not answer an edit of a closed file in time.
+/// Returns a client that did not answer an edit of a closed file in time, and the id of the edit
+/// request.
 async fn given_up() -> (TestClient, Value) {
     let mut client = client(editing("a.py"), project());
     client.initialize(full()).await;
@@ -181,7 +182,7 @@ async fn uncertain_document_accepts_edits_after_reopening() {
     );
 }
 
-/// A run that sends one edit like the swarm, over the current text, and reports the result.
+/// A run that sends one edit as real runs do, rebased onto the current text, and logs the result.
 pub(super) fn sending(after: fn(&str) -> String) -> RunStarter {
     scripted(move |scene: RunScript| async move {
         let name = file(if after(BASE) == NEW { "new.py" } else { "a.py" });
@@ -375,7 +376,7 @@ async fn unexpected_text_after_an_edit_is_reported_at_once_and_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn line_deleted_by_user_is_not_restored_by_an_edit_that_was_given_up() {
+async fn line_deleted_by_the_user_is_not_mistaken_for_a_late_edit() {
     let mut client = client(sending(removed), project());
     client.initialize(full()).await;
     begin(&client, "x").await;
@@ -424,7 +425,7 @@ async fn confirmed_edit_that_has_not_arrived_delays_only_edits_of_its_own_file()
 }
 
 #[tokio::test(start_paused = true)]
-async fn cancelled_run_withdraws_waiting_edit() {
+async fn cancelled_run_does_not_send_its_queued_edit() {
     let mut client = client(sending(replaced), project());
     client.initialize(full()).await;
     begin(&client, "x").await;
@@ -489,7 +490,7 @@ async fn edit_of_closed_file_is_applied_next_to_typed_text() {
     client.connection.reply(id, Ok(json!({"applied": true})));
     let told = told(&mut client).await;
     assert!(told.starts_with("Ok(Sent"), "{told}");
-    // Text that was typed belongs to the user.
+    // The reported result contains only the edit, not the line that the formatter added.
     assert!(!told.contains("formatter"), "{told}");
 }
 
@@ -497,7 +498,7 @@ async fn edit_of_closed_file_is_applied_next_to_typed_text() {
 async fn file_that_appears_during_creation_keeps_its_text() {
     let mut new = full();
     new["workspace"]["workspaceEdit"]["resourceOperations"] = json!(["create", "delete"]);
-    // Neovim empties a file that exists unless it is told to ignore it.
+    // Neovim empties an existing file unless the request contains `ignoreIfExists`.
     for (client_info, ignores) in [
         (json!({"name": "x"}), false),
         (json!({"name": "Neovim"}), true),

@@ -155,7 +155,7 @@ async fn typing_in_the_changed_line_is_a_conflict() {
             break;
         }
     }
-    // Nothing fits, so nothing is accepted.
+    // The only proposal conflicts with the text, so `acceptAll` accepts nothing.
     let all = client.execute("starling.acceptAll", json!({})).await;
     assert_eq!(all, json!({"accepted": []}));
     let params = json!({"run": run, "proposal": 1});
@@ -212,7 +212,7 @@ async fn accept_all_accepts_each_waiting_proposal_once() {
 }
 
 #[tokio::test]
-async fn accepting_a_proposal_does_not_accept_the_one_that_it_needs() {
+async fn accepting_a_proposal_does_not_accept_the_proposal_that_it_needs() {
     let start = scripted(|scene: RunScript| async move {
         let mut events = asked(&[(2, "a.py::g")]);
         events.extend(asked_with_need((1, "a.py::f"), 2));

@@ -73,7 +73,8 @@ async fn act(client: &TestClient, title: &str) {
     client.execute(name, command["arguments"][0].clone()).await;
 }
 
-/// Returns all messages of the server so far. Only standard LSP is allowed, and no question.
+/// Returns all messages of the server so far. Fails if one of them is a question or not standard
+/// LSP.
 fn heard(client: &mut TestClient) -> Vec<(String, Value)> {
     let mut heard = Vec::new();
     while let Ok(message) = client.incoming.try_recv() {
@@ -167,7 +168,8 @@ async fn intent_can_be_answered_with_a_code_action() {
     open(&client, BASE);
     super::begin(&client, "x").await;
     let (_, told) = client.next_of("window/showMessage").await;
-    let text = "Starling: a.py::f asks before it begins; code actions there answer";
+    let text =
+        "Starling: a.py::f asks for approval before it begins; answer with a code action there";
     assert_eq!(told["message"], text);
     act(&client, "Go ahead (Starling asks: returns 2)").await;
     until_state(&client, |run| run["stage"] == "ended").await;

@@ -65,7 +65,7 @@ async fn refused_edit_counts_as_applied_when_the_user_types_right_after_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn refused_edit_of_a_closed_file_counts_as_applied_when_it_is_on_disk_or_in_a_new_buffer() {
+async fn refused_edit_of_a_closed_file_counts_as_applied_when_its_text_is_on_disk_or_in_a_buffer() {
     for in_buffer in [true, false] {
         let mut client = client(editing("a.py"), project());
         client.initialize(full()).await;

@@ -14,7 +14,7 @@ use crate::samples::{BASE, asked};
 use crate::testing::*;
 use starling_rpc::Incoming;
 
-/// Edits a text.
+/// A function that makes an edit in a text and returns the result.
 type TextEditFn = fn(&str) -> String;
 
 const ABOVE: TextEditFn = |text| format!("import re\n{text}");
@@ -111,7 +111,7 @@ async fn refused_edit_of_a_changed_file_is_not_sent_again() {
     assert!(told.starts_with("Err(Editor"), "{told}");
     assert!(told.contains("busy"), "{told}");
     assert!(began.elapsed().as_secs() >= 2, "{:?}", began.elapsed());
-    // A still later edit is undone, and the user gets a message.
+    // If the editor makes the edit after that, the edit is undone, and the user gets a message.
     pass(5_000).await;
     write(&client, &edited(&BELOW(BASE), &params));
     assert_eq!(make_on_disk(&mut client).await, BELOW(BASE));
@@ -121,7 +121,7 @@ async fn refused_edit_of_a_changed_file_is_not_sent_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn edit_that_is_accepted_again_is_not_mistaken_for_the_first() {
+async fn late_first_edit_is_reverted_after_the_same_edit_was_accepted_again() {
     let mut client = client(sending(replaced), project());
     client.initialize(full()).await;
     begin(&client, "x").await;
@@ -212,7 +212,7 @@ async fn edit_of_an_open_document_is_recognized_next_to_typed_text() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn edit_for_an_old_version_that_arrives_next_to_the_new_one_is_reverted() {
+async fn late_edit_for_an_old_version_is_reverted_after_the_edit_was_sent_again() {
     let mut client = client(sending(replaced), project());
     client.initialize(full()).await;
     open(&client, BASE);
@@ -260,7 +260,7 @@ async fn redo_of_an_edit_that_was_sent_again_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn edit_that_the_editor_skipped_is_sent_again_soon() {
+async fn edit_that_the_editor_skipped_is_sent_again_for_the_new_version() {
     let mut client = client(sending(replaced), project());
     client.initialize(full()).await;
     open(&client, BASE);

@@ -63,7 +63,8 @@ pub(super) async fn event_of(client: &mut TestClient, name: &str) -> Value {
     }
 }
 
-/// Applies the edit that the server requests.
+/// Applies the edit that the server requests, which must be for the document version `version`.
+/// Returns the inserted text.
 pub(super) async fn take_edit(client: &mut TestClient, version: i32) -> String {
     let (id, params) = client.next_of("workspace/applyEdit").await;
     make_edit(client, id, &params, version)
@@ -95,7 +96,7 @@ pub(super) fn make_edit_and_reply(
     edit["edits"][0]["newText"].as_str().unwrap().to_owned()
 }
 
-/// Returns the id of a run that began this many seconds after 1970.
+/// Returns the id of a run that began at a Unix time in seconds.
 fn begun_at(seconds: u64) -> String {
     format!("{seconds}000-test")
 }
@@ -124,7 +125,7 @@ async fn evidence_of_an_earlier_run_names_the_files_that_were_changed_since() {
     }
 }
 
-/// Nothing checks the waiting proposals of an earlier run again.
+/// The waiting proposals of an earlier run cannot be checked again, because the run has no agents.
 #[tokio::test]
 async fn evidence_of_an_earlier_run_is_out_of_date_when_another_proposal_is_applied() {
     let folder = project();
@@ -222,7 +223,7 @@ async fn accepted_with_need() -> TestClient {
 }
 
 #[tokio::test]
-async fn restored_proposal_waits_for_the_one_that_it_needs() {
+async fn accepted_restored_proposal_is_applied_after_the_proposal_that_it_needs() {
     let mut client = accepted_with_need().await;
     let about = json!({"run": "r1", "proposal": 2});
     client.execute("starling.accept", about).await;
@@ -233,7 +234,7 @@ async fn restored_proposal_waits_for_the_one_that_it_needs() {
 }
 
 #[tokio::test]
-async fn restored_proposal_is_asked_again_when_the_one_that_it_needs_is_rejected() {
+async fn accepted_restored_proposal_is_reviewed_again_when_a_needed_proposal_is_rejected() {
     let mut client = accepted_with_need().await;
     let about = |proposal: u32| json!({"run": "r1", "proposal": proposal, "reason": "no"});
     client.execute("starling.reject", about(2)).await;
@@ -247,7 +248,7 @@ async fn restored_proposal_is_asked_again_when_the_one_that_it_needs_is_rejected
 
 /// The user made the change in the meantime, or accepted the same proposal of another run.
 #[tokio::test]
-async fn restored_proposal_whose_text_is_there_already_changes_nothing() {
+async fn accepting_a_restored_proposal_whose_text_is_there_already_changes_nothing() {
     let folder = project();
     trajectory(folder.path(), "r1", folder.path(), asked(&[(1, "a.py::f")]));
     let mut client = restarted(folder).await;
@@ -299,7 +300,7 @@ async fn review_waiting_at_shutdown_waits_again() {
     event_of(&mut client, "review_asked").await;
     client.connection.notify("exit", Value::Null);
     client.server.await.unwrap();
-    // The scripted run logs no start, which would contain the root directory.
+    // The scripted run logs no start event, so its trajectory does not name the project.
     assert!(find_restorable(&trajectories, client.folder.path(), &RestorePolicy::All).is_empty());
     let mut events = asked(&[(1, "a.py::f"), (2, "a.py::g")]);
     events.push(finished(StopReason::Cancelled));
@@ -409,7 +410,7 @@ async fn accepted_proposal_is_applied_and_logged_even_if_the_run_is_cancelled() 
     assert_eq!(end["event"]["applied"], json!(["a.py::f"]));
 }
 
-/// Returns the kinds of the events in a trajectory, from a record on.
+/// Returns the kinds of the events in a trajectory, beginning with the record number `from`.
 pub(super) fn events_from(path: &Path, from: usize) -> Vec<String> {
     let trajectory_text = std::fs::read_to_string(path).unwrap();
     let events = trajectory_text.lines().enumerate().map(|(at, line)| {

@@ -10,7 +10,7 @@ use crate::samples::BASE;
 use crate::testing::*;
 use starling_swarm::StopReason;
 
-/// Returns URIs with the path of `a.py` that do not name the file.
+/// Returns URIs that contain the path of `a.py` but do not refer to the file itself.
 fn others(client: &TestClient) -> Vec<Value> {
     let uri = client.uri();
     let uri = uri.as_str().unwrap();

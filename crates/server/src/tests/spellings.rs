@@ -8,7 +8,7 @@ use super::lenses::{client, full, project};
 use crate::samples::BASE;
 use crate::testing::*;
 
-/// Returns URIs of `a.py`.
+/// Returns URIs that a client may use for `a.py`, each spelled differently from the server's URI.
 fn spellings(client: &TestClient) -> Vec<String> {
     let uri = client.uri();
     let folder = uri.as_str().unwrap().strip_prefix("file://").unwrap();
@@ -27,7 +27,7 @@ fn spellings(client: &TestClient) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn edit_goes_to_the_buffer_under_the_uri_of_the_editor() {
+async fn edit_of_an_open_document_uses_the_clients_spelling_of_its_uri() {
     for at in 0..spellings(&TestClient::new(editing("a.py"))).len() {
         let mut client = client(editing("a.py"), project());
         client.initialize(full()).await;
@@ -49,7 +49,8 @@ async fn edit_goes_to_the_buffer_under_the_uri_of_the_editor() {
         assert_eq!(told(&mut client).await, format!("applied: {text}"), "{uri}");
         let on_disk = std::fs::read_to_string(client.folder.path().join("a.py")).unwrap();
         assert_eq!(on_disk, BASE);
-        // The file is written again under its usual name once the document is closed.
+        // After the document is closed, an edit of the file has the server's own spelling of the
+        // URI again.
         let closed = json!({"textDocument": {"uri": uri}});
         client.connection.notify("textDocument/didClose", closed);
         begin(&client, "y").await;

@@ -145,7 +145,7 @@ async fn undo_after_the_run_is_logged_before_the_client_is_notified() {
             });
         }
         scene.log.event(finished(StopReason::Settled));
-        // An undo that is logged at the same time as the end.
+        // Log an undo right after the end of the run.
         let proposal = ProposalId(1);
         scene.log.event(Event::ProposalUndone {
             proposal,

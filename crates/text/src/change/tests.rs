@@ -293,7 +293,7 @@ proptest! {
     }
 
     #[test]
-    fn mapped_offset_of_a_kept_byte_has_the_same_byte(base in TEXT, parts in parts()) {
+    fn kept_byte_is_found_at_its_mapped_offset(base in TEXT, parts in parts()) {
         let changes = changes_for(&base, &parts);
         let text = changes.apply(&base).unwrap();
         let kept = |at: usize| changes.edits().iter().all(|edit| !edit.range.contains(at));

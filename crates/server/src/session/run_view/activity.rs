@@ -19,7 +19,8 @@ pub fn actor_name(party: &ActorId) -> String {
     }
 }
 
-/// Returns the agent of an event, its activity after the event, and whether it is working then.
+/// Returns the agent that an event concerns, a description of its activity after the event, and
+/// whether it still works.
 pub(super) fn doing(event: &Event, view: &RunView) -> Option<(ActorId, String, bool)> {
     let by = |proposal: &ProposalId, what: String| {
         let agent = view.proposals.get(proposal)?.agent.clone();

@@ -75,7 +75,7 @@ pub struct RunView {
     pub proposals: BTreeMap<ProposalId, RunProposal>,
     /// The applied changes. Undone ones are kept because the user may make them again.
     pub applied: BTreeMap<ProposalId, AppliedEdit>,
-    /// The sum over all turns.
+    /// The sum of what the turns of all agents have cost so far.
     spent: Spending,
     /// The total that the end of the run reports. It also includes interrupted requests, which
     /// belong to no turn.
@@ -166,8 +166,8 @@ impl RunView {
         self.total.unwrap_or(self.spent)
     }
 
-    /// Returns what the user can do if the run ended because its model could not be asked, and the
-    /// error.
+    /// Returns what the user can do if the run ended because its model was not available, and the
+    /// error message.
     pub fn remedy(&self) -> Option<(Remedy, String)> {
         let error = match &self.end.as_ref()?.stop_reason {
             StopReason::Failed { error } => error,
@@ -206,7 +206,7 @@ impl RunView {
     }
 
     /// Returns the waiting proposals whose reviews are answered directly, not through another
-    /// proposal.
+    /// proposal of their set.
     pub fn lead_proposals(&self) -> impl Iterator<Item = (ProposalId, &RunProposal)> {
         let leads = |(id, proposal): &(ProposalId, &RunProposal)| {
             proposal.state == ProposalStatus::Waiting && proposal.lead == *id
@@ -220,7 +220,8 @@ impl RunView {
         self.proposals.get(&id).map_or(id, |one| one.lead)
     }
 
-    /// Returns the waiting reviews without which this proposal fails, as lead proposals.
+    /// Returns the waiting proposals without which this proposal fails its checks. For a set, only
+    /// its lead is returned (the proposal through which the set is reviewed).
     pub fn needs(&self, id: ProposalId) -> Vec<ProposalId> {
         let evidence = self
             .proposals
@@ -257,8 +258,8 @@ impl RunView {
         }
     }
 
-    /// Updates the changes after the end of the run: a change was undone or made again. Agents are
-    /// not affected.
+    /// Updates the view with an event after the end of the run: a change was undone or made again.
+    /// The states of the agents are kept.
     pub fn note_applied(&mut self, event: &Event) {
         proposal::note(&mut self.proposals, event);
         applied::note(&mut self.applied, event);
@@ -289,7 +290,7 @@ impl RunView {
         }
     }
 
-    /// Sets the conflict of a waiting change, unless the change was replaced meanwhile.
+    /// Sets the conflict of a waiting change, unless the proposal has another change by now.
     pub fn note_conflict(&mut self, part: &FileChange, conflict: Option<String>) {
         let proposal = self.proposals.get_mut(&part.proposal);
         if let Some(proposal) = proposal.filter(|one| one.part.as_ref() == Some(part)) {

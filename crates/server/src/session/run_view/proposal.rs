@@ -34,12 +34,13 @@ pub struct RunProposal {
     pub symbols: Vec<SymbolPath>,
     pub reason: String,
     pub revises: Option<ProposalId>,
-    /// The diff when the proposal was made.
+    /// The diff against the text at the time when the proposal was made.
     pub diff: String,
     pub evidence: Option<Evidence>,
-    /// The proposal whose review includes this one: itself, or the lead of its set.
+    /// The proposal whose review includes this one: itself, or another proposal that is reviewed
+    /// together with it.
     pub lead: ProposalId,
-    /// The other members of its set.
+    /// The other proposals that are applied only together with this one.
     pub with: Vec<ProposalId>,
     /// The change, while the proposal waits.
     pub part: Option<FileChange>,
@@ -147,7 +148,8 @@ fn made(proposals: &mut BTreeMap<ProposalId, RunProposal>, event: &Event) {
     else {
         return;
     };
-    // The agent has made a new proposal, so its earlier one that was never reviewed is dropped.
+    // The agent has made a new proposal, so its earlier proposal, which was never reviewed, is
+    // dropped.
     for other in proposals.values_mut() {
         if other.agent == *agent && other.state == ProposalStatus::Checking {
             other.set_status(ProposalStatus::Dropped);

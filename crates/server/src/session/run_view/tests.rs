@@ -67,7 +67,7 @@ fn doing(view: &RunView, path: &str) -> (String, bool) {
 }
 
 #[test]
-fn run_view_shows_an_agent_s_activity_from_start_to_end() {
+fn run_view_shows_the_activity_of_an_agent_from_start_to_end() {
     let f = "a.py::f";
     let mut events = vec![woken(f)];
     assert_eq!(
