@@ -209,7 +209,7 @@ async fn choose(
     }
     for found in all {
         let mut run = PastRun::read(&found.path)?;
-        run.settle(editor).await;
+        run.detect_unrecorded_changes(editor).await;
         if run.applied().next().is_some() {
             return Ok(Some(found));
         }
@@ -327,7 +327,7 @@ impl Undo<'_> {
                     .collect();
             later.reverse();
             for run in &mut later {
-                run.settle(self.editor.as_ref()).await;
+                run.detect_unrecorded_changes(self.editor.as_ref()).await;
             }
             for one in &mut refused {
                 let changes = later.iter().map(|run| (&run.id, &run.changes[..]));
@@ -587,7 +587,7 @@ impl RunListEntry {
     async fn of(found: &RunFile, editor: &dyn Editor) -> RunListEntry {
         match PastRun::read(&found.path) {
             Ok(mut run) => {
-                run.settle(editor).await;
+                run.detect_unrecorded_changes(editor).await;
                 let undone = |one: &&ChangeRecord| one.state != ChangeState::Applied;
                 RunListEntry {
                     started: run.started().map(moment),

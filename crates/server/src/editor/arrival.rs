@@ -1,9 +1,9 @@
 //! Waits until the text of an edit is in its file. The client's reply is only a hint: an edit
 //! counts as applied when the file contains its text, whatever else has changed in the file.
 
-use std::future::pending;
+use std::future::{Future, pending};
 use std::path::Path;
-use std::pin::pin;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,20 +38,23 @@ const TEXT_MISSING: &str =
     "it reported the edit as applied, but the text of the edit did not arrive";
 
 /// The client's reply to an edit. It is only a hint; the text of the document decides.
-struct EditReply {
-    kind: EditReplyKind,
+pub(super) struct EditReply {
+    pub(super) kind: EditReplyKind,
     /// Why the edit counts as refused if its text does not arrive.
     message: String,
 }
 
 /// The kind of the client's reply to an edit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum EditReplyKind {
+pub(super) enum EditReplyKind {
     Applied,
     Refused,
     /// The client did not reply in time.
     Missing,
 }
+
+/// The client's reply to an edit, which is awaited.
+pub(super) type PendingReply = Pin<Box<dyn Future<Output = EditReply> + Send>>;
 
 impl EditReply {
     fn of(reply: Result<ApplyWorkspaceEditResponse, ClientRequestError>) -> EditReply {
@@ -113,21 +116,41 @@ impl ClientEditor {
         &self,
         sent: &SentEdit<'_>,
         request: ApplyWorkspaceEditParams,
-        mut arrived: oneshot::Receiver<CurrentText>,
+        arrived: oneshot::Receiver<CurrentText>,
     ) -> EditOutcome {
-        let reply = send_request::<ApplyWorkspaceEdit>(&self.client, request, REPLY_TIMEOUT);
-        let mut reply = pin!(reply);
+        let client = self.client.clone();
+        let mut reply: PendingReply = Box::pin(async move {
+            let reply = send_request::<ApplyWorkspaceEdit>(&client, request, REPLY_TIMEOUT);
+            EditReply::of(reply.await)
+        });
         if sent.effect == Effect::Delete {
-            let reply = EditReply::of(reply.await);
+            let reply = reply.await;
             return EditOutcome::Known(self.deletion(sent, reply).await);
         }
         let mut waiting = AwaitedEdit::default();
+        let outcome = self
+            .wait_for_text(sent, &mut waiting, &mut reply, arrived)
+            .await;
+        if waiting.reply.is_none() && matches!(outcome, EditOutcome::Known(Ok(_))) {
+            self.watch_unanswered_edit(sent, reply);
+        }
+        outcome
+    }
+
+    /// Waits until the text of an edit is in its file, or can no longer be expected there.
+    async fn wait_for_text(
+        &self,
+        sent: &SentEdit<'_>,
+        waiting: &mut AwaitedEdit,
+        reply: &mut PendingReply,
+        mut arrived: oneshot::Receiver<CurrentText>,
+    ) -> EditOutcome {
         let mut changes = self.documents.changes();
         loop {
             let Ok(now) = self.placement(sent.path, &sent.edit).await else {
                 return EditOutcome::Known(Err(ApplyError::Gone));
             };
-            let longest = match self.progress(sent, &mut waiting, now) {
+            let longest = match self.progress(sent, waiting, now) {
                 EditProgress::Ended(outcome) => return outcome,
                 EditProgress::Waits(longest) => longest,
             };
@@ -136,8 +159,7 @@ impl ClientEditor {
                 came = &mut arrived => {
                     return EditOutcome::Known(came.map_err(|_| ApplyError::Gone));
                 }
-                answer = &mut reply, if waiting.reply.is_none() => {
-                    let reply = EditReply::of(answer);
+                reply = &mut *reply, if waiting.reply.is_none() => {
                     if reply.kind == EditReplyKind::Applied {
                         sent.edit.claim();
                     }

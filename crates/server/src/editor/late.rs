@@ -3,10 +3,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 use tower_lsp::lsp_types::MessageType;
 
-use super::arrival::{REFUSAL_TIMEOUT, is_outdated};
+use super::arrival::{EditReplyKind, PendingReply, REFUSAL_TIMEOUT, is_outdated};
 use super::tracked::{EditPlacement, TextPair, TrackedEdit};
 use super::{ClientEditor, POLL_INTERVAL, SentEdit};
 use crate::documents::StoreClosed;
@@ -19,13 +19,27 @@ use starling_text::ChangeSet;
 /// client may still apply it.
 const WATCH_DURATION: Duration = Duration::from_secs(600);
 
-/// The edits that count as not applied but may still arrive.
+/// How long a file is watched for a second application of an edit, after the client replied that it applied
+/// the edit.
+const WATCH_AFTER_REPLY: Duration = Duration::from_secs(1);
+
+/// The edits whose result is decided, but which may still arrive.
 #[derive(Debug, Clone, Default)]
 pub(super) struct GivenUpEdits(Arc<Mutex<Vec<Arc<GivenUpEdit>>>>);
 
-/// An edit that counts as not applied but may still arrive.
+/// Whether an edit that may still arrive counts as applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DecidedResult {
+    NotApplied,
+    /// The file contains the text of the edit, but the client has not replied: perhaps the user made the
+    /// same change, and the client makes it a second time.
+    Applied,
+}
+
+/// An edit whose result is decided, but which may still arrive.
 #[derive(Debug)]
 struct GivenUpEdit {
+    result: DecidedResult,
     path: PathBuf,
     edit: TrackedEdit,
     /// The version of the open document for which the edit was made.
@@ -126,6 +140,7 @@ impl ClientEditor {
             Effect::Delete => return,
         };
         let late = Arc::new(GivenUpEdit {
+            result: DecidedResult::NotApplied,
             path: sent.path.to_owned(),
             edit: sent.edit.clone(),
             version: sent.version,
@@ -139,14 +154,48 @@ impl ClientEditor {
             let comes = timeout(WATCH_DURATION, editor.wait_for_arrival(&late)).await;
             editor.given_up.remove(&late);
             if let Ok(Some(pair)) = comes {
-                editor.take_back_late(&late.edit, pair, purpose).await;
+                editor.take_back_late(&late, pair, purpose).await;
             }
         });
     }
 
-    /// Undoes an edit that arrived after it was given up, and shows the user a message.
-    async fn take_back_late(self, edit: &TrackedEdit, pair: TextPair, purpose: Purpose<'static>) {
-        let file = &edit.file;
+    /// Watches for a second application of an edit whose text is in the file before the client replied. If
+    /// the client makes the edit once more, that is undone.
+    pub(super) fn watch_unanswered_edit(&self, sent: &SentEdit<'_>, reply: PendingReply) {
+        let late = Arc::new(GivenUpEdit {
+            result: DecidedResult::Applied,
+            path: sent.path.to_owned(),
+            edit: sent.edit.clone(),
+            version: None,
+            since: Instant::now(),
+            is_superseded: AtomicBool::new(false),
+            is_exact: AtomicBool::new(true),
+        });
+        self.given_up.lock().push(Arc::clone(&late));
+        let editor = self.clone();
+        tokio::spawn(async move {
+            let over = async {
+                sleep(match reply.await.kind {
+                    EditReplyKind::Applied => WATCH_AFTER_REPLY,
+                    EditReplyKind::Refused | EditReplyKind::Missing => WATCH_DURATION,
+                })
+                .await;
+            };
+            let again = tokio::select! {
+                biased;
+                pair = editor.wait_for_arrival(&late) => pair,
+                () = over => None,
+            };
+            editor.given_up.remove(&late);
+            if let Some(pair) = again {
+                editor.take_back_late(&late, pair, Purpose::TakeBack).await;
+            }
+        });
+    }
+
+    /// Undoes an edit that arrived after its result was decided, and shows the user a message.
+    async fn take_back_late(self, late: &GivenUpEdit, pair: TextPair, purpose: Purpose<'static>) {
+        let file = &late.edit.file;
         let inverse = ChangeSet::between(&pair.after, &pair.before);
         let client = self.client.clone();
         let editor: Arc<dyn Editor> = Arc::new(self);
@@ -154,18 +203,27 @@ impl ClientEditor {
         let sent = sending::send(&editor, file, &pair.after, &inverse, label, purpose).await;
         let (kind, what) = match sent {
             Ok(_) => (MessageType::INFO, "it was taken back".to_owned()),
-            Err(failure) => (
-                MessageType::WARNING,
-                format!(
-                    "it could not be taken back ({}), so it is still in the file and counts as \
-                     not applied: undo it yourself, or keep it",
-                    failure.why()
-                ),
+            Err(failure) => {
+                let counts = match late.result {
+                    DecidedResult::NotApplied => "counts as not applied",
+                    DecidedResult::Applied => "may be there twice",
+                };
+                let why = failure.why();
+                let what = format!(
+                    "it could not be taken back ({why}), so it is still in the file and {counts}: undo it \
+                     yourself, or keep it"
+                );
+                (MessageType::WARNING, what)
+            }
+        };
+        let message = match late.result {
+            DecidedResult::NotApplied => format!(
+                "{file}: the editor made Starling's edit too late, when it already counted as not applied; {what}"
+            ),
+            DecidedResult::Applied => format!(
+                "{file}: the editor made Starling's edit when the file already contained the same change; {what}"
             ),
         };
-        let message = format!(
-            "{file}: the editor made Starling's edit too late, when it already counted as not applied; {what}"
-        );
         tracing::warn!("{message}");
         client.show_message(kind, seen(&message)).await;
     }
@@ -204,6 +262,12 @@ impl ClientEditor {
             return Ok(GivenUpEditState::Open);
         }
         edit.texts.push(Arc::clone(&now.text));
+        if late.result == DecidedResult::Applied {
+            return Ok(match edit.made_again() {
+                Some(pair) => GivenUpEditState::Made(pair),
+                None => GivenUpEditState::Open,
+            });
+        }
         let is_outdated = is_outdated(late.version, now.version);
         let as_sent = || TextPair {
             before: Arc::clone(&edit.base),

@@ -188,13 +188,26 @@ impl TrackedEdit {
     /// Returns the texts before and after this edit if it was made since the history began.
     /// Repetitions of a text are ignored, because they come from the editor's undo or redo.
     pub fn made_since(&self) -> Option<TextPair> {
+        self.last_made(&[], &self.distinct_texts())
+    }
+
+    /// Returns the texts before and after this edit if it was made in a text that already contained it.
+    pub fn made_again(&self) -> Option<TextPair> {
+        let texts = self.distinct_texts();
+        let contains = |text: &Arc<str>| *text == self.after || self.is_rebased_in(text);
+        let first = texts.iter().position(contains)?;
+        self.last_made(&[], &texts[first..])
+    }
+
+    /// Returns the texts that the file has had since the history began, each once.
+    fn distinct_texts(&self) -> Vec<Arc<str>> {
         let mut texts: Vec<Arc<str>> = Vec::new();
         for text in self.texts.all() {
             if !texts.contains(&text) {
                 texts.push(text);
             }
         }
-        self.last_made(&[], &texts)
+        texts
     }
 
     /// Returns whether a text contains the edit, possibly among later changes.

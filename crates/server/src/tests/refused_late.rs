@@ -121,6 +121,51 @@ async fn refused_edit_of_a_changed_file_is_not_sent_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn edit_that_the_user_made_first_is_not_made_twice() {
+    for above in [false, true] {
+        let mut client = client(sending(replaced), project());
+        client.initialize(full()).await;
+        begin(&client, "x").await;
+        let (id, params) = client.next_of("workspace/applyEdit").await;
+        let by_user = match above {
+            true => ABOVE(&replaced(BASE)),
+            false => replaced(BASE),
+        };
+        write(&client, &by_user);
+        let told = told(&mut client).await;
+        assert!(told.starts_with("Ok(Sent"), "{told}");
+        write(&client, &edited(&by_user, &params));
+        assert_ne!(disk(&client), by_user);
+        client.connection.reply(id, applied());
+        assert_eq!(make_on_disk(&mut client).await, by_user);
+        let (_, said) = client.next_of("window/showMessage").await;
+        let said = said["message"].as_str().unwrap();
+        assert!(said.contains("already contained the same change"), "{said}");
+        assert!(said.ends_with("it was taken back"), "{said}");
+        asks_for_no_edit(&mut client).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn redo_before_the_reply_to_an_edit_is_kept() {
+    let mut client = client(sending(replaced), project());
+    client.initialize(full()).await;
+    begin(&client, "x").await;
+    let (id, params) = client.next_of("workspace/applyEdit").await;
+    let after = edited(BASE, &params);
+    write(&client, &after);
+    let told = told(&mut client).await;
+    assert!(told.starts_with("Ok(Sent"), "{told}");
+    for text in [BASE, &after] {
+        write(&client, text);
+        pass(600).await;
+    }
+    client.connection.reply(id, applied());
+    asks_for_no_edit(&mut client).await;
+    assert_eq!(disk(&client), after);
+}
+
+#[tokio::test(start_paused = true)]
 async fn late_first_edit_is_reverted_after_the_same_edit_was_accepted_again() {
     let mut client = client(sending(replaced), project());
     client.initialize(full()).await;
