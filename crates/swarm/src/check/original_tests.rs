@@ -147,8 +147,8 @@ async fn only_as_changed(
         let disk = DiskTexts::now(after);
         let (mut with, world) = originals.run(checker, after).await;
         let known: BTreeSet<String> = failing_ids(report).into_iter().collect();
-        // The failures are repeated on the same text, including the modifications that make files
-        // loadable.
+        // Tests that fail run again on the same text, which includes the modifications that make
+        // the test files loadable.
         steady::confirm(checker, &world, &known, &mut with, &disk).await;
         let mut bad = originals.fails(&with, report);
         let is_excused = |id: &String| {
@@ -202,13 +202,13 @@ struct Originals {
     select: Vec<String>,
     /// Whether only test files changed.
     are_all_that_changed: bool,
-    /// The files that have their original text.
+    /// The test files that got their original text back.
     held: Vec<FilePath>,
     /// The files in `held`, and the code files whose tests are unchanged.
     files: Vec<FilePath>,
     /// Files whose tests could not all be restored.
     unheld: Vec<String>,
-    /// Whether there are no tests to run.
+    /// Whether no test file could get its original text back, so that there are no tests to run.
     are_only_unheld: bool,
 }
 
@@ -253,7 +253,8 @@ impl Originals {
         let holds_tests = |file: &FilePath| is_module(file) || own.are_all_of(file);
         let held = changed.iter().filter(|file| is_of_tests(file));
         let task = &checker.task.text;
-        // If a file of the code has the same name, the name in the task means that file.
+        // If a code file has the same name as a test file, the name in the task means the code
+        // file.
         let is_code = |token: &str| {
             let known = without.files().iter().filter(|file| !is_of_tests(file));
             known.into_iter().any(|file| asked::names_file(token, file))

@@ -18,7 +18,8 @@ use starling_syntax::{FilePath, Symbol, SymbolKind, SymbolTree, module_imports};
 pub(crate) enum Loading {
     /// The imports only.
     Imports,
-    /// Everything except the original functions that do not contain a missing name.
+    /// Everything except functions. A function keeps its original text, unless that text contains a
+    /// missing name.
     ModuleLevel,
 }
 
@@ -49,8 +50,8 @@ pub(crate) fn loadable(
     }
 }
 
-/// Returns the original text with its imports guarded so that they may fail, and with the new
-/// imports inserted before the last of them.
+/// Returns the original text with each import in a `try` block that ignores an `ImportError`, and
+/// with the new imports inserted before the last import.
 fn beside_imports(original: &SymbolTree, new: &SymbolTree) -> Arc<str> {
     let may_fail =
         |statement: &str| format!("try:\n    {statement}\nexcept ImportError:\n    pass\n");
@@ -75,7 +76,7 @@ fn beside_imports(original: &SymbolTree, new: &SymbolTree) -> Arc<str> {
         };
         let both = format!("{before}{}", may_fail(statement));
         let rest = &text[range.end..];
-        // The line contains another statement.
+        // The line contains another statement after the import.
         let end = match rest.trim_start().strip_prefix(';') {
             Some(next) => text.len() - next.trim_start_matches([' ', '\t']).len(),
             None => range.end,
@@ -89,7 +90,8 @@ fn beside_imports(original: &SymbolTree, new: &SymbolTree) -> Arc<str> {
     text.into()
 }
 
-/// Returns the new text with the original functions, except those that contain a missing name.
+/// Returns the new text in which the functions have their original text, except functions whose
+/// original text contains a missing name.
 fn beside_module_level(
     original: &SymbolTree,
     new: &SymbolTree,
@@ -132,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn original_tests_are_combined_with_the_new_imports() {
+    fn original_tests_are_made_loadable_with_the_new_imports() {
         let original = "from __future__ import annotations\nimport os; import sys\nfrom calc import (\n    add,\n    mul,\n)\n\n\ndef test_add():\n    assert add(2, 3) == 5\n";
         let new = "from calc import add, multiply\n\n\ndef test_add():\n    pass\n";
         let expected = "from __future__ import annotations\ntry:\n    import os\nexcept ImportError:\n    pass\ntry:\n    import sys\nexcept ImportError:\n    pass\ntry:\n    from calc import add, multiply\nexcept ImportError:\n    pass\ntry:\n    from calc import (\n    add,\n    mul,\n)\nexcept ImportError:\n    pass\n\n\ndef test_add():\n    assert add(2, 3) == 5\n";
