@@ -47,8 +47,8 @@ pub(crate) async fn judged(
 }
 
 /// Determines at the end of a run which tests pass only with the run's changes to the tests. With
-/// [`Approval::Auto`], returns a description of each of them, which prevents the run from ending as
-/// settled.
+/// [`Approval::Auto`], returns a description of each of these tests. A run with such a description
+/// does not end as settled (successful).
 pub(crate) async fn at_end(checker: &Checker) -> Vec<String> {
     let (epoch, world, latest) = {
         let state = checker.state();

@@ -345,7 +345,7 @@ fn unusable_edit_of_a_person_is_refused_with_the_reason() {
     };
     let broken = why("a.py", "x = 1\ndef f(x)\n    return 1\n");
     assert!(broken.contains("syntax error in line 2"), "{broken}");
-    assert!(why("b.py", ONE).contains("b.py is no file of the proposal"));
+    assert!(why("b.py", ONE).contains("the proposal does not change b.py"));
     let latin = "# coding: latin-1\nx = '☃'\n";
     let encoded = why("a.py", latin);
     assert!(
