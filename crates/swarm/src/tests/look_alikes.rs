@@ -15,7 +15,8 @@ fn hunk(new: &str) -> Line {
     call("propose", json!({"reason": "r", "hunks": hunks}))
 }
 
-/// Returns the user's text with another number in `fee`, and a copy of `fee` below.
+/// Returns the text after the user's edit: `fee` contains another number, and the new function
+/// `fee2` below contains the original line.
 fn with_a_look_alike(text: &str, line: &str) -> String {
     let typed = format!("    return days * 4\n\n\ndef fee2(days):\n{line}");
     let typed = text.replacen(line, &typed, 1);
