@@ -122,8 +122,7 @@ pub(crate) async fn by_nearest(
     }
 }
 
-/// Adds a failure to a report of selected tests for each of them that ran before the run and did
-/// not run now.
+/// Adds a failure to a report for each selected test that ran before the run and did not run now.
 pub(crate) async fn with_missing(
     checker: &Checker,
     world: &Snapshot,

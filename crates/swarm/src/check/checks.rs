@@ -15,8 +15,8 @@ use starling_workspace::Snapshot;
 
 impl Checker {
     /// Checks a draft in a copy of the project with the texts of `world`: computes the diagnostics
-    /// of its file, and runs its tests. Returns the evidence, and the report of the tests if they
-    /// ran.
+    /// of the changed file, and runs the tests of the change. Returns the evidence, and the report
+    /// of the tests if they ran.
     pub(crate) async fn check(
         &self,
         world: &Snapshot,

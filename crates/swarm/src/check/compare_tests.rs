@@ -131,8 +131,7 @@ async fn by_nearest(
         let moved = moves.with_new_places(selection.entries());
         let mut report = test(after, moved).await;
         let mut failing = known(checker);
-        // A failure of the whole command is not comparable, because that command ran other tests
-        // than the selected ones.
+        // A failure of the whole command is ignored, because it comes from a run of other tests.
         failing.remove(WHOLE_RUN);
         let is_new = |id: &String| !failing.contains(id);
         let fails =

@@ -22,8 +22,8 @@ const SELECTED_MOST: usize = 200;
 const TIME_MOST: Duration = Duration::from_secs(30);
 
 /// Returns the changed functions that no test covers: the same tests pass if only that function
-/// gets its original text back. Such a mix of an original caller and a changed callee can break
-/// even a test that passed before the run.
+/// gets its original text back. Restoring a single function can combine an original caller with a
+/// changed callee, and so break even a test that passed before the run.
 ///
 /// The result is empty if no test shows the run's change as a whole, that is, if no passing test
 /// failed before the run or is new and fails on the original code. The result is also empty if the

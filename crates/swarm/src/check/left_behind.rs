@@ -140,7 +140,8 @@ impl ModuleAndStub<'_> {
         found
     }
 
-    /// Returns whether the change removes a symbol from the module that the stub still declares.
+    /// Returns whether the change removes a symbol from the module although the stub still declares
+    /// the symbol.
     fn is_left(&self, symbol: &Symbol) -> bool {
         let name = plain(&symbol.path.name);
         let has = |tree: &SymbolTree| tree.find(&name).is_some() || binds(tree, &name);

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::check::moved::Moves;
-use crate::check::other_names::{self, Loading};
+use crate::check::other_names::{self, NewTextPart};
 use crate::check::own_tests::OwnTests;
 use crate::check::test_files::{
     folder_of_tests, folders, is_called_after_tests, is_module, is_of_tests, is_test_data,
@@ -126,7 +126,7 @@ async fn only_as_changed(
     after: &Snapshot,
     report: &TestReport,
 ) -> OnlyAsChanged {
-    let Some(originals) = Originals::of(checker, after, report) else {
+    let Some(originals) = WorkspaceWithOriginalTests::of(checker, after, report) else {
         return OnlyAsChanged::default();
     };
     let mut found = OnlyAsChanged {
@@ -195,7 +195,7 @@ fn counts(id: &String, before: &TestReport, now: &TestReport) -> bool {
 }
 
 /// A state of the workspace in which the test files have their original text.
-struct Originals {
+struct WorkspaceWithOriginalTests {
     world: Snapshot,
     without_the_run: Snapshot,
     /// Test files to run; empty if the whole command runs.
@@ -212,7 +212,7 @@ struct Originals {
     are_only_unheld: bool,
 }
 
-impl Originals {
+impl WorkspaceWithOriginalTests {
     /// Runs the tests with the original files. Returns the report and the texts of that run.
     ///
     /// If a file fails to load because a name is missing that the task renames, the file is made
@@ -221,7 +221,7 @@ impl Originals {
         let task = &checker.task.text;
         let mut world = self.world.clone();
         let mut report = run_tests(checker, &world, self.select.clone()).await;
-        for loading in [Loading::Imports, Loading::ModuleLevel] {
+        for loading in [NewTextPart::Imports, NewTextPart::ModuleLevel] {
             let mut is_other = false;
             for file in &self.held {
                 let missing = other_names::missing(task, &report, file);
@@ -242,7 +242,11 @@ impl Originals {
     /// Returns `None` if no test file changed, if the task asks for all changes to the tests, or if
     /// no test depends on a changed file. A new test file does not affect other tests, but a new
     /// `conftest.py` does.
-    fn of(checker: &Checker, after: &Snapshot, report: &TestReport) -> Option<Originals> {
+    fn of(
+        checker: &Checker,
+        after: &Snapshot,
+        report: &TestReport,
+    ) -> Option<WorkspaceWithOriginalTests> {
         let without = checker.state().without_the_run();
         let changed = expected::changed_files(&without, after);
         let scripts = scripts::of_test_command(checker);
@@ -319,7 +323,7 @@ impl Originals {
         let held: Vec<FilePath> = held.into_iter().cloned().collect();
         let beside = beside.into_iter().map(|(file, _)| file.clone());
         let files = held.iter().cloned().chain(beside).collect();
-        Some(Originals {
+        Some(WorkspaceWithOriginalTests {
             held,
             files,
             world,

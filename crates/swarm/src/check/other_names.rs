@@ -15,7 +15,7 @@ use starling_syntax::{FilePath, Symbol, SymbolKind, SymbolTree, module_imports};
 
 /// Part of the new text that is used to load the original tests of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Loading {
+pub(crate) enum NewTextPart {
     /// The imports only.
     Imports,
     /// Everything except functions. A function keeps its original text, unless that text contains a
@@ -40,13 +40,13 @@ pub(crate) fn loadable(
     original: &Arc<str>,
     new: &Arc<str>,
     missing: &BTreeSet<String>,
-    loading: Loading,
+    loading: NewTextPart,
 ) -> Arc<str> {
     let original = SymbolTree::parse(file.clone(), Arc::clone(original));
     let new = SymbolTree::parse(file.clone(), Arc::clone(new));
     match loading {
-        Loading::Imports => beside_imports(&original, &new),
-        Loading::ModuleLevel => beside_module_level(&original, &new, missing),
+        NewTextPart::Imports => beside_imports(&original, &new),
+        NewTextPart::ModuleLevel => beside_module_level(&original, &new, missing),
     }
 }
 
@@ -127,7 +127,7 @@ fn beside_module_level(
 mod tests {
     use super::*;
 
-    fn put(original: &str, new: &str, loading: Loading) -> String {
+    fn put(original: &str, new: &str, loading: NewTextPart) -> String {
         let missing = BTreeSet::from(["mul".to_owned()]);
         let file = FilePath::new("test_a.py");
         loadable(&file, &original.into(), &new.into(), &missing, loading).to_string()
@@ -138,7 +138,7 @@ mod tests {
         let original = "from __future__ import annotations\nimport os; import sys\nfrom calc import (\n    add,\n    mul,\n)\n\n\ndef test_add():\n    assert add(2, 3) == 5\n";
         let new = "from calc import add, multiply\n\n\ndef test_add():\n    pass\n";
         let expected = "from __future__ import annotations\ntry:\n    import os\nexcept ImportError:\n    pass\ntry:\n    import sys\nexcept ImportError:\n    pass\ntry:\n    from calc import add, multiply\nexcept ImportError:\n    pass\ntry:\n    from calc import (\n    add,\n    mul,\n)\nexcept ImportError:\n    pass\n\n\ndef test_add():\n    assert add(2, 3) == 5\n";
-        let text = put(original, new, Loading::Imports);
+        let text = put(original, new, NewTextPart::Imports);
         let lines = |text: &str| -> Vec<String> {
             let lines = text.lines().filter(|line| !line.trim().is_empty());
             lines.map(|line| line.trim_end().to_owned()).collect()
@@ -153,7 +153,7 @@ mod tests {
         let new = renamed
             .replace("test_multiply", "test_mul")
             .replace("== 5", "is not None");
-        let text = put(original, &new, Loading::ModuleLevel);
+        let text = put(original, &new, NewTextPart::ModuleLevel);
         assert_eq!(text, new.replace("is not None", "== 5"));
     }
 }

@@ -37,7 +37,7 @@ use starling_syntax::{FilePath, SymbolPath};
 
 /// Maximum number of steps from a symbol to its users, to their users, and so on.
 const STEPS: usize = 3;
-/// Maximum number of users that are followed.
+/// Maximum number of users (symbols whose code uses another symbol) that are followed.
 const USERS: usize = 100;
 /// Maximum number of uses of one symbol that are considered.
 const USES: usize = 200;

@@ -42,9 +42,9 @@ const FAILED_AGAIN: &str = "passed once, and did not pass when it was run again 
 /// Last line of the message of a test that fails because files were changed after it passed.
 const BROKEN_ELSEWHERE: &str = "passed earlier, and fails now that files were changed meanwhile";
 
-/// Repeats the failing tests of a report that are not in `failing`, the tests that fail without the
-/// change. Tests that then pass are marked as unsteady in the report, unless the files on disk
-/// changed since `disk`, which was taken before the first run.
+/// Repeats the failing tests of a report, except the tests in `failing`, which also fail without
+/// the change. A test that passes when it is repeated is marked as unsteady in the report, unless
+/// the files on disk changed since `disk` was recorded before the first run.
 pub(crate) async fn confirm(
     checker: &Checker,
     world: &Snapshot,
@@ -265,8 +265,8 @@ async fn doubt_fixed(checker: &Checker, report: &mut TestReport) {
     mark(report, &pass, TestStatus::Passed, MENDED_ELSEWHERE);
 }
 
-/// Repeats these tests, which failed before the run, on the text before the run, and marks those
-/// that also pass there as unsteady in the report.
+/// Repeats tests that failed before the run, on the text before the run. Tests that pass there are
+/// marked as unsteady in the report.
 async fn without_run(checker: &Checker, fixed: &BTreeSet<String>, report: &mut TestReport) {
     let (open, without) = {
         let state = checker.state();
@@ -457,8 +457,8 @@ pub(crate) fn known(checker: &Checker) -> UnsteadyTests {
         )
     };
     let mut beside = original_tests::known(checker).unwrap_or_default().unsteady;
-    // After the changes were reverted, there is no report; then the flaky tests of the repeated
-    // runs count.
+    // After the changes were reverted, the workspace has no report, so the flaky tests that the
+    // repeated runs found are added.
     beside.extend(repeated);
     if cases.is_empty() && beside.is_empty() {
         return UnsteadyTests::default();

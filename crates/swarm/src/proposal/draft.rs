@@ -163,7 +163,8 @@ async fn written(
     let symbols = paths(&file, &done.touched);
     let is_by_rule = run.proposals().sets.by_rule > 0;
     let (contract, breaking) = match is_by_rule {
-        // The changes of the callers are parts of the same change, so nobody has to be notified.
+        // In a change without a model, the callers are changed as well, so their owners are not
+        // notified.
         true => (run.stated().in_words(&symbols), Vec::new()),
         false => contract_changes(&tree, &after, &symbols),
     };

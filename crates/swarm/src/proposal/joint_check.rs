@@ -236,7 +236,7 @@ enum SetRelation {
     Member(Judgement),
     /// No other proposal is waiting.
     Alone,
-    /// The proposal can pass only with members of sets that are not judged yet.
+    /// The proposal can pass only with members of sets that are not decided yet.
     Pending(Vec<Judgement>),
     /// The proposal founds a set.
     First(FoundedSet),

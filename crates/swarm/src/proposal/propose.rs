@@ -57,8 +57,8 @@ pub(crate) async fn propose(
     let approval = run.task.approval;
     let stage = joint_check::stage(tests, diagnostics, &run.tests().required.ids, approval);
     if stage == Stage::NeedsOthers {
-        // The proposal may be applicable only together with changed callers, so the owners of the
-        // callers are notified before it is applied.
+        // Perhaps the proposal can be applied only together with changes of its callers, so the
+        // owners of the callers are notified now.
         follow_up::before_it_is_applied(run, &agent.actor, agent.wave, &proposal.draft);
         left_behind::tell(run, &agent.actor, &proposal);
     }

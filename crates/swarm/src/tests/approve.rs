@@ -243,7 +243,7 @@ async fn proposal_without_a_review_is_rejected_after_a_day() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn with_ask_intent_always_a_proposal_without_a_stated_intent_is_reviewed_as_an_intent() {
+async fn ask_intent_always_asks_about_the_reason_of_a_proposal_without_a_stated_intent() {
     let model = Scripted::native()
         .on(
             "agent a.py::f",

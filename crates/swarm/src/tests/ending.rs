@@ -118,7 +118,7 @@ async fn tests_that_time_out_before_and_after_the_change_leave_it_unproven() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn run_with_nothing_to_change_ends_differently_from_a_run_that_gave_up() {
+async fn run_with_nothing_to_change_is_not_reported_as_a_run_that_gave_up() {
     let model = || Scripted::native().on("agent a.py::f", [finish("f returns x already")]);
     let events = bed(model()).run().await;
     assert_eq!(

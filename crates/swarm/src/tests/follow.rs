@@ -73,7 +73,7 @@ async fn compatible_contract_change_notifies_no_caller() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn review_lists_the_callers_to_follow_up() {
+async fn review_lists_the_callers_that_need_a_follow_up_change() {
     let model = Scripted::native()
         .on("agent a.py::fee", [wider()])
         .on("agent a.py::g", [finish("later")]);
