@@ -228,7 +228,8 @@ async fn ambiguous_name_in_a_document_is_renamed_only_where_it_is_a_call() {
 
 const RATES: &str = "def late_fee(days):\n    return days\n";
 
-/// Returns the document after a rename of `late_fee` without the model, and the end of the headline.
+/// Renames `late_fee` without calling a model. Returns the document after the rename, and the
+/// headline.
 async fn renamed_in(document: &str) -> (String, String) {
     let files = [
         ("shed/fees.py", RATES),
