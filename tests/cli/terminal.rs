@@ -232,7 +232,7 @@ fn edits_of_a_proposal_are_kept_if_they_are_rejected() {
         "grep -q '^oops(' \"$1\" && sed -i 's/^oops(/# Mine./' \"$1\" || echo 'oops(' >> \"$1\"\n";
     std::fs::write(&script, mends).unwrap();
     let args = ["run", "--model", model.as_str(), "Simplify f."];
-    let typed = ["eea", "mend it, and save again|your version is checked"];
+    let typed = ["eea", "fix it, and save again|your version is checked"];
     let output = python(&bed, KEYS, &typed, &args)
         .env("TERM", "xterm")
         .env_remove("VISUAL")

@@ -16,9 +16,9 @@ use crate::state::test_scope::Extent;
 use starling_core::{TestOutcome, TestReport};
 use starling_workspace::Snapshot;
 
-/// Runs the whole command over the current workspace, unless it ran since the last change of the
-/// run or of the user. Two proposals that pass alone may fail together, and such failures must not
-/// count against the next proposal.
+/// Tests the current workspace, unless that was done since the run or the user last changed it. Two
+/// proposals that pass alone may fail together, and such failures must not count against the next
+/// proposal.
 pub(crate) async fn learn_what_fails(checker: &Checker) {
     let _one_at_a_time = checker.learning.lock().await;
     let is_known = {
@@ -68,7 +68,7 @@ pub(crate) async fn test_accepted(checker: &Checker) -> Option<TestReport> {
     Some(report)
 }
 
-/// Runs the whole command.
+/// Runs the whole test command, and marks the expected tests that did not run.
 async fn by_all(checker: &Checker, world: &Snapshot) -> TestReport {
     let disk = DiskTexts::now(world);
     let report = test_run::run_tests(checker, world, Vec::new()).await;
@@ -122,8 +122,7 @@ pub(crate) async fn by_nearest(
     }
 }
 
-/// Adds failures to a report of selected tests for tests that ran before the run and did not run
-/// now.
+/// Adds a failure to a report for each selected test that ran before the run and did not run now.
 pub(crate) async fn with_missing(
     checker: &Checker,
     world: &Snapshot,
@@ -151,8 +150,9 @@ pub(crate) async fn with_missing(
     report
 }
 
-/// Runs the newly failing tests on the original workspace, unless that was already done. If the
-/// failures name tests, only these tests run.
+/// Runs the newly failing tests on the original workspace to find out which of them failed before
+/// the run. Tests that are known to have failed before are left out. If the failures name single
+/// tests, only these tests run.
 pub(crate) async fn learn_what_failed_before(
     checker: &Checker,
     report: &TestReport,

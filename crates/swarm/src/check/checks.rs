@@ -14,8 +14,9 @@ use starling_syntax::{Symbol, SymbolKind, SymbolPath, SymbolTree};
 use starling_workspace::Snapshot;
 
 impl Checker {
-    /// Checks a draft in a shadow copy of `world`: the diagnostics of its file, and its tests.
-    /// Returns the evidence, and the report of the tests if they ran.
+    /// Checks a draft in a copy of the project with the texts of `world`: computes the diagnostics
+    /// of the changed file, and runs the tests of the change. Returns the evidence, and the report
+    /// of the tests if they ran.
     pub(crate) async fn check(
         &self,
         world: &Snapshot,
@@ -105,7 +106,8 @@ mod tests {
     use super::*;
     use starling_syntax::FilePath;
 
-    /// Returns the descriptions, and the names of the symbols that can break other code.
+    /// Returns the descriptions of the contract changes between two texts, and the names of the
+    /// changed symbols that can break other code.
     fn changes(before: &str, after: &str, touched: &[&str]) -> (Vec<String>, Vec<String>) {
         let file = FilePath::new("m.py");
         let tree = |text: &str| SymbolTree::parse(file.clone(), text.into());
@@ -137,7 +139,7 @@ mod tests {
         let after = "class A:\n    def f(self):\n        def getter(x, y): pass\n        return getter\ndef g():\n    async def inner(): pass\n";
         let touched = ["A.f", "A.f.getter", "A.f.gone", "g", "g.inner"];
         assert_eq!(changes(before, after, &touched), (vec![], vec![]));
-        // A class inside a class is not local.
+        // A class inside a class is not local, so the change of its method is reported.
         let before = "class A:\n    class B:\n        def f(self): pass\n";
         let after = before.replace("self", "self, x");
         assert_eq!(changes(before, &after, &["A.B.f"]).1, ["A.B.f"]);

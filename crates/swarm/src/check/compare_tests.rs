@@ -1,5 +1,5 @@
-//! Tests a change with and without it. A failure counts against a change only if the same test
-//! passes without it.
+//! Tests the workspace with and without a change. A failure counts against the change only if the
+//! same test passes without the change.
 
 use std::collections::BTreeSet;
 
@@ -20,8 +20,8 @@ use starling_core::{TestOutcome, TestReport};
 use starling_syntax::SymbolPath;
 use starling_workspace::Snapshot;
 
-/// Maximum number of new failures of a whole command that are run again. More failures are not a
-/// coincidence.
+/// Maximum number of new failures of a whole command that are run again. More failures than that
+/// cannot be a coincidence.
 const MOST: usize = 20;
 
 /// Runs the tests on `after`, which is the workspace `before` with a change of `symbols`, and
@@ -131,16 +131,15 @@ async fn by_nearest(
         let moved = moves.with_new_places(selection.entries());
         let mut report = test(after, moved).await;
         let mut failing = known(checker);
-        // The failure of the whole command is ignored, because it refers to a different selection
-        // of tests.
+        // A failure of the whole command is ignored, because it comes from a run of other tests.
         failing.remove(WHOLE_RUN);
         let is_new = |id: &String| !failing.contains(id);
         let fails =
             report.outcome == TestOutcome::NotRun || failing_ids(&report).iter().any(is_new);
         let mut unseen = expected::unseen(&selection.entries(), &report);
         unseen.retain(|entry| !checker.tests().selection.never_run.contains(entry));
-        // If only the other tests of its file ran, a test that the change disabled would not be
-        // noticed.
+        // If a test does not run because the change disabled it, the other tests of its file still
+        // pass. Only the same tests without the change show that it is missing.
         if fails || !unseen.is_empty() || original_tests::differ(checker, before, after) {
             let without = test(before, selection.entries()).await;
             let policy = checker.tests().selection.policy;
@@ -202,7 +201,7 @@ fn remember(checker: &Checker, fails: &[String], epoch: Epoch) {
     }
 }
 
-/// Returns the failures that name a single test.
+/// Returns the failures of single tests, without the failure of the whole command.
 fn single(fails: &[String]) -> impl Iterator<Item = String> {
     fails.iter().filter(|id| *id != WHOLE_RUN).cloned()
 }

@@ -12,8 +12,8 @@ use starling_core::{CompileRequest, CompiledFile};
 use starling_syntax::FilePath;
 use starling_workspace::Snapshot;
 
-/// Returns what cannot be compiled in `after` and could be in `before`. Nothing is run, and what
-/// compiles is no evidence that is shown.
+/// Returns the compile errors in `after` of files that could be compiled in `before`. The files are
+/// not executed. A successful compilation is not shown as evidence.
 pub(crate) async fn compiled(
     checker: &Checker,
     before: &Snapshot,

@@ -54,15 +54,15 @@ pub(crate) fn prepare(checker: &Checker, file: &FilePath) {
 }
 
 /// Diagnoses these files in advance after the workspace changed, so that checks of later changes do
-/// not have to wait for the problems that existed before.
+/// not have to wait for the diagnostics of the unchanged text.
 pub(crate) fn prepare_all(checker: &Checker, files: &BTreeSet<FilePath>) {
     for file in files.iter().take(PREPARED) {
         prepare(checker, file);
     }
 }
 
-/// Returns the problems that a change introduces in these files. A thorough service is also used,
-/// unless the fast service found enough. Meanwhile the files are compiled.
+/// Returns the problems that a change introduces in these files. A thorough language service is
+/// asked only if the fast one did not find enough problems. Meanwhile the files are compiled.
 pub(crate) async fn diagnostics(
     checker: &Checker,
     before: &Snapshot,
@@ -192,7 +192,7 @@ async fn compare(
     }
 }
 
-/// A text and its problems.
+/// A text of a file, and the problems that a language service found in it.
 #[derive(Debug)]
 pub(crate) struct CheckedText<'a> {
     tree: SymbolTree,
@@ -239,7 +239,7 @@ pub(crate) fn new_problems(before: &CheckedText<'_>, after: &CheckedText<'_>) ->
     new
 }
 
-/// Formats the problems that must be fixed, for their owners.
+/// Formats the problems that must be fixed, as they are shown to the agents that own the code.
 pub(crate) fn stopping(evidence: &DiagnosticEvidence) -> Vec<String> {
     let line =
         |problem: &Problem| format!("{}:{}: {}", problem.file, problem.line, problem.message);
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn only_blocking_problems_refuse_a_proposal() {
+    fn only_blocking_problems_cause_a_proposal_to_be_refused() {
         let shown = Problem {
             stops: false,
             ..problem(2, "a type", Severity::Error)

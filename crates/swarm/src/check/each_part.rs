@@ -16,14 +16,14 @@ use starling_workspace::Snapshot;
 
 /// Maximum number of changed functions. If there are more, this check is skipped.
 const PARTS_MOST: usize = 6;
-/// Maximum number of tests that are named to the runner. If there are more, it runs all.
+/// Maximum number of tests that are passed to the runner by name. If there are more, it runs all.
 const SELECTED_MOST: usize = 200;
 /// Maximum expected time of all test runs.
 const TIME_MOST: Duration = Duration::from_secs(30);
 
 /// Returns the changed functions that no test covers: the same tests pass if only that function
-/// gets its original text back. A test that passed before the run can fail here, because it
-/// combines an original caller with a changed callee.
+/// gets its original text back. Restoring a single function can combine an original caller with a
+/// changed callee, and so break even a test that passed before the run.
 ///
 /// The result is empty if no test shows the run's change as a whole, that is, if no passing test
 /// failed before the run or is new and fails on the original code. The result is also empty if the

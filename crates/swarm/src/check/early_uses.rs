@@ -44,7 +44,7 @@ pub(crate) fn early_uses(
                 Named::Symbol(_) => is_symbol(to),
                 Named::Variable(_) => is_symbol(to) || !index.variables(to).is_empty(),
                 Named::Word(word) if word.is_symbol => is_symbol(to),
-                // The index does not know where such a name is defined.
+                // The index does not know the definitions of plain words and of files.
                 Named::Word(_) | Named::File(_) => true,
             };
             (!is_defined).then_some(to)

@@ -39,7 +39,8 @@ pub(crate) struct WorldPair<'a> {
 }
 
 /// Adds the expected tests that did not run to the report of a whole command as failures, and
-/// returns them. Only tests that run without the change and are not in `let_go` count.
+/// returns them. Only tests that run without the change count. Tests in `let_go` may be missing,
+/// because a person accepted a change that removes them.
 pub(crate) async fn mark_missing(
     checker: &Checker,
     worlds: WorldPair<'_>,

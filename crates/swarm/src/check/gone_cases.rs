@@ -1,12 +1,12 @@
-//! Cases of parametrized tests that are gone because the change edits their test. The id of a case
-//! contains its values (`test_x[3-4]`), so a change of the values takes the old id away. Such a case
-//! is no test that stopped running as long as its test still has passing cases and no failing new
-//! ones.
+//! Cases of parametrized tests whose ids disappear because the change edits their test. The id of a
+//! case contains its values (`test_x[3-4]`), so a change of the values replaces the id. The old
+//! case does not count as a missing test as long as its test still has passing cases and no new
+//! failing ones.
 //!
-//! This hides no broken test: the original text of the test runs as well
-//! ([`original_tests`](crate::check::original_tests)), so that an old case that fails with the
-//! change counts unless the task asks to change the test; and a case that failed before has to
-//! stay.
+//! This hides no broken test. The original text of the test runs as well
+//! ([`original_tests`](crate::check::original_tests)), and an old case that fails with the change
+//! counts unless the task asks to change the test. A case that failed before the change must not
+//! disappear.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,8 @@ use starling_core::{TestCase, TestReport, TestStatus};
 use starling_index::is_test_file;
 use starling_syntax::FilePath;
 
-/// Marks the cases of `expected` in a report that are gone because the change edits their test.
+/// Marks those cases of `expected` in a report that disappeared because the change edits their
+/// test.
 pub(crate) fn mark(
     checker: &Checker,
     worlds: WorldPair<'_>,
@@ -59,14 +60,14 @@ pub(crate) fn mark(
     report.cases.extend(gone);
 }
 
-/// Returns the test of a case: `test_a.py::test_x` for `test_a.py::test_x[3-4]`.
+/// Returns the test function of a case: `test_a.py::test_x` for `test_a.py::test_x[3-4]`.
 fn test_of(id: &str) -> Option<&str> {
     let (test, values) = id.split_once('[')?;
     (!values.is_empty()).then_some(test)
 }
 
-/// Returns whether the test of a case has passing cases in a report and no failing case that is
-/// new.
+/// Returns whether the test function of a case has a passing case in a report, and no failing case
+/// that is not in `expected`.
 fn has_good_cases(report: &TestReport, expected: &BTreeSet<String>, id: &str) -> bool {
     let cases = || {
         let cases = report.cases.iter();

@@ -1,6 +1,7 @@
-//! Finds what a change leaves behind when it takes away a definition or a parameter: the declaration
-//! in the stub file, examples of docstrings, and strings by which code may look up the name. What the
-//! change takes away is read from the change itself; only for strings the task must state it.
+//! Finds outdated code that a change leaves behind when it removes a definition or a parameter: the
+//! declaration in the stub file, examples in docstrings, and strings by which code may look up the
+//! removed name. The removed definitions are determined from the change itself. Strings are
+//! reported only if the task states the removal or the rename.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +15,7 @@ use starling_syntax::{
     Contract, FilePath, ParameterKind, Symbol, SymbolKind, SymbolPath, SymbolTree,
 };
 
-/// A place that still has what a change takes away.
+/// A location that still refers to a definition or a parameter that a change removes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LeftBehind {
     pub file: FilePath,
@@ -23,7 +24,7 @@ pub(crate) struct LeftBehind {
     pub message: String,
 }
 
-/// Returns what the changes of `files` leave behind.
+/// Returns the outdated locations that the changes of `files` leave behind.
 pub(crate) fn left_behind(
     statements: &ExplicitEdits,
     (before, after): (&Lookup, &Lookup),
@@ -38,8 +39,8 @@ pub(crate) fn left_behind(
     found
 }
 
-/// A module and its stub, before and after a change.
-struct Twins<'l> {
+/// A module and its stub file (`.pyi`), before and after a change.
+struct ModuleAndStub<'l> {
     after: &'l Lookup,
     module: &'l FilePath,
     old: &'l SymbolTree,
@@ -60,11 +61,11 @@ fn in_stub(before: &Lookup, after: &Lookup, module: &FilePath) -> Vec<LeftBehind
     let Ok(new) = after.tree(module) else {
         return of_removed_module(after, module, stub).into_iter().collect();
     };
-    // Such a module may give any name.
+    // A module with `__getattr__` or a star import may define any name.
     if new.find("__getattr__").is_some() || new.text().contains("import *") {
         return Vec::new();
     }
-    let twins = Twins {
+    let stubbed = ModuleAndStub {
         after,
         module,
         old: &old,
@@ -72,25 +73,25 @@ fn in_stub(before: &Lookup, after: &Lookup, module: &FilePath) -> Vec<LeftBehind
         old_stub: &old_stub,
         stub: &now,
     };
-    let mut found = twins.variables();
+    let mut found = stubbed.variables();
     let mut gone: Vec<&SymbolPath> = Vec::new();
     for symbol in now.symbols().iter().filter(|one| !one.path.is_module()) {
         if gone.iter().any(|outer| outer.encloses(&symbol.path)) {
             continue;
         }
-        if twins.is_left(symbol) {
+        if stubbed.is_left(symbol) {
             gone.push(&symbol.path);
             let name = plain(&symbol.path.name);
-            found.push(twins.declared(now.line_of(symbol), &name));
+            found.push(stubbed.declared(now.line_of(symbol), &name));
         } else {
-            found.extend(twins.parameters(symbol));
+            found.extend(stubbed.parameters(symbol));
         }
     }
     found
 }
 
-/// Returns the stub of a module that a change removes, unless the module has another form now: a
-/// package or an extension.
+/// Returns the stub of a module that a change removes, unless the module still exists in another
+/// form: as a package or as an extension module.
 fn of_removed_module(after: &Lookup, module: &FilePath, stub: FilePath) -> Option<LeftBehind> {
     let stem = module.as_str().strip_suffix("py")?;
     let package = format!("{}/", stem.trim_end_matches('.'));
@@ -106,7 +107,7 @@ fn of_removed_module(after: &Lookup, module: &FilePath, stub: FilePath) -> Optio
     })
 }
 
-impl Twins<'_> {
+impl ModuleAndStub<'_> {
     fn declared(&self, line: u32, name: &str) -> LeftBehind {
         let module = self.module;
         LeftBehind {
@@ -118,7 +119,8 @@ impl Twins<'_> {
         }
     }
 
-    /// Returns the variables that only the stub has since the change.
+    /// Returns the variables that the change removes from the module and that the stub still
+    /// declares.
     fn variables(&self) -> Vec<LeftBehind> {
         let mut found = Vec::new();
         for (number, line) in (1..).zip(self.stub.text().lines()) {
@@ -138,7 +140,8 @@ impl Twins<'_> {
         found
     }
 
-    /// Returns whether the change takes a definition from the module that the stub declares.
+    /// Returns whether the change removes a symbol from the module although the stub still declares
+    /// the symbol.
     fn is_left(&self, symbol: &Symbol) -> bool {
         let name = plain(&symbol.path.name);
         let has = |tree: &SymbolTree| tree.find(&name).is_some() || binds(tree, &name);
@@ -148,7 +151,8 @@ impl Twins<'_> {
         }
     }
 
-    /// Returns whether objects of a class may still have an attribute, of its own or by a base class.
+    /// Returns whether objects of a class may still have an attribute after the change, because the
+    /// class or one of its base classes defines it.
     fn has_member(&self, class: &str, member: &str) -> bool {
         let path = SymbolPath::new(self.module.clone(), class);
         let index = self.after.index();
@@ -162,7 +166,8 @@ impl Twins<'_> {
         index.has_attribute(&path, member) || has_bases && is_elsewhere()
     }
 
-    /// Returns the parameters of a function that only the stub has since the change.
+    /// Returns the parameters that the change removes from a function and that the declaration of
+    /// the function in the stub still has.
     fn parameters(&self, symbol: &Symbol) -> Vec<LeftBehind> {
         let name = plain(&symbol.path.name);
         let is_function = matches!(symbol.kind, SymbolKind::Function | SymbolKind::Method);
@@ -195,7 +200,8 @@ impl Twins<'_> {
     }
 }
 
-/// Returns the names of the parameters that a call can no longer give by keyword.
+/// Returns the names of the parameters that a call could pass by keyword in the old contract and
+/// cannot pass in the new one.
 fn lost_parameters(old: &Contract, new: &Contract) -> Vec<String> {
     let (Some(old), Some(new)) = (&old.parameters, &new.parameters) else {
         return Vec::new();
@@ -227,7 +233,7 @@ fn line_of_word(tree: &SymbolTree, symbol: &Symbol, word: &str) -> u32 {
     }
 }
 
-/// Returns the examples of docstrings that use a name or a parameter which the change takes away.
+/// Returns the examples in docstrings that use a name or a parameter that the change removes.
 fn in_examples(
     statements: &ExplicitEdits,
     (before, after): (&Lookup, &Lookup),
@@ -278,7 +284,7 @@ fn in_examples(
     found
 }
 
-/// Returns the names that the changes of `files` take away, and those of functions that lose a
+/// Returns the names that the changes of `files` remove, and the names of functions that lose a
 /// parameter.
 fn taken(
     statements: &ExplicitEdits,
@@ -314,14 +320,15 @@ fn taken(
     names
 }
 
-/// Returns the name that a statement takes away, if the index knows its definitions.
+/// Returns the name that a stated rename or deletion removes, if the index knows its definitions.
 fn defined(stated: &ExplicitEdit) -> Option<&str> {
     let named = stated.named();
     named.is_defined().then(|| named.base_name())
 }
 
-/// Returns the strings, the lines of scripts, and the code that builds names at run time, by which a
-/// name may be looked up that the task takes away and whose last definition the change removes.
+/// Returns the locations at which code may look up a removed name by a string: string literals,
+/// lines of scripts, and expressions that build names at run time. Only names count that the task
+/// renames or deletes and whose last definition the change removes.
 fn in_strings(statements: &ExplicitEdits, before: &Lookup, after: &Lookup) -> Vec<LeftBehind> {
     let mut found = Vec::new();
     for stated in &statements.all {
@@ -372,7 +379,7 @@ mod tests {
     const STUB: &str = "RATE: int\n\ndef late_fee(days: int, *,\n             rate: int = ...) -> int: ...\n\
                         class Till:\n    def put(self, cents: int) -> int: ...\n";
 
-    /// Returns the places that the changes leave behind, as `file:line name`.
+    /// Returns the outdated locations that the changes leave behind, as `file:line name`.
     fn left(task: &str, files: &[(&str, &str)], changes: &[(&str, Option<&str>)]) -> Vec<String> {
         let dir = tempfile::tempdir().unwrap();
         let workspace = Workspace::open(dir.path().to_owned()).unwrap();
@@ -400,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn definition_that_leaves_a_module_must_leave_its_stub() {
+    fn stub_that_still_declares_a_removed_definition_is_reported() {
         let files = [("fees.py", FEES), ("fees.pyi", STUB)];
         let left = |new: &str| left("tidy up", &files, &[("fees.py", Some(new))]);
         let without = |from: &str, to: &str| {
@@ -415,7 +422,7 @@ mod tests {
         assert_eq!(left(&no_method), ["fees.pyi:6 Till.put"]);
         let no_rate = FEES.replace("RATE = 50\n", "").replace("=RATE", "=50");
         assert_eq!(left(&no_rate), ["fees.pyi:1 RATE"]);
-        // The module still gives the name.
+        // The module still provides the name in these variants.
         for way in [
             "from money import late_fee\n",
             "from money import *\n",
@@ -431,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn stub_that_never_fitted_or_that_follows_is_not_reported() {
+    fn stub_that_never_matched_or_changes_with_its_module_is_not_reported() {
         let other = [("fees.py", FEES), ("fees.pyi", "def other(): ...\n")];
         assert_eq!(left("x", &other, &[("fees.py", Some("X = 1\n"))]), [""; 0]);
         let files = [("fees.py", FEES), ("fees.pyi", STUB)];
@@ -446,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn parameter_that_leaves_a_function_must_leave_its_stub_and_examples() {
+    fn stub_and_examples_that_still_use_a_removed_parameter_are_reported() {
         let files = [("fees.py", FEES), ("fees.pyi", STUB)];
         let new = FEES
             .replace("rate=RATE", "day_rate=RATE")
@@ -457,7 +464,7 @@ mod tests {
         let stub = STUB.replace("rate: int = ", "day_rate: int = ");
         let all = [("fees.py", Some(&*example)), ("fees.pyi", Some(&*stub))];
         assert_eq!(left("Use day_rate", &files, &all), [""; 0]);
-        // It can still be given by keyword.
+        // A call can still pass `rate` by keyword, because the function accepts any keyword.
         let open = FEES
             .replace("*, rate=RATE", "**more")
             .replace("* rate", "* more['rate']");
@@ -469,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn example_in_any_docstring_must_follow_a_renamed_function() {
+    fn docstring_example_that_uses_the_old_name_of_a_renamed_function_is_reported() {
         let user = "def f():\n    '''\n    >>> from fees import late_fee\n    >>> late_fee(1)\n    >>> late_fees = 1\n    '''\n";
         let own = "def late_fee():\n    '''>>> late_fee()'''\n";
         let files = [("fees.py", FEES), ("user.py", user), ("own.py", own)];
@@ -479,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_must_follow_a_stated_rename_or_deletion() {
+    fn strings_that_keep_a_name_are_reported_if_the_task_states_its_rename_or_deletion() {
         let config = "fee: toolshed.fees:late_fee\npage: /late_fee\n";
         let notebook = r#"{"cells": [{"cell_type": "code", "source": ["late_fee(1)\n"]}]}"#;
         let files = [("fees.py", FEES), ("c.yaml", config), ("n.ipynb", notebook)];
@@ -491,11 +498,13 @@ mod tests {
             both
         );
         assert_eq!(left("Delete late_fee", &files, &change), both);
-        // The stub only declares it.
+        // The declaration in the stub does not count as a definition of the function, and is
+        // reported too.
         let with_stub = [&files[..], &[("fees.pyi", STUB)]].concat();
         let stub_too = [&["fees.pyi:3 late_fee"], &both[..]].concat();
         assert_eq!(left("Delete late_fee", &with_stub, &change), stub_too);
-        // The task does not say so, or another module has the name.
+        // Nothing is reported if the task does not state the rename, or (at the end of this test)
+        // if another module still defines the name.
         assert_eq!(left("Tidy fees.py up", &files, &change), [""; 0]);
         let dynamic = "import fees\n\n\ndef f(kind):\n    return getattr(fees, kind + \"_fee\")\n";
         let files = [&files[..], &[("d.py", dynamic)]].concat();
@@ -509,7 +518,7 @@ mod tests {
     }
 
     #[test]
-    fn notebook_must_follow_a_renamed_method_of_several_classes() {
+    fn notebook_that_keeps_a_method_name_is_reported_if_all_classes_rename_the_method() {
         let text = "class A:\n    def can_reach(self):\n        return 1\n\n\nclass B:\n    def can_reach(self):\n        return 2\n";
         let notebook = r#"{"cells": [{"cell_type": "code", "source": "x.can_reach()"}]}"#;
         let files = [("a.py", text), ("n.ipynb", notebook)];

@@ -14,10 +14,10 @@ use starling_syntax::{SymbolPath, references};
 /// Time limit for a lookup that a model requested. If the server does not reply in time, the index
 /// is used.
 const LOOK: Duration = Duration::from_secs(2);
-/// Time limit for requests about all symbols of a change for which follow-ups are sent to other
-/// owners.
+/// Time limit for all requests about the symbols of a change, before the owners (agents) of the
+/// affected code are asked for follow-up changes.
 const FOLLOW: Duration = Duration::from_secs(4);
-/// Maximum number of uses from the index.
+/// Maximum number of uses of a symbol that are read from the index.
 const USES: usize = 400;
 /// Maximum size of the documentation of a name from outside the workspace.
 const TOLD: Tokens = Tokens(300);

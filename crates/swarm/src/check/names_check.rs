@@ -20,7 +20,8 @@ use starling_workspace::Snapshot;
 
 /// Tool name in problems that this check reports.
 const OWN: &str = "starling";
-/// Tool name in problems about places that must follow a change and that no agent was told of.
+/// Tool name in problems about locations that a change leaves outdated, and that no agent was asked
+/// to update. See [`left_behind`].
 pub(crate) const LEFT: &str = "starling, left behind";
 /// Tool name in problems that count only while another agent may still define the name.
 const AWAITED: &str = "starling, as long as others work";
@@ -147,8 +148,8 @@ fn in_code(
     new
 }
 
-/// Returns the overloads, or the parts of a property, that keep a name which the change replaces in
-/// others of them.
+/// Returns the overloads, or the accessors of a property, that keep an old name although the change
+/// renames other definitions of that name.
 fn in_twins(checker: &Checker, before: &Snapshot, after: &Snapshot) -> Vec<Problem> {
     let known = &checker.world().index;
     let lookup =
@@ -173,8 +174,8 @@ fn in_twins(checker: &Checker, before: &Snapshot, after: &Snapshot) -> Vec<Probl
         .collect()
 }
 
-/// Returns the strings that keep a name which the change replaces in others, where it can mean
-/// nothing else.
+/// Returns the strings that keep an old name although the change replaces it in other strings, if
+/// the string can only refer to the renamed symbol.
 fn in_strings(checker: &Checker, before: &Lookup, after: &Lookup) -> Vec<Problem> {
     if !checker.stated().rename_words() {
         return Vec::new();
@@ -187,7 +188,7 @@ fn in_strings(checker: &Checker, before: &Lookup, after: &Lookup) -> Vec<Problem
         .collect()
 }
 
-/// Returns the plain names of one file that have become undefined.
+/// Returns the uses of names (without attributes) that became undefined in one file.
 fn undefined(before: &Snapshot, after: &Snapshot, file: &FilePath) -> Vec<Problem> {
     let tree = |world: &Snapshot| {
         let text = world.read(file).unwrap_or_else(|_| "".into());

@@ -61,7 +61,7 @@ pub(crate) async fn try_without_the_change(checker: &Checker) {
         }
         world = world.with(file, text);
     }
-    // Tests in code files are inserted into the original code.
+    // The new tests in code files are inserted into the original code of these files.
     let own = original_tests::own_tests(checker, &without, latest.as_ref());
     for file in code.iter().filter(|file| own.are_beside(file)) {
         let (Ok(was), Ok(is)) = (without.read(file), after.read(file)) else {
@@ -155,7 +155,7 @@ pub(crate) fn not_run(
     if !lists_passed(report) {
         return None;
     }
-    // A test that is skipped or expected to fail proves nothing.
+    // A test that is skipped or expected to fail does not show that the code works.
     let ran = |test: &SymbolPath| {
         let mut cases = report.cases.iter();
         cases.any(|case| is_of(case, test) && case.status != TestStatus::Skipped)
@@ -206,7 +206,8 @@ fn altered_between(file: &FilePath, base: Arc<str>, text: Arc<str>) -> Vec<Symbo
     })
 }
 
-/// Returns the test functions of the later text that `is_meant` selects by their two texts.
+/// Returns the test functions of `text` that `is_meant` selects. Its arguments are the text of the
+/// function in `base`, if it exists there, and in `text`.
 fn tests_between(
     file: &FilePath,
     base: Arc<str>,

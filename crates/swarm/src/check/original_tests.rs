@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::check::moved::Moves;
-use crate::check::other_names::{self, Loading};
+use crate::check::other_names::{self, NewTextPart};
 use crate::check::own_tests::OwnTests;
 use crate::check::test_files::{
     folder_of_tests, folders, is_called_after_tests, is_module, is_of_tests, is_test_data,
@@ -47,8 +47,8 @@ pub(crate) async fn judged(
 }
 
 /// Determines at the end of a run which tests pass only with the run's changes to the tests. With
-/// [`Approval::Auto`], returns a description of each of them, which prevents the run from ending as
-/// settled.
+/// [`Approval::Auto`], returns a description of each of these tests. A run with such a description
+/// does not end as settled (successful).
 pub(crate) async fn at_end(checker: &Checker) -> Vec<String> {
     let (epoch, world, latest) = {
         let state = checker.state();
@@ -126,7 +126,7 @@ async fn only_as_changed(
     after: &Snapshot,
     report: &TestReport,
 ) -> OnlyAsChanged {
-    let Some(originals) = Originals::of(checker, after, report) else {
+    let Some(originals) = WorkspaceWithOriginalTests::of(checker, after, report) else {
         return OnlyAsChanged::default();
     };
     let mut found = OnlyAsChanged {
@@ -147,8 +147,8 @@ async fn only_as_changed(
         let disk = DiskTexts::now(after);
         let (mut with, world) = originals.run(checker, after).await;
         let known: BTreeSet<String> = failing_ids(report).into_iter().collect();
-        // The failures are repeated on the same text, including the modifications that make files
-        // loadable.
+        // Tests that fail run again on the same text, which includes the modifications that make
+        // the test files loadable.
         steady::confirm(checker, &world, &known, &mut with, &disk).await;
         let mut bad = originals.fails(&with, report);
         let is_excused = |id: &String| {
@@ -195,24 +195,24 @@ fn counts(id: &String, before: &TestReport, now: &TestReport) -> bool {
 }
 
 /// A state of the workspace in which the test files have their original text.
-struct Originals {
+struct WorkspaceWithOriginalTests {
     world: Snapshot,
     without_the_run: Snapshot,
     /// Test files to run; empty if the whole command runs.
     select: Vec<String>,
     /// Whether only test files changed.
     are_all_that_changed: bool,
-    /// The files that have their original text.
+    /// The test files that got their original text back.
     held: Vec<FilePath>,
     /// The files in `held`, and the code files whose tests are unchanged.
     files: Vec<FilePath>,
     /// Files whose tests could not all be restored.
     unheld: Vec<String>,
-    /// Whether there are no tests to run.
+    /// Whether no test file could get its original text back, so that there are no tests to run.
     are_only_unheld: bool,
 }
 
-impl Originals {
+impl WorkspaceWithOriginalTests {
     /// Runs the tests with the original files. Returns the report and the texts of that run.
     ///
     /// If a file fails to load because a name is missing that the task renames, the file is made
@@ -221,7 +221,7 @@ impl Originals {
         let task = &checker.task.text;
         let mut world = self.world.clone();
         let mut report = run_tests(checker, &world, self.select.clone()).await;
-        for loading in [Loading::Imports, Loading::ModuleLevel] {
+        for loading in [NewTextPart::Imports, NewTextPart::ModuleLevel] {
             let mut is_other = false;
             for file in &self.held {
                 let missing = other_names::missing(task, &report, file);
@@ -242,7 +242,11 @@ impl Originals {
     /// Returns `None` if no test file changed, if the task asks for all changes to the tests, or if
     /// no test depends on a changed file. A new test file does not affect other tests, but a new
     /// `conftest.py` does.
-    fn of(checker: &Checker, after: &Snapshot, report: &TestReport) -> Option<Originals> {
+    fn of(
+        checker: &Checker,
+        after: &Snapshot,
+        report: &TestReport,
+    ) -> Option<WorkspaceWithOriginalTests> {
         let without = checker.state().without_the_run();
         let changed = expected::changed_files(&without, after);
         let scripts = scripts::of_test_command(checker);
@@ -253,7 +257,8 @@ impl Originals {
         let holds_tests = |file: &FilePath| is_module(file) || own.are_all_of(file);
         let held = changed.iter().filter(|file| is_of_tests(file));
         let task = &checker.task.text;
-        // If a file of the code has the same name, the name in the task means that file.
+        // If a code file has the same name as a test file, the name in the task means the code
+        // file.
         let is_code = |token: &str| {
             let known = without.files().iter().filter(|file| !is_of_tests(file));
             known.into_iter().any(|file| asked::names_file(token, file))
@@ -318,7 +323,7 @@ impl Originals {
         let held: Vec<FilePath> = held.into_iter().cloned().collect();
         let beside = beside.into_iter().map(|(file, _)| file.clone());
         let files = held.iter().cloned().chain(beside).collect();
-        Some(Originals {
+        Some(WorkspaceWithOriginalTests {
             held,
             files,
             world,

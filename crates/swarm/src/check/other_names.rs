@@ -15,10 +15,11 @@ use starling_syntax::{FilePath, Symbol, SymbolKind, SymbolTree, module_imports};
 
 /// Part of the new text that is used to load the original tests of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Loading {
+pub(crate) enum NewTextPart {
     /// The imports only.
     Imports,
-    /// Everything except the original functions that do not contain a missing name.
+    /// Everything except functions. A function keeps its original text, unless that text contains a
+    /// missing name.
     ModuleLevel,
 }
 
@@ -39,18 +40,18 @@ pub(crate) fn loadable(
     original: &Arc<str>,
     new: &Arc<str>,
     missing: &BTreeSet<String>,
-    loading: Loading,
+    loading: NewTextPart,
 ) -> Arc<str> {
     let original = SymbolTree::parse(file.clone(), Arc::clone(original));
     let new = SymbolTree::parse(file.clone(), Arc::clone(new));
     match loading {
-        Loading::Imports => beside_imports(&original, &new),
-        Loading::ModuleLevel => beside_module_level(&original, &new, missing),
+        NewTextPart::Imports => beside_imports(&original, &new),
+        NewTextPart::ModuleLevel => beside_module_level(&original, &new, missing),
     }
 }
 
-/// Returns the original text with its imports guarded so that they may fail, and with the new
-/// imports inserted before the last of them.
+/// Returns the original text with each import in a `try` block that ignores an `ImportError`, and
+/// with the new imports inserted before the last import.
 fn beside_imports(original: &SymbolTree, new: &SymbolTree) -> Arc<str> {
     let may_fail =
         |statement: &str| format!("try:\n    {statement}\nexcept ImportError:\n    pass\n");
@@ -75,7 +76,7 @@ fn beside_imports(original: &SymbolTree, new: &SymbolTree) -> Arc<str> {
         };
         let both = format!("{before}{}", may_fail(statement));
         let rest = &text[range.end..];
-        // The line contains another statement.
+        // The line contains another statement after the import.
         let end = match rest.trim_start().strip_prefix(';') {
             Some(next) => text.len() - next.trim_start_matches([' ', '\t']).len(),
             None => range.end,
@@ -89,7 +90,8 @@ fn beside_imports(original: &SymbolTree, new: &SymbolTree) -> Arc<str> {
     text.into()
 }
 
-/// Returns the new text with the original functions, except those that contain a missing name.
+/// Returns the new text in which the functions have their original text, except functions whose
+/// original text contains a missing name.
 fn beside_module_level(
     original: &SymbolTree,
     new: &SymbolTree,
@@ -125,18 +127,18 @@ fn beside_module_level(
 mod tests {
     use super::*;
 
-    fn put(original: &str, new: &str, loading: Loading) -> String {
+    fn put(original: &str, new: &str, loading: NewTextPart) -> String {
         let missing = BTreeSet::from(["mul".to_owned()]);
         let file = FilePath::new("test_a.py");
         loadable(&file, &original.into(), &new.into(), &missing, loading).to_string()
     }
 
     #[test]
-    fn original_tests_are_combined_with_the_new_imports() {
+    fn original_tests_are_made_loadable_with_the_new_imports() {
         let original = "from __future__ import annotations\nimport os; import sys\nfrom calc import (\n    add,\n    mul,\n)\n\n\ndef test_add():\n    assert add(2, 3) == 5\n";
         let new = "from calc import add, multiply\n\n\ndef test_add():\n    pass\n";
         let expected = "from __future__ import annotations\ntry:\n    import os\nexcept ImportError:\n    pass\ntry:\n    import sys\nexcept ImportError:\n    pass\ntry:\n    from calc import add, multiply\nexcept ImportError:\n    pass\ntry:\n    from calc import (\n    add,\n    mul,\n)\nexcept ImportError:\n    pass\n\n\ndef test_add():\n    assert add(2, 3) == 5\n";
-        let text = put(original, new, Loading::Imports);
+        let text = put(original, new, NewTextPart::Imports);
         let lines = |text: &str| -> Vec<String> {
             let lines = text.lines().filter(|line| !line.trim().is_empty());
             lines.map(|line| line.trim_end().to_owned()).collect()
@@ -151,7 +153,7 @@ mod tests {
         let new = renamed
             .replace("test_multiply", "test_mul")
             .replace("== 5", "is not None");
-        let text = put(original, &new, Loading::ModuleLevel);
+        let text = put(original, &new, NewTextPart::ModuleLevel);
         assert_eq!(text, new.replace("is not None", "== 5"));
     }
 }

@@ -34,7 +34,7 @@ pub(crate) struct OwnTests {
     runs_examples: bool,
 }
 
-/// A changed code file in which the tests were given back their original text.
+/// A changed code file in which the tests got their original text back.
 pub(crate) struct RestoredFile {
     pub text: Arc<str>,
     /// Whether the text contains all original tests and examples.
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn test_that_cannot_be_restored_is_marked_as_incomplete() {
+    fn file_is_marked_as_incomplete_if_one_of_its_tests_cannot_be_restored() {
         let was = "__test__ = {'a': '''\n>>> add(1, 2)\n3\n'''}\n";
         let is = was
             .replace('3', "-1")

@@ -74,9 +74,9 @@ pub(crate) fn are_words(before: &Snapshot, after: &Snapshot, changed: &[SymbolPa
     })
 }
 
-/// Returns a changed symbol, and for the module of a new file the symbols in it: the change of a new
-/// file names its module alone. A file is new if it held no symbol, whether or not it was there,
-/// because the user may have made it, or opened it in the editor, meanwhile.
+/// Returns a changed symbol. For the module of a new file, also returns the symbols in the file,
+/// because the change of a new file names only its module. A file counts as new if it contained no
+/// symbol before: the user may have created it, or opened it in the editor, in the meantime.
 fn parts_of(before: &Snapshot, after: &Snapshot, symbol: &SymbolPath) -> Vec<SymbolPath> {
     let mut parts = vec![symbol.clone()];
     let is_new = |tree: &SymbolTree| tree.symbols().len() <= 1;
@@ -171,8 +171,8 @@ fn is_configuration(file: &FilePath) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum SearchTarget {
     Name(String),
-    /// If the file is a Python module, its uses and imports are searched for, otherwise mentions of its
-    /// name or of its directory.
+    /// A file. For a Python module, its uses and imports are searched for; for any other file,
+    /// mentions of its name or of its directory.
     File(FilePath),
 }
 
@@ -181,19 +181,19 @@ struct SearchedCode<'w> {
     world: &'w Snapshot,
     tests: Vec<FilePath>,
     others: Vec<FilePath>,
-    examples: Vec<Examples>,
+    examples: Vec<FileWithDoctests>,
 }
 
-/// A file outside the tests whose doctest examples ran. The texts that contain the examples are its
-/// docstrings, or the whole text of a document.
-struct Examples {
+/// A file outside the tests whose doctest examples ran. Its texts are the docstrings that contain
+/// examples, or the whole text of a document.
+struct FileWithDoctests {
     file: FilePath,
     texts: Vec<String>,
 }
 
-impl Examples {
+impl FileWithDoctests {
     /// Returns the doctest examples of a file; `None` if the file contains none.
-    fn of(world: &Snapshot, file: &FilePath) -> Option<Examples> {
+    fn of(world: &Snapshot, file: &FilePath) -> Option<FileWithDoctests> {
         const PROMPT: &str = ">>>";
         let texts: Vec<String> = match Language::of(file) {
             Language::Plain => vec![world.read(file).ok()?.to_string()],
@@ -210,11 +210,11 @@ impl Examples {
             .filter(|one| one.contains(PROMPT))
             .collect();
         let file = file.clone();
-        (!texts.is_empty()).then_some(Examples { file, texts })
+        (!texts.is_empty()).then_some(FileWithDoctests { file, texts })
     }
 
-    /// Returns whether an example may use the search target. Examples in a module's docstrings can
-    /// use all names of that module.
+    /// Returns whether an example may use the search target. Examples in a module's
+    /// docstrings can use all names of that module.
     fn use_it(&self, sought: &SearchTarget) -> bool {
         let words = match sought {
             SearchTarget::Name(name) => vec![name.as_str()],
@@ -249,7 +249,7 @@ impl<'w> SearchedCode<'w> {
         let passed = report.cases.iter();
         let passed = passed.filter(|case| case.status == TestStatus::Passed);
         let mut ran: BTreeSet<&FilePath> = BTreeSet::new();
-        let mut examples: Vec<Examples> = Vec::new();
+        let mut examples: Vec<FileWithDoctests> = Vec::new();
         for case in passed {
             if examples.iter().any(|one| is_example(&case.id, &one.file)) {
                 continue;
@@ -264,7 +264,7 @@ impl<'w> SearchedCode<'w> {
                 if ran.len() == before {
                     let mut files = world.files().iter();
                     let file = files.find(|file| is_example(&case.id, file))?;
-                    examples.push(Examples::of(world, file)?);
+                    examples.push(FileWithDoctests::of(world, file)?);
                 }
             }
         }
@@ -320,9 +320,9 @@ impl<'w> SearchedCode<'w> {
         false
     }
 
-    /// Returns the search targets that lead to a symbol: its own name and those of the enclosing
-    /// functions; its class if others may call its methods implicitly; its module if a decorator
-    /// or a dynamic lookup may lead to the symbol.
+    /// Returns the search targets that lead to a symbol: its own name and the names of the
+    /// enclosing functions; its class if other code may call the methods of the class implicitly;
+    /// its module if a decorator or a dynamic lookup may lead to the symbol.
     fn sought_for(&self, symbol: &SymbolPath) -> Vec<SearchTarget> {
         let of_file = SearchTarget::File(symbol.file.clone());
         let tree = self.world.tree(&symbol.file).ok();
@@ -442,7 +442,8 @@ fn names_of(file: &FilePath) -> Vec<&str> {
     let words = match stem {
         Some("__init__" | "__main__") => vec![folder],
         Some(stem) => vec![stem, name],
-        // A directory of such files may be served or built without any test that reads them.
+        // For code in another language, a mention of its directory does not count: the directory
+        // may be served or built without a test that reads the file.
         None if is_other_language(file) => vec![name],
         None => vec![name, folder],
     };
@@ -480,7 +481,8 @@ fn may_register(decorator: &str) -> bool {
     !PLAIN.contains(&name.rsplit('.').next().unwrap_or(name))
 }
 
-/// Returns whether the target is a file in another language. What names it, such as a page, does not run it.
+/// Returns whether the search target is a code file in another language. Code that only mentions
+/// such a file, for example a web page, does not run it.
 fn is_code_aside(sought: &SearchTarget) -> bool {
     match sought {
         SearchTarget::Name(_) => false,
@@ -559,10 +561,10 @@ mod tests {
         assert!(!words_from("def mul(a, b):\n    return a * b\n"));
     }
 
-    /// The change of a new file names only its module. The user may have opened an empty buffer of
-    /// its name, or written a comment into it, before the change was applied.
+    /// The change of a new file names only its module. The user may have opened an empty buffer
+    /// with the name of the file, or written a comment into it, before the change was applied.
     #[test]
-    fn code_of_a_new_file_is_no_words_and_has_to_be_tested() {
+    fn code_in_a_new_file_must_be_tested_and_does_not_count_as_comments() {
         let new = "def mul(a, b):\n    return a * b\n\n\ndef add(a, b):\n    return a + b\n";
         for old in [
             None,
@@ -681,7 +683,7 @@ mod tests {
     }
 
     #[test]
-    fn code_in_another_language_is_reached_only_if_a_test_reads_it_or_it_is_an_extension() {
+    fn code_in_another_language_is_reached_only_if_a_test_reads_it_or_python_can_import_it() {
         let of = |file: &str, beside: &[(&str, &str)]| {
             let page = "<script src=\"/static/units.ts\"></script>\n<a>native</a>\n";
             let mut files = vec![

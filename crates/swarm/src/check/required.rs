@@ -2,8 +2,8 @@
 //! failing.
 //!
 //! - A task about failing tests requires the tests that it names, by their names, by their file, or
-//!   by the module that they test. If it names none, it requires all failing tests, except tests that fail because a module outside the project or a fixture is
-//!   missing.
+//!   by the module that they test. If it names none, it requires all failing tests, except tests
+//!   that fail because a module outside the project or a fixture is missing.
 //! - A bug requires the tests that the task names or whose error it quotes. If there are none, it
 //!   requires the tests that reach a symbol named in the task (by a traceback, a use or an import)
 //!   and the tests whose traceback leads through a file named in the task. If the task names no
@@ -37,7 +37,7 @@ use starling_syntax::{FilePath, SymbolPath};
 
 /// Maximum number of steps from a symbol to its users, to their users, and so on.
 const STEPS: usize = 3;
-/// Maximum number of users that are followed.
+/// Maximum number of users (symbols whose code uses another symbol) that are followed.
 const USERS: usize = 100;
 /// Maximum number of uses of one symbol that are considered.
 const USES: usize = 200;
@@ -94,7 +94,7 @@ pub(crate) fn note_names(checker: &Checker) {
     state.required.names = Some(names);
 }
 
-/// Adds symbols that a bug may be about, if the task names no code.
+/// Adds symbols that the reported bug may be in, if the task names no code.
 pub(crate) fn note_targets(checker: &Checker, symbols: &[SymbolPath]) {
     let do_lead = checker
         .tests()
@@ -107,7 +107,8 @@ pub(crate) fn note_targets(checker: &Checker, symbols: &[SymbolPath]) {
     }
 }
 
-/// Adds symbols that the run is about, independent of the names in the task.
+/// Adds symbols that the task is about, even if the task names other code, and determines the
+/// required tests again.
 pub(crate) fn note_begin(checker: &Checker, symbols: &[SymbolPath]) {
     let before = {
         let mut state = checker.tests();

@@ -12,10 +12,10 @@ use crate::state::test_scope::{Extent, Granularity};
 use starling_index::is_test_file;
 use starling_syntax::{FilePath, SymbolPath};
 
-/// Maximum number of tests with which all tests run once before the first change.
+/// If the project has at most this number of tests, all of them run once before the first change.
 const SMALL: usize = 400;
 const TESTS_MOST: usize = 60;
-/// Minimum number of tests found by name. With fewer tests, the whole file runs.
+/// Minimum number of tests found by name. If fewer tests are found, the whole test file runs.
 const FEW: usize = 3;
 const NAMED_MOST: usize = 10;
 const FAILING_MOST: usize = 20;
@@ -138,7 +138,7 @@ impl Selection {
         );
     }
 
-    /// Adds tests as long as there are not too many.
+    /// Adds the found tests until the maximum number of tests is selected.
     fn add_up_to(&mut self, lookup: &Lookup, found: impl IntoIterator<Item = SymbolPath>) {
         let mut tests = 0;
         for test in found {
@@ -169,7 +169,7 @@ impl Selection {
         self.chosen.push(SelectedEntry { entry, file, tests });
     }
 
-    /// Adds a path in the workspace, or an id in the runner's format.
+    /// Adds a test file by its path in the workspace, or a test by its id in the runner's format.
     fn add_named(&mut self, lookup: &Lookup, entry: &str) {
         let file = FilePath::new(entry.split("::").next().unwrap_or(entry));
         let known = lookup.files().binary_search(&file).is_ok();

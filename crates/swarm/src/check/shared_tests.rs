@@ -45,7 +45,7 @@ fn name_of_use(lookup: &Lookup, symbol: &SymbolPath) -> Option<String> {
     (!base.is_empty() && !is_hidden && !is_hook).then(|| base.to_owned())
 }
 
-/// Returns the files with tests below the nearest folder above a file that has any.
+/// Returns the test files below the nearest parent folder of a file that contains test files.
 fn files_below(lookup: &Lookup, file: &FilePath) -> Vec<FilePath> {
     let mut folder = file.directory();
     loop {

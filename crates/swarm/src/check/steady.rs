@@ -24,7 +24,8 @@ use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
 use starling_syntax::SymbolPath;
 use starling_workspace::Snapshot;
 
-/// Maximum number of new failures that are run again. More failures are not a coincidence.
+/// Maximum number of new failures that are run again. More failures than that cannot be a
+/// coincidence.
 const MOST: usize = 20;
 /// Number of repeated runs of a test.
 const TIMES: usize = 2;
@@ -41,9 +42,9 @@ const FAILED_AGAIN: &str = "passed once, and did not pass when it was run again 
 /// Last line of the message of a test that fails because files were changed after it passed.
 const BROKEN_ELSEWHERE: &str = "passed earlier, and fails now that files were changed meanwhile";
 
-/// Repeats the failing tests of a report that are not in `failing`, the tests that fail without the
-/// change. Tests that then pass are marked as unsteady in the report, unless the files on disk
-/// changed since `disk`, which was taken before the first run.
+/// Repeats the failing tests of a report, except the tests in `failing`, which also fail without
+/// the change. A test that passes when it is repeated is marked as unsteady in the report, unless
+/// the files on disk changed since `disk` was recorded before the first run.
 pub(crate) async fn confirm(
     checker: &Checker,
     world: &Snapshot,
@@ -115,7 +116,7 @@ fn mark(report: &mut TestReport, ids: &BTreeSet<String>, status: TestStatus, why
     }
 }
 
-/// The tests that a change is said to fix.
+/// The tests that a change seems to fix, to be confirmed by repeated runs.
 struct FixedTests {
     /// Tests that failed before the run. They are repeated on the text before the run.
     before: BTreeSet<String>,
@@ -125,12 +126,13 @@ struct FixedTests {
 }
 
 /// Confirms that the tests of `failing` that pass in the report are fixed by the change of
-/// `symbols`, before they are counted as fixed. A test that passes without the change, too, or
+/// `symbols`, before they are counted as fixed. A test that also passes without the change, or that
 /// fails with it in another run, is marked in the report.
 ///
-/// The cost is bounded: a required test whose source or traceback visibly runs the changed code is
-/// believed here, because it has to pass several times at the end of the run; more than [`MOST`]
-/// tests are no coincidence; and a test is repeated without the run only once.
+/// The number of test runs is bounded. A required test whose source or traceback shows that it runs
+/// the changed code is not repeated here, because it has to pass several times at the end of the
+/// run. If more than [`MOST`] tests seem fixed, that cannot be a coincidence, and they are not
+/// repeated. A test is repeated only once on the text without the run's changes.
 pub(crate) async fn confirm_fixed(
     checker: &Checker,
     worlds: WorldPair<'_>,
@@ -212,8 +214,8 @@ fn running(
     required::reached(&checker.lookup(), symbols, &cases)
 }
 
-/// Returns whether the user or another program changed files since the tests first ran. A result
-/// from then does not belong to the current text without the run's changes.
+/// Returns whether the user or another program changed files since the tests first ran. If so, the
+/// earlier results do not belong to the current text without the run's changes.
 fn others_changed_files(checker: &Checker) -> bool {
     let without = checker.state().without_the_run();
     let typed = !expected::changed_files(&without, checker.services.index.snapshot()).is_empty();
@@ -226,11 +228,11 @@ fn is_marked(report: &TestReport, id: &str) -> bool {
     cases.any(|case| case.id == id && case.message.ends_with(MENDED_ELSEWHERE))
 }
 
-/// Runs the tests that failed before the run and pass now again on the text before the run, because
-/// a test that failed there once may be flaky. Tests that pass in this repeated run are marked as
-/// unsteady in the report, neither fixed nor broken. If others changed files meanwhile, they are
-/// marked as fixed by those changes. A test that the task is about is otherwise repeated only on
-/// the text with the change.
+/// Repeats the tests that failed before the run and pass now, on the text before the run: a test
+/// that passes there in this second run is flaky. It is marked as unsteady in the report, and
+/// counts as neither fixed nor broken. If others changed files in the meantime, it is marked as
+/// fixed by those changes instead. Tests that the task is about are repeated here only if others
+/// changed files; otherwise they are repeated on the text with the change.
 async fn doubt_fixed(checker: &Checker, report: &mut TestReport) {
     let others_changed = others_changed_files(checker);
     let fixed: BTreeSet<String> = {
@@ -263,8 +265,8 @@ async fn doubt_fixed(checker: &Checker, report: &mut TestReport) {
     mark(report, &pass, TestStatus::Passed, MENDED_ELSEWHERE);
 }
 
-/// Repeats these tests, which failed before the run, on the text before the run, and marks those
-/// that also pass there as unsteady in the report.
+/// Repeats tests that failed before the run, on the text before the run. Tests that pass there are
+/// marked as unsteady in the report.
 async fn without_run(checker: &Checker, fixed: &BTreeSet<String>, report: &mut TestReport) {
     let (open, without) = {
         let state = checker.state();
@@ -282,8 +284,8 @@ async fn without_run(checker: &Checker, fixed: &BTreeSet<String>, report: &mut T
     mark(report, &unsteady, TestStatus::Unsteady, PASSED_BEFORE);
 }
 
-/// Repeats tests on a text without the change. Returns those that pass in at least one of the runs,
-/// and the others.
+/// Repeats tests on a text without the change. Returns the tests that pass in at least one of the
+/// runs, and the other tests.
 async fn passing_in(
     checker: &Checker,
     without: &Snapshot,
@@ -418,7 +420,7 @@ pub(crate) fn unsteady(report: &TestReport) -> impl Iterator<Item = &String> {
 
 /// The flaky tests of a run.
 #[derive(Debug, Default)]
-pub(crate) struct Unsteady {
+pub(crate) struct UnsteadyTests {
     pub all: Vec<String>,
     /// Tests whose flakiness the run may have caused: tests that the task is about, tests in files
     /// that the run changed, and tests that reach a changed symbol.
@@ -426,7 +428,7 @@ pub(crate) struct Unsteady {
 }
 
 /// Returns the flaky tests of the workspace at the end of the run.
-pub(crate) fn known(checker: &Checker) -> Unsteady {
+pub(crate) fn known(checker: &Checker) -> UnsteadyTests {
     let (cases, required, repeated, symbols, without, world, before) = {
         let state = checker.state();
         let cases = state.tests.latest.iter().flat_map(|report| &report.cases);
@@ -455,10 +457,11 @@ pub(crate) fn known(checker: &Checker) -> Unsteady {
         )
     };
     let mut beside = original_tests::known(checker).unwrap_or_default().unsteady;
-    // No report exists after the changes were reverted.
+    // After the changes were reverted, the workspace has no report, so the flaky tests that the
+    // repeated runs found are added.
     beside.extend(repeated);
     if cases.is_empty() && beside.is_empty() {
-        return Unsteady::default();
+        return UnsteadyTests::default();
     }
     let changed = expected::changed_files(&without, &world);
     let reached = required::reached(&checker.lookup(), &symbols, &cases);
@@ -471,7 +474,7 @@ pub(crate) fn known(checker: &Checker) -> Unsteady {
     let all: Vec<String> = cases.iter().map(|case| case.id.clone()).collect();
     let mut doubtful = all.clone();
     doubtful.retain(is_doubtful);
-    let mut found = Unsteady { all, doubtful };
+    let mut found = UnsteadyTests { all, doubtful };
     for id in beside {
         if !found.all.contains(&id) {
             found.all.push(id.clone());

@@ -80,8 +80,8 @@ pub(crate) fn failed_if_none_ran(checker: &Checker, mut report: TestReport) -> T
     report
 }
 
-/// Returns whether tests ran before the run. If they did, a selection that runs no test gives no
-/// information.
+/// Returns whether tests ran before the run. If they did, a selection for which no test runs gives
+/// no information about a change.
 pub(crate) fn did_run_before(checker: &Checker) -> bool {
     let state = checker.tests();
     let before = state.before.as_ref().map(|before| before.outcome);

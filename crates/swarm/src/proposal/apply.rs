@@ -73,11 +73,11 @@ where
 /// The edit of an accepted proposal, ready to be sent to the editor.
 pub(crate) struct ReadyEdit {
     accepted: Proposal,
-    /// The draft beside the imports of other changes.
+    /// The draft, rebased if other changes added imports at the same position.
     draft: Draft,
     changes: ChangeSet,
     directories: Vec<String>,
-    /// The edit as it was recorded with its set.
+    /// The edit as [`ReadyEdit::announce`] recorded it; `None` if the edit belongs to no set.
     announced: Option<AppliedChange>,
 }
 
@@ -91,7 +91,7 @@ impl ReadyEdit {
     }
 
     /// Records the edit in the trajectory before the first edit of its set is sent. `earlier` are
-    /// the edits that are sent before it.
+    /// the edits of the set that are sent before this edit.
     pub(crate) async fn announce(mut self, run: &RunContext, earlier: &[ReadyEdit]) -> Self {
         let intent = intent(run, &self.accepted, &self.directories);
         let (editor, draft) = (&run.services.editor, &self.draft);
@@ -175,8 +175,8 @@ pub(crate) async fn edit(
         let found = tests.with_original();
         state.tests.only_as_changed = Some((state.world.epoch, found));
     }
-    // This is recorded at once, because a check of another proposal on this workspace must know the
-    // failing tests.
+    // The test results are recorded before the lock is released, because a check of another
+    // proposal on this workspace must know the failing tests.
     state.tests.note(&tests);
     drop(state);
     tell_applied(run, &accepted, &applied);
@@ -246,7 +246,7 @@ pub(crate) fn tell_applied(run: &RunContext, proposal: &Proposal, applied: &Appl
         diff: diff_of(applied.effect, file, &applied.before, &applied.after),
         change: Some(proposal.applied_change(applied)),
     });
-    // The evidence of proposals under review is renewed.
+    // Wakes the tasks that renew the evidence of the proposals under review.
     run.waited.raise();
 }
 
@@ -280,8 +280,8 @@ pub(crate) fn tell_not_applied(run: &RunContext, proposal: ProposalId, failure: 
     });
 }
 
-/// Checks the path policy again before the edit is sent, because a link may have been made or changed
-/// since the approval, or git may ignore the file by now.
+/// Checks the path policy again before the edit is sent. Since the approval, someone may have
+/// created or changed a link, or git may have begun to ignore the file.
 fn still_allowed(run: &RunContext, draft: &Draft) -> Result<(), Failure> {
     let why = match run.policy().may_write(&draft.file) {
         WriteRule::Allowed => return Ok(()),

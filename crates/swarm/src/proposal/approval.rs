@@ -22,8 +22,8 @@ const ACCEPTED_MOST: u32 = 5;
 /// Deadline for a person's decision.
 pub(crate) const PERSON_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Asks the approver about a proposal that was checked on its own, on a text with `checked_in`
-/// changes of the run. Returns the answer with the evidence as it was then.
+/// Asks the approver about a proposal that was checked on its own, when the run had applied or
+/// reverted `checked_in` changes. Returns the answer with the evidence that was shown last.
 pub(crate) async fn decide(
     run: &Arc<RunContext>,
     agent: &AgentState,
@@ -48,8 +48,8 @@ pub(crate) async fn decide(
     ask_about(run, &proposal.agent, view, shown, own, reviewed).await
 }
 
-/// Asks the approver about a proposal and the other parts of its set. The run's clock stops while a
-/// person is asked, and the evidence is renewed when the run changes the text meanwhile.
+/// Asks the approver about a proposal and the other parts of its set. While a person is asked, the
+/// run's time limit does not count, and the evidence is renewed whenever the run changes the text.
 pub(crate) async fn ask_about(
     run: &Arc<RunContext>,
     agent: &ActorId,
@@ -96,9 +96,9 @@ pub(crate) async fn ask_about(
     }
 }
 
-/// Waits for a person's decision on a proposal that can be applied only together with others. An
-/// accepted proposal waits until the others are applied. If one of them is gone, the proposal is
-/// rejected with the reason.
+/// Waits for a person's decision on a proposal that can be applied only together with others. If
+/// the person accepts, waits until the other proposals are applied. If one of them can no longer be
+/// applied, rejects the proposal with the reason.
 pub(crate) async fn with_needed(
     run: &RunContext,
     needs: &[ProposalId],
@@ -123,8 +123,8 @@ pub(crate) async fn with_needed(
     (ActorId::Starling, Verdict::Reject { reason }.into())
 }
 
-/// Describes how a proposal ended without being applied. The text is appended to the proposal's
-/// number in a sentence.
+/// Describes how a proposal ended without being applied. The description follows the number of the
+/// proposal in a sentence.
 pub(crate) fn why_gone(run: &RunContext, gone: ProposalId) -> String {
     let events = run.log.events();
     let told = events.iter().rev().find_map(|event| match event {

@@ -66,8 +66,8 @@ fn only_imports_change(draft: &Draft, after: &SymbolTree) -> bool {
     !draft.base.is_empty() && without_imports(&before) == without_imports(after)
 }
 
-/// Splits the imports of a change into those that `text` uses and the others. Unused imports serve
-/// no purpose and would cause diagnostics.
+/// Splits the imports that a change requests into those that `text` uses and the others. Unused
+/// imports would cause diagnostics.
 pub(crate) fn used_imports(imports: &[String], text: &str) -> (Vec<String>, Vec<String>) {
     let is_used = |statement: &&String| {
         let names = imported_names(statement);
@@ -112,10 +112,11 @@ fn has_word(text: &str, name: &str) -> bool {
     })
 }
 
-/// Rebases the draft onto the current text and removes added imports that are no longer needed.
+/// Rebases the draft onto the current text and removes automatically added imports that are no
+/// longer needed.
 ///
-/// Such imports occur because the owner of a function may use a name that the owner of the module
-/// adds later, or because the owner of the module removes a name that a function still uses.
+/// An added import becomes unnecessary if the owner of the module later defines the name, or if the
+/// last function that used the name changes.
 pub(crate) fn drop_redundant_imports(run: &RunContext, draft: Draft) -> Draft {
     let (now, mut makeshifts) = {
         let state = run.state();
@@ -141,7 +142,8 @@ pub(crate) fn drop_redundant_imports(run: &RunContext, draft: Draft) -> Draft {
     }
 }
 
-/// Rebases the draft onto the current text if other changes added imports at the same position.
+/// Rebases the draft onto the current text if other changes added imports at the position where the
+/// draft adds its imports.
 pub(crate) fn beside_other_imports(run: &RunContext, draft: Draft) -> Draft {
     let Ok(now) = run.world().snapshot.read(&draft.file) else {
         return draft;
@@ -160,13 +162,13 @@ pub(crate) fn beside_other_imports(run: &RunContext, draft: Draft) -> Draft {
     }
 }
 
-/// Removes the statements whose names are bound without them or are not used. Returns `None` if no
-/// statement was removed.
+/// Removes those of the import statements that are unnecessary because the rest of the text binds
+/// their names or does not use them. Returns `None` if no statement was removed.
 fn without(file: &FilePath, text: &Arc<str>, statements: &[String]) -> Option<Arc<str>> {
     let mut left = Arc::clone(text);
     for statement in statements {
-        // If other changes contain the same statement, the added statement is the last of the
-        // identical ones.
+        // If the text contains the same statement several times, the added statement is the last
+        // one.
         let mut lines: Vec<&str> = left.split_inclusive('\n').collect();
         let Some(at) = lines.iter().rposition(|line| line.trim_end() == statement) else {
             continue;
@@ -183,8 +185,8 @@ fn without(file: &FilePath, text: &Arc<str>, statements: &[String]) -> Option<Ar
     (left != *text).then_some(left)
 }
 
-/// Returns whether a name is being removed or renamed by the draft, by the task or by another
-/// proposal. An import would bring the name back.
+/// Returns whether the draft, the task or another proposal removes or renames a name. An import
+/// would bring the name back.
 fn is_taken_away(run: &RunContext, draft: &Draft, after: &SymbolTree, name: &str) -> bool {
     let before = SymbolTree::parse(draft.file.clone(), Arc::clone(&draft.base));
     if before.find(name).is_some() && !binds(after, name) {
@@ -333,8 +335,8 @@ mod tests {
             Some(twice.as_str().into())
         );
         assert_eq!(without(text, &["import re"]), left("import re\n"));
-        // Statements that the user wrote stay, and a local variable of a function is a different
-        // name.
+        // Statements that the user wrote are kept. In the last case, only a local variable of a
+        // function has the name, so the import is still needed.
         assert_eq!(without(text, &[]), None);
         assert_eq!(without(&twice, &["from m import part"]), None);
         let local = "from m import part\n\n\ndef f():\n    part = 1\n";
@@ -412,7 +414,7 @@ mod tests {
         assert_eq!(both.matches("import re\n").count(), 1, "{both}");
         assert!(both.contains("import json\n") && both.contains("return re, json"));
         assert!(both.contains("    return re\n"), "{both}");
-        // Two changes to the same line of code still conflict.
+        // Two changes to the same line of code still conflict, although they also add imports.
         assert_eq!(over(&theirs.replace("return 1", "return 3")), None);
     }
 

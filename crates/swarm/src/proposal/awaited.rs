@@ -1,5 +1,5 @@
 //! Handles attributes that a change uses and that no class defines yet. The change waits as long as
-//! other agents are working that may define them.
+//! other agents that may define these attributes are working.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use starling_core::Approval;
 use starling_syntax::FilePath;
 use starling_workspace::Snapshot;
 
-/// Adds problems for the undefined attributes that a draft uses.
+/// Adds a problem to the diagnostics for each undefined attribute that a draft uses.
 pub(crate) fn of_draft(
     run: &RunContext,
     draft: &Draft,
@@ -28,8 +28,8 @@ pub(crate) fn of_draft(
     )
 }
 
-/// Adds problems for the undefined attributes that the change of `files` between two states of the
-/// workspace introduces.
+/// Adds a problem to the diagnostics for each undefined attribute that the change of `files`
+/// between two states of the workspace introduces.
 pub(crate) fn of(
     run: &RunContext,
     (before, after): (&Snapshot, &Snapshot),
@@ -43,8 +43,8 @@ pub(crate) fn of(
     found.and(names_check::awaited(run, before, after, files))
 }
 
-/// Removes these problems if no agent is left that could define the attributes, except attributes
-/// that a waiting change defines. Returns whether a problem was removed.
+/// Removes the problems about undefined attributes if no agent is left that could define them,
+/// except attributes that a waiting change defines. Returns whether a problem was removed.
 pub(crate) fn give_up(run: &RunContext, found: &mut DiagnosticEvidence) -> bool {
     let waiting: Vec<Arc<str>> = {
         let proposals = run.proposals();
@@ -54,7 +54,7 @@ pub(crate) fn give_up(run: &RunContext, found: &mut DiagnosticEvidence) -> bool 
     names_check::without_awaited(found, &waiting)
 }
 
-/// Returns whether an agent is at work whose change is neither contained in `after` nor already
+/// Returns whether an agent is working whose change is neither contained in `after` nor already
 /// proposed and waiting for other proposals.
 fn others_may_define(run: &RunContext, after: &Snapshot) -> bool {
     let mut at_work = run.at_work();

@@ -24,7 +24,7 @@ pub(crate) fn is_part(run: &RunContext) -> bool {
     run.proposals().sets.by_rule > 1
 }
 
-/// Drafts, checks, reviews and applies one part, together with the other parts.
+/// Drafts one part of the change, and checks, reviews and applies it together with the other parts.
 pub(crate) async fn propose(
     run: &Arc<RunContext>,
     agent: &mut AgentState,

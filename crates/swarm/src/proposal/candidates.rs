@@ -22,7 +22,7 @@ use starling_core::prompts::{EditorPrompt, EditorSystem, Prompt};
 use starling_core::{ChatModel, Role, ToolCalling};
 use starling_text::ChangeSet;
 
-/// A draft that one model wrote, with the change from which it was made.
+/// A draft that one model wrote, with the proposal call from which the draft was made.
 struct DraftCandidate {
     model: String,
     change: Propose,
@@ -32,8 +32,8 @@ struct DraftCandidate {
 /// Rank of a candidate; a smaller rank is better.
 type Rank = (usize, std::cmp::Reverse<usize>, usize);
 
-/// Returns the best draft among the agent's own draft and those of the editor models, with its
-/// change.
+/// Returns the best draft among the agent's own draft and the drafts of the editor models, with the
+/// proposal call from which it was made.
 pub(crate) async fn choose(
     run: &Arc<RunContext>,
     agent: &AgentState,

@@ -1,6 +1,6 @@
-//! Finds the applied proposals with which a proposal belongs together, because calls and definitions of
-//! one fit only those of the other: a changed signature and its callers, for example. An undo of one of
-//! them names the others.
+//! Finds the applied proposals that depend on a new proposal, or on which it depends, because their
+//! calls and definitions fit only together: for example, a changed signature and its callers. If
+//! the user undoes one of these proposals, the message names the others.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use starling_index::Index;
 use starling_syntax::{FilePath, SymbolPath};
 use starling_workspace::Snapshot;
 
-/// Returns the dependencies between a proposal that is about to be applied and the applied ones,
-/// without those that are known already.
+/// Returns the dependencies between a proposal that is about to be applied and the applied
+/// proposals. Dependencies that are already known are left out.
 pub(crate) fn on_applied(run: &RunContext, proposal: &Proposal) -> Dependencies {
     let before = run.world().snapshot.clone();
     let applied: Vec<(Proposal, Applied)> = {
@@ -55,8 +55,8 @@ pub(crate) fn on_applied(run: &RunContext, proposal: &Proposal) -> Dependencies 
     found
 }
 
-/// Whether code of one of the proposals mentions what the other gives a new contract, and no
-/// dependency between them is known.
+/// Returns whether the code of one of the two proposals mentions a symbol whose contract the other
+/// changes, and no dependency between the two is known.
 fn may_depend(proposal: &Proposal, applied: &Proposal) -> bool {
     let knows = |one: &Proposal, other: ProposalId| {
         one.dependencies.set.contains(&other) || one.dependencies.needs.contains(&other)
@@ -83,8 +83,8 @@ fn called(symbol: &SymbolPath) -> &str {
     }
 }
 
-/// Returns the workspace without the change of an applied proposal; `None` if other changes are on the
-/// same lines.
+/// Returns the workspace without the change of an applied proposal; `None` if other changes affect
+/// the same lines.
 fn without(world: &Snapshot, one: &Proposal, applied: &Applied) -> Option<Snapshot> {
     let file = &one.draft.file;
     let text = match applied.effect {
@@ -98,8 +98,8 @@ fn without(world: &Snapshot, one: &Proposal, applied: &Applied) -> Option<Snapsh
     Some(world.with(file.clone(), text))
 }
 
-/// Returns the symbols that a change of one file breaks: those that call or use what does not fit them
-/// any more, and what they call.
+/// Returns the symbols that a change of one file breaks: symbols that contain a call or a use that
+/// no longer matches, and the symbols that they call.
 fn broken(before: &Index, after: &Index, file: &FilePath) -> BTreeSet<SymbolPath> {
     let files = std::slice::from_ref(file);
     let calls = after.newly_bad_calls(before, files).into_iter();

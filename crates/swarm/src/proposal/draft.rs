@@ -163,7 +163,8 @@ async fn written(
     let symbols = paths(&file, &done.touched);
     let is_by_rule = run.proposals().sets.by_rule > 0;
     let (contract, breaking) = match is_by_rule {
-        // The changes of the callers are parts of the same change, so nobody has to be notified.
+        // In a change without a model, the callers are changed as well, so their owners are not
+        // notified.
         true => (run.stated().in_words(&symbols), Vec::new()),
         false => contract_changes(&tree, &after, &symbols),
     };
@@ -377,7 +378,7 @@ fn new_file(
     })
 }
 
-/// Refuses text with characters that the declared encoding of the file does not have.
+/// Refuses text with characters that the declared encoding of the file cannot represent.
 fn can_be_written(file: &FilePath, text: &str) -> Result<(), Refusal> {
     encode(Path::new(file.as_str()), text).map_or_else(
         |error| unusable_as(format!("Not changed: {file}: {error}.")),
@@ -385,8 +386,8 @@ fn can_be_written(file: &FilePath, text: &str) -> Result<(), Refusal> {
     )
 }
 
-/// Returns the text that the proposal refers to: the current text, unless a changed symbol differs
-/// from the text that the agent saw.
+/// Returns the text to which the proposal's edits refer: the current text, or the text that the
+/// agent saw if a symbol that the proposal changes has a different text by now.
 fn base_text(
     agent: &AgentState,
     target: &SymbolPath,
@@ -467,8 +468,8 @@ fn moved(run: &RunContext, target: &SymbolPath, now: &SymbolTree, place: &str) -
     }
 }
 
-/// Describes for an agent who changed the lines of its proposal before it: the user or another
-/// proposal.
+/// Describes for an agent who changed the lines of its proposal in the meantime: the user or
+/// another proposal.
 pub(crate) fn in_same_place(by: Option<ProposalId>, place: &str) -> String {
     match by {
         Some(id) => {
@@ -544,8 +545,8 @@ fn patches(tree: &SymbolTree, target: &SymbolPath, change: &Propose) -> Vec<Rewr
         .collect()
 }
 
-/// Returns the definition of the target's name that contains the text: the target, unless only
-/// another overload, or the setter of the property, has it.
+/// Returns the name of the definition that contains the text: the target, or another definition of
+/// the target's name (an overload, or the setter of a property) if only that one contains the text.
 fn twin_with(tree: &SymbolTree, target: &SymbolPath, old: &str) -> String {
     let has = |symbol: &&Symbol| symbol.span.of(tree.text()).contains(old);
     let is_own = tree.find(&target.name).is_some_and(|own| has(&own));
@@ -739,7 +740,7 @@ fn foreign(
         }
         None if in_passing && touched.encloses(own) => None,
         None if own.encloses(touched) && !own.is_module() => None,
-        // A rule deletes several symbols of a file as one change.
+        // In a change without a model, one proposal deletes several symbols of a file.
         None if own.encloses(touched) && run.proposals().sets.by_rule > 0 => None,
         None => Some(ReturnReason::new(
             format!("{touched} is not your symbol: {advice}."),

@@ -1,5 +1,6 @@
-//! Handles a proposal that a person edited: splits an edited file among the proposals that change
-//! it, and drafts them again so that they are checked and shown again.
+//! Handles a proposal that a person edited during its review: splits the edited file among the
+//! proposals that change it, and drafts these proposals again, so that they are checked and shown
+//! again.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -55,21 +56,23 @@ pub fn edited_parts(parts: &[FileChange], edited: &EditedFile) -> Result<Vec<Edi
     let EditedFile { file, before, text } = edited;
     let own: Vec<&FileChange> = parts.iter().filter(|part| part.file == *file).collect();
     let Some(first) = own.first() else {
-        return Err(format!("{file} is no file of the proposal"));
+        return Err(format!(
+            "the proposal does not change {file}: edit only the files that it changes"
+        ));
     };
     encode(Path::new(file.as_str()), text).map_err(|error| format!("{file}: {error}"))?;
     let parse = |text: &Arc<str>| SymbolTree::parse(file.clone(), Arc::clone(text));
     let (old, new) = (parse(before), parse(text));
     if new.is_unparsed() {
         return Err(format!(
-            "{file} takes too long to parse (thousands of line continuations or comment lines in a row?): write \
-             it without them, and save again"
+            "{file} takes too long to parse, probably because of thousands of line continuations or \
+             comment lines in a row: write it without them, and save again"
         ));
     }
     if let (Some(error), true) = (new.errors().first(), old.errors().is_empty()) {
         let line = line_at(text, error.start);
         return Err(format!(
-            "{file} has a syntax error in line {line}: mend it, and save again"
+            "{file} has a syntax error in line {line}: fix it, and save again"
         ));
     }
     let edits = ChangeSet::between_lines(before, text);
@@ -89,7 +92,10 @@ pub fn edited_parts(parts: &[FileChange], edited: &EditedFile) -> Result<Vec<Edi
         let changes = ChangeSet::new(before.len(), edits);
         let text = changes.and_then(|changes| changes.apply(before).ok());
         let Some(text) = text else {
-            return Err(format!("internal error: {} cannot be split", first.file));
+            return Err(format!(
+                "internal error: the edits of {} cannot be split among its proposals",
+                first.file
+            ));
         };
         all.push(EditedPart {
             proposal: part.proposal.0,
@@ -127,8 +133,9 @@ fn line_at(text: &str, offset: usize) -> usize {
     text[..offset].matches('\n').count() + 1
 }
 
-/// Creates the draft of the person's version, rebased onto the current text of the user. If both
-/// changed the same line, the draft is not rebased and is refused when it is applied.
+/// Creates the draft of the version that the person edited, rebased onto the current text of the
+/// file. If the edited version and the current text differ from the base in the same line, the
+/// draft is not rebased, and is refused when it is applied.
 async fn draft(run: &Arc<RunContext>, earlier: &Draft, edited: &EditedPart) -> Draft {
     let file = &earlier.file;
     let current = refresh::text(run, file).await;
@@ -196,7 +203,8 @@ pub(crate) async fn replace(
             diff: one.diff.clone(),
         });
         let mut book = run.proposals();
-        // The asynchronous task of another proposal of the set may have ended.
+        // Another proposal of the set may no longer be in the book, because its asynchronous task
+        // has ended.
         if book.stage_of(id).is_some() {
             book.revise(one).ok();
         }
@@ -216,9 +224,9 @@ pub(crate) async fn replace(
     taken_out
 }
 
-/// Checks a set again, after the person edited it or the run changed the text: its members, and
-/// those of the other proposals of the earlier check that are still open. Returns `None` if only one
-/// proposal remains, whose standalone evidence is updated instead.
+/// Checks a set again, after the person edited it or the run changed the text. The proposals of the
+/// earlier check that are still open are checked with it. Returns `None` if only one proposal
+/// remains; its standalone evidence is updated instead.
 pub(crate) async fn checked_again(
     run: &Arc<RunContext>,
     lead: ProposalId,

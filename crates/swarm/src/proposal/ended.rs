@@ -103,7 +103,7 @@ pub(crate) fn see_own_change(agent: &mut AgentState, draft: &Draft, text: Arc<st
         .iter()
         .filter_map(|symbol| {
             let seen = match agent.seen(symbol) {
-                // The person's version may conflict with the text that the agent saw.
+                // The version that the person edited may conflict with the text that the agent saw.
                 Some(seen) => draft
                     .over(&seen)
                     .or(draft.edited.then(|| Arc::clone(&text)))?,
@@ -119,7 +119,7 @@ pub(crate) fn see_own_change(agent: &mut AgentState, draft: &Draft, text: Arc<st
     }
 }
 
-/// Asks the language services to analyse the files of the other working agents again.
+/// Asks the language services to analyse the files of all other working agents again.
 fn prepare_others(run: &RunContext, by: &ActorId) {
     let at_work = run.at_work();
     let others = at_work.iter().filter(|actor| *actor != by);

@@ -38,8 +38,8 @@ pub(crate) struct JointCheck {
 pub(crate) struct WaitingEntry {
     run: Arc<RunContext>,
     id: ProposalId,
-    /// Present while the proposal is decided on its own. Proposals that can pass only together with
-    /// it wait on this channel.
+    /// The channel for the verdict, present while the proposal is decided on its own. Proposals
+    /// that can pass only together with this proposal wait for the verdict.
     alone: Option<watch::Sender<Option<Arc<SetResult>>>>,
 }
 
@@ -121,12 +121,13 @@ pub(crate) fn stage(
 /// they pass. Returns `None` if no other proposal is waiting. `ask` is called for at most one
 /// member of a set.
 ///
-/// If no person reviews, this function waits while other agents are working that may make the
+/// If no person reviews, this function waits as long as other agents are working that may make the
 /// proposal pass.
 ///
-/// Undecided proposals are left out at first. Only a proposal that does not pass without them waits
-/// for their decision. If a person reviews, the proposal does not wait: it is checked together with
-/// the proposals under review, and is shown at once with the proposals that it needs.
+/// Proposals that are being decided on are left out at first. Only if the proposal fails without
+/// them, it waits for these decisions. If a person reviews, the proposal does not wait: it is
+/// checked together with the proposals under review, and is shown at once with the proposals that
+/// it needs.
 pub(crate) async fn join<F>(
     run: &Arc<RunContext>,
     id: ProposalId,
@@ -155,7 +156,7 @@ where
             }
             SetRelation::Alone if others == OtherAgents::AtRest => return None,
             SetRelation::Alone => continue,
-            // The same proposals were already tested together and failed.
+            // Here the same proposals were already tested together and failed.
             SetRelation::Pending(_) if person_reviews => return None,
             SetRelation::Pending(pending) => {
                 one_is_judged(run, id, pending).await;
@@ -235,7 +236,7 @@ enum SetRelation {
     Member(Judgement),
     /// No other proposal is waiting.
     Alone,
-    /// The proposal can pass only with members of sets that are not judged yet.
+    /// The proposal can pass only with members of sets that are not decided yet.
     Pending(Vec<Judgement>),
     /// The proposal founds a set.
     First(FoundedSet),
@@ -274,7 +275,8 @@ impl SetRelation {
             .failed
             .contains(&(state.world.epoch, ids));
         match (with.len() < 2 || failed, pending.is_empty()) {
-            // The proposal is checked with the proposals that the person is reviewing.
+            // The proposal is checked below, together with the proposals that the person is
+            // reviewing.
             (true, false) if person_reviews && !failed => {}
             (true, false) => return SetRelation::Pending(pending),
             (true, true) if with.len() < 2 => return SetRelation::Alone,
@@ -303,14 +305,14 @@ impl SetRelation {
     }
 }
 
-/// A set, as held by the task that founded it. If it is dropped without a result, the set is
-/// dissolved and its members look for another set.
+/// A set, as held by the task that founded it. If this value is dropped without a result, the set
+/// is dissolved and its members look for another set.
 struct FoundedSet {
     run: Arc<RunContext>,
     founder: ProposalId,
     epoch: Epoch,
     with: Vec<Proposal>,
-    /// Sets that were not judged when this set was founded.
+    /// The sets that were not yet decided when this set was founded.
     pending: Vec<Judgement>,
     tell: watch::Sender<Option<Arc<SetResult>>>,
 }
@@ -324,8 +326,8 @@ impl FoundedSet {
         members.cloned().collect()
     }
 
-    /// Waits until the sets in `pending` are under review or over, for at most the deadline of a
-    /// test run.
+    /// Waits until no other set is being checked, for at most the deadline of a test run. The other
+    /// sets are then under review or decided.
     async fn waits_for_reviewed(&self) {
         if let Some(own) = (self.run.proposals().sets.all.iter_mut()).find(|set| self.is_own(set)) {
             own.progress = Progress::WaitsForReviewed;
@@ -350,8 +352,8 @@ impl FoundedSet {
         }
     }
 
-    /// Records that these proposals failed together. Returns the pending sets, with which they may
-    /// pass.
+    /// Records that these proposals failed together. Returns the sets that are not yet decided,
+    /// because the proposals may pass with them.
     fn put_off(mut self) -> Vec<Judgement> {
         let ids = self.with.iter().map(|one| one.id).collect();
         let failed = (self.epoch, ids);
@@ -378,7 +380,7 @@ impl Drop for FoundedSet {
     }
 }
 
-/// Waits until one of the pending sets is judged or dissolved, or until another founder adds the
+/// Waits until one of the pending sets is decided or dissolved, or until another founder adds the
 /// proposal to a set. The approver's deadline bounds this wait.
 async fn one_is_judged(run: &Arc<RunContext>, id: ProposalId, pending: Vec<Judgement>) {
     let is_taken = || {
@@ -390,7 +392,7 @@ async fn one_is_judged(run: &Arc<RunContext>, id: ProposalId, pending: Vec<Judge
     run.waited.wait_for(is_found).await;
 }
 
-/// Returns whether a set is judged or dissolved.
+/// Returns whether a set is decided or dissolved.
 fn is_over(judged: &Judgement) -> bool {
     judged.borrow().is_some() || judged.has_changed().is_err()
 }
@@ -421,11 +423,11 @@ enum OtherAgents {
     AtRest,
 }
 
-/// Waits until there are new proposals to test with, or no agent is left that could make one.
+/// Waits until there are new proposals for a joint check, or no agent is left that could make one.
 ///
 /// If a person reviews, a failing proposal is shown to them. Then this function waits only for
-/// proposals that are being checked or are about to be, for at most the deadline of a test run.
-/// Otherwise the limits of the run bound the wait.
+/// proposals that are being checked or are about to be checked, for at most the deadline of a test
+/// run. Otherwise the limits of the run bound the wait.
 async fn others_are_ready(
     run: &Arc<RunContext>,
     id: ProposalId,
@@ -468,12 +470,12 @@ fn being_checked(book: &ProposalBook, id: ProposalId) -> BTreeSet<ProposalId> {
     others.map(|(one, _)| one.id).collect()
 }
 
-/// Returns whether other agents are at work. Agents that wait for other proposals do not count.
+/// Returns whether other agents are working. Agents that wait for other proposals do not count.
 fn others_of(run: &RunContext, id: ProposalId) -> OtherAgents {
     let at_work = run.at_work();
     let state = run.proposals();
-    // A member of a set that has its result continues to work, although its asynchronous task may
-    // not have been woken yet.
+    // An agent whose set was decided counts as working, although its asynchronous task may not have
+    // been woken yet.
     let is_judged = |id: &ProposalId| {
         let mut sets = state.sets.all.iter();
         sets.any(|set| set.members.contains(id) && set.judged.borrow().is_some())
@@ -503,14 +505,14 @@ pub(crate) fn are_under_review(run: &RunContext, shown: &[ProposalId]) {
     run.waited.raise();
 }
 
-/// The outcome of the proposals that another proposal needs.
+/// The outcome of waiting for the proposals that another proposal needs.
 pub(crate) enum NeededOutcome {
     Applied,
     /// This proposal ended without being applied, or was reverted.
     Gone(ProposalId),
 }
 
-/// Waits until all of these proposals are applied, or one of them is gone.
+/// Waits until all of these proposals are applied, or one of them can no longer be applied.
 pub(crate) async fn needed(run: &RunContext, needs: &[ProposalId]) -> NeededOutcome {
     loop {
         let fate = {
@@ -536,7 +538,7 @@ pub(crate) async fn needed(run: &RunContext, needs: &[ProposalId]) -> NeededOutc
     }
 }
 
-/// Waits until one of these proposals is gone.
+/// Waits until one of these proposals can no longer be applied.
 pub(crate) async fn one_is_gone(run: &RunContext, needs: &[ProposalId]) -> ProposalId {
     loop {
         let now = gone(&run.proposals(), needs);

@@ -13,7 +13,7 @@ use crate::state::proposal::Proposal;
 use crate::state::run_context::RunContext;
 use crate::state::sets::Landed;
 
-/// A part of an accepted set, with the mentions of the symbols that it removes, from before the
+/// A part of an accepted set, with the mentions of the symbols that it removes, as found before the
 /// removal.
 type SetPart = (Proposal, Mentions);
 
@@ -49,7 +49,8 @@ async fn whole_or_not_at_all(
     while let Some(part) = parts.next() {
         let (one, _) = &part;
         let ready = announced.remove(&one.id);
-        // After another part of the same file, the edit is prepared for the new text.
+        // If another part changes the same file before this part, the edit is prepared again for
+        // the new text.
         let ready = match ready.filter(|ready| changed.insert(ready.file().clone())) {
             Some(ready) => Ok(ready),
             None => apply::ready(run, one.id),
@@ -63,8 +64,9 @@ async fn whole_or_not_at_all(
             Err(failure) => {
                 let why = format!("{}: {}", one.owner(), failure.why());
                 apply::note_not_applied(run, one, &failure);
-                // The trajectory gets the end of this part last: a kill before the others are taken
-                // back leaves a set of which only a part is in the files.
+                // The failure of this part is logged after the parts before it are reverted. If the
+                // process is killed in between, the trajectory shows a set of which only some parts
+                // are applied.
                 let mut landed = take_back(run, applied, &why).await;
                 apply::tell_not_applied(run, one.id, &failure);
                 landed.insert(one.id, Landed::Failed(failure));
@@ -79,8 +81,8 @@ async fn whole_or_not_at_all(
         .collect()
 }
 
-/// Prepares the parts of a set and records them in the trajectory. A part that cannot be prepared is
-/// left out.
+/// Prepares the edits of a set's parts and records them in the trajectory before the first is sent.
+/// A part that cannot be prepared is left out.
 async fn announce(run: &RunContext, parts: &[SetPart]) -> BTreeMap<ProposalId, ReadyEdit> {
     let mut announced = Vec::new();
     if run.cancel.is_cancelled() {

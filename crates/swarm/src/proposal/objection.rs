@@ -115,7 +115,8 @@ fn excuse(
     if change.insist {
         Some("the agent insists")
     } else if outcome::are_kept(agent) {
-        // The other parts are checked together with this part.
+        // The single agent's parts are kept and checked together, so no person is asked about one
+        // of them.
         None
     } else if change.more {
         Some(MORE_COMES)
@@ -180,9 +181,9 @@ fn worse(run: &RunContext, draft: &Draft, evidence: &Evidence) -> Option<Objecti
     })
 }
 
-/// Describes for the user why a proposal with new problems was refused. What other waiting proposals
-/// mend is left out: with them, the problems that are left are the reason, or else the tests that
-/// fail.
+/// Describes for the user why a proposal with new problems was refused. Problems that disappear
+/// together with the other waiting proposals are not described. The reason is the remaining
+/// problems, or, if there are none, the tests that fail.
 fn in_company_of_others(evidence: &Evidence) -> String {
     let Some(together) = &evidence.together else {
         return new_problems(&evidence.diagnostics);

@@ -1,6 +1,6 @@
 //! Parts of the single agent's change that pass only together. A part that fails alone is sent back
-//! and kept, and is checked together with the agent's next proposal. Parts that pass are reviewed
-//! together, and are applied together or not at all.
+//! to the agent, but is kept and checked together with the agent's next proposal. Parts that pass
+//! together are reviewed together, and are applied together or not at all.
 
 use std::sync::Arc;
 

@@ -57,8 +57,8 @@ pub(crate) async fn propose(
     let approval = run.task.approval;
     let stage = joint_check::stage(tests, diagnostics, &run.tests().required.ids, approval);
     if stage == Stage::NeedsOthers {
-        // If the proposal can be applied only together with its callers, their owners are notified
-        // now.
+        // Perhaps the proposal can be applied only together with changes of its callers, so the
+        // owners of the callers are notified now.
         follow_up::before_it_is_applied(run, &agent.actor, agent.wave, &proposal.draft);
         left_behind::tell(run, &agent.actor, &proposal);
     }
@@ -113,8 +113,8 @@ pub(crate) async fn propose(
     alone(run, agent, proposal, report).await
 }
 
-/// Decides on a proposal of the single agent, together with its earlier parts if they pass
-/// together. A part that fails alone is kept for later parts.
+/// Decides on a proposal of the single agent. If the proposal passes together with its earlier
+/// parts, decides on all of them. A part that fails alone is kept for a check with later parts.
 async fn with_parts(
     run: &Arc<RunContext>,
     agent: &mut AgentState,

@@ -1,6 +1,7 @@
-//! Keeps the evidence under review true. When a change is applied or taken back while a person
-//! reviews, the evidence of what still waits is marked as out of date at once, checked again, and
-//! replaced. The person may answer at any time; an answer counts whatever the evidence was.
+//! Keeps the evidence that a reviewing person sees up to date. When a change is applied or reverted
+//! during the review, the evidence of the proposals under review is marked as out of date
+//! immediately, then computed again and replaced. The person may decide at any time, even if the
+//! evidence is out of date.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -16,7 +17,7 @@ use crate::state::draft::Draft;
 use crate::state::proposal::Proposal;
 use crate::state::run_context::RunContext;
 
-/// What a person reviews.
+/// The proposals that a person reviews: a single one, or a set.
 pub(crate) enum Reviewed<'a> {
     One {
         agent: &'a AgentState,
@@ -31,7 +32,7 @@ pub(crate) enum Reviewed<'a> {
 /// The evidence of the proposals under review.
 #[derive(Debug, Clone)]
 pub(crate) struct ShownEvidence {
-    /// The evidence of the proposal that is shown, which stands for its set.
+    /// The evidence of the lead: the proposal that is shown for its whole set.
     pub lead: (ProposalId, Evidence),
     /// The evidence of the other members of its set.
     pub others: Vec<(ProposalId, Evidence)>,
@@ -56,8 +57,8 @@ impl ShownEvidence {
     }
 }
 
-/// Renews the evidence each time that the run applies or reverts a change. Runs until it is
-/// dropped. The evidence that was logged last is in `shown`.
+/// Renews the evidence each time that the run applies or reverts a change. The future never
+/// completes; it ends when it is dropped. `shown` holds the evidence that was logged last.
 pub(crate) async fn keep_current(
     run: &Arc<RunContext>,
     reviewed: &Reviewed<'_>,
@@ -75,7 +76,8 @@ pub(crate) async fn keep_current(
         if let Some(marked) = marked {
             marked.tell(run);
         }
-        // The parts of a set are applied one after the other.
+        // The parts of a set are applied one after the other; the lock is free when all of them
+        // are.
         drop(run.applying.lock().await);
         let now = run.world().epoch.changes;
         let earlier = lock(shown).clone();
@@ -108,7 +110,7 @@ fn changed_since(run: &RunContext, checked_in: u64) -> String {
 }
 
 impl Reviewed<'_> {
-    /// Checks what is under review on the current text.
+    /// Checks the proposals under review again on the current text.
     async fn checked_again(
         &self,
         run: &Arc<RunContext>,
@@ -136,7 +138,7 @@ impl Reviewed<'_> {
     }
 }
 
-/// Checks a proposal on its own. Returns `None` if it does not fit the current text.
+/// Checks a proposal on its own again. Returns `None` if it conflicts with the current text.
 async fn one_again(
     run: &Arc<RunContext>,
     agent: &AgentState,
@@ -160,8 +162,8 @@ async fn one_again(
     })
 }
 
-/// Checks a set, with the proposals that it was checked with and that are still open. Returns
-/// `None` if a member does not fit the current text.
+/// Checks a set again, together with the still open proposals of its earlier check. Returns `None`
+/// if a member conflicts with the current text.
 async fn set_again(
     run: &Arc<RunContext>,
     lead: ProposalId,
@@ -171,7 +173,7 @@ async fn set_again(
     let mut members = members.to_vec();
     for one in &mut members {
         one.draft = on_current_text(run, &one.draft)?;
-        // The results of each member alone belong to the earlier text.
+        // The standalone results of a member refer to the earlier text, so they are removed.
         one.evidence = made::unchecked(&one.draft);
         made::note_callers(run, &one.draft, &mut one.evidence).await;
     }
@@ -180,7 +182,7 @@ async fn set_again(
     set_evidence::of_set(run, lead, &members, together)
 }
 
-/// Returns a draft over the current text of its file; `None` if they conflict.
+/// Returns a draft rebased onto the current text of its file; `None` if they conflict.
 fn on_current_text(run: &RunContext, draft: &Draft) -> Option<Draft> {
     let (now, epoch) = {
         let world = run.world();

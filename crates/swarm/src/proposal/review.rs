@@ -38,12 +38,12 @@ pub(crate) async fn by_proxy(run: &Arc<RunContext>, view: &ProposalView) -> Verd
     decide(run, format!("proxy {}", view.symbol), prompt).await
 }
 
-/// Returns the symbols that a proposal changes, its owner's symbol first. Symbols nested in another
-/// changed symbol are left out.
+/// Returns the symbols that a proposal changes, beginning with the symbol of its owner. Symbols
+/// nested in another changed symbol are left out.
 fn changed(view: &ProposalView) -> Vec<String> {
     let mut names: Vec<&SymbolPath> = vec![&view.symbol];
     for symbol in &view.symbols {
-        // Imports are not listed, because they accompany another change.
+        // A change of the module is not listed: it only adds the imports for another change.
         let is_said = names.iter().any(|said| said.encloses(symbol)) || symbol.is_module();
         if !is_said {
             names.push(symbol);

@@ -82,9 +82,9 @@ impl AnnouncedEdit<'_> {
     }
 }
 
-/// Records an edit of a set before the first edit of the set is sent: if the process is killed
-/// between the edits, the trajectory holds the whole set. Returns the edit as it was recorded.
-/// `announced` are the edits of the set that are sent before it.
+/// Records an edit of a set before the first edit of the set is sent, so that the trajectory holds
+/// the whole set if the process is killed between the edits. `announced` are the edits of the set
+/// that are sent before this edit. Returns the edit as it was recorded.
 pub async fn announce(
     editor: &Arc<dyn Editor>,
     file: &FilePath,
@@ -109,7 +109,8 @@ pub async fn announce(
         true => Effect::Create,
         false => Effect::Change,
     };
-    // An edit that does not fit the current text is refused when it is sent.
+    // If the edit does not fit the current text, it is recorded without rebasing, and refused when
+    // it is sent.
     let change = over.unwrap_or_else(|| intent.change(file, (base, changes), effect));
     intent.record(change.clone()).await;
     change
@@ -297,7 +298,7 @@ fn unread(file: &FilePath) -> EditorError {
 }
 
 /// Applies an edit. If the editor does not reply in time, the edit counts as refused. If the editor
-/// applies it later, or when no task waits for it any more, the edit is reverted.
+/// applies the edit after that, or after the caller stopped waiting, the edit is reverted.
 async fn apply_in_time(
     editor: &Arc<dyn Editor>,
     edit: FileEdit,

@@ -20,8 +20,8 @@ use crate::state::run_context::RunContext;
 use crate::state::sets::{Decision, Landed};
 use starling_core::{ProposalView, ReviewAnswer, Verdict};
 
-/// Records the dependencies of a set's parts: on each other, and on proposals that were present
-/// when the set passed but not when each part failed alone.
+/// Records the dependencies of a set's parts: on each other, and on proposals that were not there
+/// when the part failed alone, but with which the set passed.
 fn note_set(run: &RunContext, members: &mut [Proposal], together: &JointEvidence) {
     let set: BTreeSet<ProposalId> = members.iter().map(|one| one.id).collect();
     let others = together.passes_with(&set);
@@ -97,7 +97,8 @@ pub(crate) async fn decide_on_set(
     }
 }
 
-/// Returns why the editor refused an edit of a set, of which nothing is applied therefore.
+/// Returns why the editor refused an edit of a set; `None` if it refused no edit, or if a part
+/// stays applied or conflicts with the current text.
 fn refused_by_editor(parts: &BTreeMap<ProposalId, Landed>) -> Option<String> {
     let mut refused = None;
     for part in parts.values() {
@@ -122,8 +123,8 @@ fn taken_out_whole(landed: BTreeMap<ProposalId, Landed>) -> Decision {
     }
 }
 
-/// Shows a set to the approver. `refused` is why the editor did not take it when it was accepted
-/// before. Returns the answer, and the test results of the set.
+/// Shows a set to the approver. `refused` is why the editor refused the set when the approver
+/// accepted it before. Returns the answer, and the test results of the set.
 async fn ask_about_set(
     run: &Arc<RunContext>,
     lead: ProposalId,
@@ -162,7 +163,8 @@ async fn ask_about_set(
     (by, answer, tests)
 }
 
-/// Returns the reason of a set for the approver. `own` is its lead.
+/// Returns the reason of a set for the approver. `own` is the proposal through which the set is
+/// reviewed.
 fn reason_of(own: &Proposal, members: &[Proposal], refused: Option<&str>) -> String {
     let name = |one: &Proposal| format!("{} {}: {}", one.id, one.owner(), one.change.reason);
     let names: Vec<String> = members.iter().map(name).collect();

@@ -1,5 +1,5 @@
-//! The evidence of a set of proposals: one for the whole set, which is shown, and one for each other
-//! member.
+//! Evidence of a set of proposals: the evidence of the whole set, which the approver is shown, and
+//! the evidence of each other member.
 
 use crate::evidence::ids::ProposalId;
 use crate::evidence::joint::JointEvidence;
@@ -11,8 +11,8 @@ use crate::state::run_context::RunContext;
 use starling_syntax::SymbolPath;
 
 /// Returns the evidence of a set and of its members. `together` are the results of the joint check;
-/// `None` if one member remains, which was checked on its own. Returns `None` if the lead is not a
-/// member any more.
+/// `None` if one member remains, which was checked on its own. Returns `None` if the lead (the
+/// proposal through which the set is reviewed) was removed from the set.
 pub(crate) fn of_set(
     run: &RunContext,
     lead: ProposalId,
@@ -28,7 +28,8 @@ pub(crate) fn of_set(
     // Callers that are parts of the set need no follow-up.
     let is_part = |owner: &SymbolPath| members.iter().any(|one| one.owner().encloses(owner));
     let of_other = |other: &Proposal| -> Option<(ProposalId, Evidence)> {
-        // The standalone results of the parts no longer count.
+        // The standalone results of the other members no longer count; the joint results replace
+        // them.
         let together = together.as_ref()?;
         let mut theirs = other.evidence.clone();
         theirs.callers_change_with(is_part);
@@ -50,7 +51,8 @@ pub(crate) fn of_set(
     })
 }
 
-/// Adds what was found of the other members to the evidence of the lead.
+/// Adds the findings about the other members, such as their callers and contract changes, to the
+/// evidence of the lead.
 fn combined<'p>(own: &Proposal, others: impl Iterator<Item = &'p Proposal>) -> Evidence {
     let mut evidence = own.evidence.clone();
     for theirs in others.map(|other| &other.evidence) {

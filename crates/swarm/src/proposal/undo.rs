@@ -20,7 +20,7 @@ use starling_workspace::remove_empty_directories;
 
 /// Undoes one applied proposal, or all of them, last first, by applying the inverse of each change
 /// to the current text. If all are undone, proposals that depend on each other are undone together
-/// or not at all. A single requested proposal is undone on its own.
+/// or not at all. If one proposal is requested, only that proposal is undone.
 ///
 /// # Errors
 /// Returns an [`UndoError`] if a proposal could not be undone.
@@ -132,7 +132,7 @@ struct UndoOperation<'h> {
     /// The proposals to undo, the most recently applied first.
     chosen: Vec<ChosenProposal>,
     dependencies: DependencyGraph,
-    /// The ids of the chosen proposals that are not left applied.
+    /// The ids of the chosen proposals that are not excluded from the undo.
     open: BTreeSet<ProposalId>,
     stay: Vec<(ProposalId, UndoError)>,
     undone: Vec<UndoneProposal>,
@@ -196,8 +196,8 @@ impl<'h> UndoOperation<'h> {
         conflicts
     }
 
-    /// Excludes proposals from the undo, and the proposals that must stay with them. Returns the
-    /// latter.
+    /// Excludes the proposals in `stay` from the undo, and the proposals that depend on them.
+    /// Returns the ids of the latter.
     fn leave(&mut self, stay: Vec<(ProposalId, UndoError)>) -> BTreeSet<ProposalId> {
         let staying = stay.iter().map(|(id, _)| *id).collect();
         let held = self.dependencies.held(&self.open, &staying);

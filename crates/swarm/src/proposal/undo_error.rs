@@ -14,7 +14,7 @@ pub enum UndoError {
     /// is nothing to undo.
     #[error("nothing to undo for {}: the text already contained the change when it was applied", ids(.0))]
     Empty(Vec<ProposalId>),
-    #[error("{symbol} was changed by you since: {why}")]
+    #[error("you changed {symbol} after the proposal was applied: {why}")]
     Conflict { symbol: SymbolPath, why: String },
     #[error("{0}")]
     Editor(String),

@@ -12,7 +12,8 @@ const TEST_RENDER: &str =
     "from render import minutes\n\n\ndef test_minutes():\n    assert minutes(1) == '1 min'\n";
 const TEST_SHOPPING: &str = "from shopping import ShoppingList\n\n\ndef test_covers():\n    assert ShoppingList().without(None) == []\n\n\ndef test_lines():\n    assert ShoppingList().lines() == []\n";
 
-/// `test_covers` always fails; `test_minutes` fails until `minutes` is correct.
+/// Returns the failing tests: `test_covers` always fails, and `test_minutes` fails until `minutes`
+/// is correct.
 fn judge(all: &str) -> Vec<(String, String)> {
     let covers = "test_shopping.py:5: in test_covers\nE   assert [1] == []";
     let mut red = vec![(
@@ -29,7 +30,7 @@ fn judge(all: &str) -> Vec<(String, String)> {
     red
 }
 
-/// Only `test_minutes` fails.
+/// Returns the failing tests of a project in which only `test_minutes` can fail.
 fn of_minutes(all: &str) -> Vec<(String, String)> {
     let mut red = judge(all);
     red.retain(|(id, _)| id.contains("minutes"));
@@ -73,7 +74,8 @@ fn ending(events: &[Event]) -> (Proof, String) {
     }
 }
 
-/// The test file for the named file contains a failing test about something else.
+/// The task names `shopping.py`. A test in `test_shopping.py` fails for a reason that is unrelated
+/// to the task.
 #[tokio::test(start_paused = true)]
 async fn unrelated_failing_test_does_not_block_a_change_of_the_named_file() {
     let source =
@@ -134,7 +136,7 @@ async fn change_outside_the_symbol_that_the_task_names_leaves_the_run_unproven()
         let but = "Done, but nothing in `Pantry.expiring`, which the task names, was changed;";
         assert!(headline.starts_with(but), "{headline}");
     }
-    // The changed code is named by the task, or the task names nothing.
+    // The change is proven if the task names the changed code, or if it names no code at all.
     for task in ["`minutes` is wrong", "Lengths of time are shown wrongly"] {
         let (proof, headline) = ending(&minutes(task).run().await);
         assert_eq!(proof, Proof::Proven, "{task}: {headline}");
@@ -173,7 +175,7 @@ async fn test_that_covers_only_other_code_does_not_prove_the_change_of_the_named
     assert!(headline.starts_with(but), "{headline}");
 }
 
-/// Functions used by the named function count as part of it.
+/// A function that the named function calls counts as part of the named function.
 #[tokio::test(start_paused = true)]
 async fn named_function_may_be_fixed_in_a_function_that_it_calls() {
     let show = "from render import minutes\n\n\ndef show(n):\n    return minutes(n)\n";
@@ -195,7 +197,7 @@ async fn named_function_may_be_fixed_in_a_function_that_it_calls() {
     assert_eq!(proof, Proof::Proven, "{headline}");
 }
 
-/// Each of several documents that the task names has to be changed.
+/// The task names several documents. Each of them has to be changed.
 #[tokio::test(start_paused = true)]
 async fn unchanged_second_document_that_the_task_names_is_reported() {
     let files = [
@@ -232,7 +234,7 @@ async fn unchanged_second_document_that_the_task_names_is_reported() {
     }
 }
 
-/// Another file was changed than the document that the task names.
+/// The run changes another file instead of the document that the task names.
 #[tokio::test(start_paused = true)]
 async fn run_is_unproven_if_the_document_that_the_task_names_is_unchanged() {
     let files = [

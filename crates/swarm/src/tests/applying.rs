@@ -208,7 +208,7 @@ async fn change_is_sent_to_the_editor_only_after_it_is_written_to_the_trajectory
             break change.clone();
         }
     };
-    // This record is not on disk yet.
+    // The record of the change is not on disk yet, so the change is not sent to the editor.
     tokio::time::sleep(Duration::from_secs(3600)).await;
     assert_eq!(bed.read("a.py"), BEFORE);
     assert_eq!(*change.before, *BEFORE);

@@ -243,7 +243,7 @@ async fn proposal_without_a_review_is_rejected_after_a_day() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn with_ask_intent_always_a_proposal_without_a_stated_intent_is_reviewed_as_an_intent() {
+async fn ask_intent_always_asks_about_the_reason_of_a_proposal_without_a_stated_intent() {
     let model = Scripted::native()
         .on(
             "agent a.py::f",
@@ -264,8 +264,8 @@ async fn with_ask_intent_always_a_proposal_without_a_stated_intent_is_reviewed_a
     assert_eq!(bed.read("a.py"), ONE.replace("return x", "return x + 2"));
 }
 
-/// Runs with a proxy user that replies with `first` to the first proposal, and accepts all later
-/// ones.
+/// Runs a task whose proxy user replies to the first proposal with `first`, and accepts all later
+/// proposals.
 async fn proxy_says(first: Vec<Line>) -> (Bed, Vec<Event>) {
     let model = Scripted::native()
         .on("agent a.py::f", [change(), finish("as you like")])

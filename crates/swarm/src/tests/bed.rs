@@ -47,7 +47,7 @@ pub fn whole(source: &str) -> Line {
     call("propose", json!({"reason": "because", "source": source}))
 }
 
-/// Returns a reply of the scout that selects these symbols.
+/// Returns a reply of the scout (the agent that picks symbols) that selects these symbols.
 pub fn wake(symbols: &[&str]) -> Line {
     let symbols: Vec<_> = symbols
         .iter()
@@ -56,17 +56,17 @@ pub fn wake(symbols: &[&str]) -> Line {
     call("wake", json!({ "symbols": symbols }))
 }
 
-/// The scripted replies by the beginning of the conversation's name: the replies to return once,
-/// and the reply to repeat after them.
+/// Maps the beginning of a conversation's name to its scripted replies: replies that are returned
+/// once each, and a reply that is repeated after them.
 type Script = HashMap<String, (VecDeque<Line>, Option<Line>)>;
 
-/// Result id of a test command that does not start. See [`Judge`].
+/// Test id by which a [`Judge`] reports a test command that does not start.
 pub const NO_START: &str = "no start";
-/// Result message of a test that does not run. See [`Judge`].
+/// Message by which a [`Judge`] reports that a test does not run.
 pub const GONE: &str = "(gone)";
-/// Result message of a skipped test. See [`Judge`].
+/// Message by which a [`Judge`] reports a skipped test.
 pub const SKIPPED: &str = "(skipped)";
-/// Result message of a test that passes. See [`Judge`].
+/// Message by which a [`Judge`] reports a passing test.
 pub const PASSES: &str = "(passes)";
 
 /// A model with scripted replies. Each conversation returns its replies once and in order; with
@@ -356,9 +356,9 @@ impl Editor for DiskEditor {
 /// does not run, is skipped or passes.
 pub type Judge = Box<dyn Fn(&str) -> Vec<(String, String)> + Send + Sync>;
 
-/// A Python file with this text cannot be compiled.
+/// If a Python file contains this text, the fake compiler reports that the file cannot be compiled.
 pub const UNCOMPILED: &str = "# cannot be compiled";
-/// A file with this text finds no Python that compiles it.
+/// If a file contains this text, the fake compiler reports that there is no Python.
 pub const NO_PYTHON: &str = "# no Python";
 
 /// A test runner that computes its results from the texts of the files with a [`Judge`].
@@ -654,7 +654,7 @@ impl LanguageService for NoLanguage {
     }
 }
 
-/// The test bed of one run: a project in a temporary directory, the task, the scripted model, and
+/// A test project for one run: files in a temporary directory, the task, the scripted model, and
 /// fake services.
 pub struct Bed {
     dir: tempfile::TempDir,
@@ -669,11 +669,11 @@ pub struct Bed {
     pub approver: Arc<FakeApprover>,
     /// Durations of the next test runs.
     pub test_times: Arc<Mutex<VecDeque<Duration>>>,
-    /// Who chose the test command.
+    /// Whether the user configured the test command, or it was found in the project.
     pub chosen: CommandOrigin,
-    /// Whether the command accepts selected tests.
+    /// Whether the test command can run selected tests.
     pub selects: bool,
-    /// A test name that makes the command find no test at all.
+    /// The name of a test. If it is among the selected tests, the test command runs no test at all.
     pub unknown: Option<String>,
     /// Whether a report lists the functions of the test files whose names begin with `test_`.
     pub lists: bool,
@@ -816,7 +816,7 @@ impl Bed {
         Checker::standalone(index, tests, Arc::new(NoLanguage), self.task.test_deadline)
     }
 
-    /// Runs to the end and returns all events.
+    /// Runs the task to its end and returns all events of the run.
     pub async fn run(&mut self) -> Vec<Event> {
         let handle = self.start();
         handle.finished().await;

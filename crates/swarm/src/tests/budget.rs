@@ -119,7 +119,7 @@ async fn parallel_agents_stay_within_the_dollar_limit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn agents_wait_for_reserved_tokens_instead_of_ending_the_run() {
+async fn agents_wait_for_tokens_that_other_requests_reserve_instead_of_ending_the_run() {
     let mut scripted = Scripted::native();
     for owner in OWNERS {
         scripted = scripted.on(

@@ -62,7 +62,7 @@ async fn new_required_parameter_is_refused_if_a_caller_is_not_updated() {
     }
 }
 
-/// The changed call matches only a definition that is refused.
+/// The changed call matches only the new definition, whose change is refused.
 #[tokio::test(start_paused = true)]
 async fn changed_call_is_not_applied_without_the_matching_definition() {
     let broken = |all: &str| match all.contains("None") {

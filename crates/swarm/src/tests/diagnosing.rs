@@ -26,7 +26,7 @@ struct FakeLanguageService {
     /// Text of a problem that the thorough diagnostics report, but only from their second request
     /// on.
     late: Option<&'static str>,
-    /// The service reports nothing if another file contains this text.
+    /// If another file contains this text, the service reports no problems.
     excuse: Option<&'static str>,
     imports: Vec<String>,
 }
@@ -230,8 +230,8 @@ async fn added_import_is_removed_when_another_owner_defines_the_name() {
 
 #[tokio::test(start_paused = true)]
 async fn removed_import_is_not_added_again_after_its_last_use_is_removed() {
-    // The module's owner removes the import first. That proposal waits for the function that still
-    // uses the import.
+    // The agent of the module first proposes to remove the import. This proposal waits for the
+    // change of the function that still uses the import.
     let module =
         json!({"hunks": [{"old": "from tools import helper\n", "new": ""}], "reason": "r"});
     let function = json!({"source": "def f(x):\n    return x\n", "reason": "r"});
@@ -271,7 +271,8 @@ async fn missing_import_of_an_unknown_name_is_added_by_the_language_servers_quic
     });
     let mut bed = bed(&[("a.py", TWO)], model, &language).begin(&["a.py::f"]);
     bed.run().await;
-    // The service reports the word everywhere, but the import was added nevertheless.
+    // The fake service reports the word `bad` on every line, so the result of the fix shows only in
+    // the text that is diagnosed last.
     let asked = language.asked.lock().unwrap();
     let last = &asked.last().unwrap().text;
     assert!(last.starts_with("from far import bad\n"), "{last}");
@@ -469,7 +470,8 @@ async fn changed_files_are_diagnosed_again_at_the_end_of_a_run() {
     let prepared = language.prepared.lock().unwrap();
     let is_anew = |one: &TextRequest| one.file.as_str() == "b.py" && !one.overlay.is_empty();
     assert!(prepared.iter().any(is_anew), "{prepared:?}");
-    // A problem that was accepted is not reported again, but a problem of the combined changes is.
+    // Problems that were accepted with a proposal are not reported again. A problem that only the
+    // combined changes have is reported.
     assert_eq!(looks.first(), Some(&(2, 2)), "{events:#?}");
     let problems = woken(&events)
         .into_iter()
@@ -498,7 +500,7 @@ async fn change_that_python_cannot_compile_is_returned_even_without_a_language_s
                     before.\na.py:2: Python 3.9 cannot compile this: invalid syntax";
     assert_eq!(refusals(&events), [expected]);
     assert!(bed.read("a.py").contains("x + 2"));
-    // What compiles is no line of the evidence.
+    // Code that compiles adds no line to the evidence.
     assert_eq!(checked(&events)[1], &DiagnosticEvidence::Absent);
 }
 

@@ -21,7 +21,8 @@ fn version(proposal: u32, before: &str, text: &str) -> EditedPart {
     }
 }
 
-/// Sets the versions that the person submits, one at each review, before they decide.
+/// Sets the versions that the person submits, one at each review. When none is left, the person
+/// decides.
 fn edits(bed: &Bed, versions: Vec<Vec<EditedPart>>) {
     let mut versions = versions.into_iter();
     let next = move |_: &ProposalView| versions.next();
@@ -162,7 +163,8 @@ async fn proposal_that_the_person_edits_to_no_change_is_returned_as_rejected() {
     );
 }
 
-/// Creates a set of two owners: `total` passes the argument that `fee` takes.
+/// Creates a run with two owners (agents) whose changes pass only together: `fee` takes a new
+/// argument, and `total` passes it.
 fn pair() -> Bed {
     let files = [
         ("fees.py", "def fee(x):\n    return x\n"),
@@ -222,7 +224,7 @@ async fn set_is_checked_again_after_one_of_its_proposals_is_edited() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn rest_of_a_set_is_shown_with_the_tests_that_it_breaks_and_can_be_rejected() {
+async fn remaining_proposal_of_a_set_is_shown_with_the_tests_that_it_breaks_and_can_be_rejected() {
     let mut bed = pair();
     let (shop, fees) = (bed.read("shop.py"), bed.read("fees.py"));
     let mut is_first = true;
@@ -345,7 +347,7 @@ fn unusable_edit_of_a_person_is_refused_with_the_reason() {
     };
     let broken = why("a.py", "x = 1\ndef f(x)\n    return 1\n");
     assert!(broken.contains("syntax error in line 2"), "{broken}");
-    assert!(why("b.py", ONE).contains("b.py is no file of the proposal"));
+    assert!(why("b.py", ONE).contains("the proposal does not change b.py"));
     let latin = "# coding: latin-1\nx = '☃'\n";
     let encoded = why("a.py", latin);
     assert!(

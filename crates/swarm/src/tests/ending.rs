@@ -92,7 +92,7 @@ async fn code_change_needs_a_test_even_if_the_task_mentions_documentation() {
     assert_eq!(ending(&events), is(Proof::NothingToProve, words));
 }
 
-/// `test_f` fails until `f` returns `x + 1`.
+/// Returns the failing tests: `test_f` fails until `f` returns `x + 1`.
 fn mended_by_the_change(all: &str) -> Vec<(String, String)> {
     match all.contains("x + 1\n") {
         true => Vec::new(),
@@ -118,7 +118,7 @@ async fn tests_that_time_out_before_and_after_the_change_leave_it_unproven() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn run_with_nothing_to_change_ends_differently_from_a_run_that_gave_up() {
+async fn run_with_nothing_to_change_is_not_reported_as_a_run_that_gave_up() {
     let model = || Scripted::native().on("agent a.py::f", [finish("f returns x already")]);
     let events = bed(model()).run().await;
     assert_eq!(
@@ -202,7 +202,7 @@ fn run_finished_event_without_an_ending_is_deserialized() {
     );
 }
 
-/// Requires a test for every change of the run.
+/// Configures a run that may apply only changes that a test proves.
 fn strict(approval: Approval, bed: Bed) -> Bed {
     bed.with(|task| {
         task.require_tests = true;
@@ -392,7 +392,7 @@ async fn with_required_tests_a_documentation_change_needs_no_test() {
     assert!(bed.read("README.md").contains("Eight per cent"));
 }
 
-/// The failing test covers `f` and says nothing about `g`.
+/// The run changes `f` and `g`. The failing test covers only `f`.
 #[tokio::test(start_paused = true)]
 async fn each_changed_function_needs_a_test_that_fails_without_its_change() {
     let two = |red_without_g: bool| {

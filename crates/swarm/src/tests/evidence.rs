@@ -136,7 +136,7 @@ fn evidence(tests: TestEvidence, diagnostics: DiagnosticEvidence) -> Evidence {
 }
 
 #[test]
-fn evidence_of_an_ended_run_announces_no_follow_up() {
+fn evidence_of_an_ended_run_does_not_promise_follow_up_changes() {
     use TestStatus::*;
     let after = report(TestOutcome::Failed, &[("a", Failed), ("b", Failed)]);
     let tests = TestEvidence::compare(&was(&[]), &after);
@@ -253,7 +253,8 @@ fn displayed_evidence_says_that_tests_and_diagnostics_are_unknown() {
         shown.to_string(),
         "tests: unknown (none)\ndiagnostics: unknown (no server)\n"
     );
-    // Facts about a whole run are not repeated for each of its changes.
+    // Absent diagnostics are reported once for the whole run, so the evidence of a change does not
+    // mention them.
     let shown = evidence(unknown("none"), DiagnosticEvidence::Absent);
     assert_eq!(shown.to_string(), "tests: unknown (none)\n");
 }

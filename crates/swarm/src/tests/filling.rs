@@ -19,7 +19,7 @@ def other():
     return 1
 ";
 
-/// Replies with the unchanged function in a code block.
+/// Returns a reply with the unchanged function in a code block.
 fn repeats() -> Line {
     let (_, function) = SHARE.split_once("\n\n\n").unwrap();
     let (function, _) = function.split_once("\n\n\n").unwrap();
@@ -118,7 +118,8 @@ async fn agent_gives_up_after_all_strategies_and_reports_the_number_of_attempts(
         } => Some(why.clone()),
         _ => None,
     });
-    // Three replies, two of which repeat the original, and one text for each of four statements.
+    // The 7 attempts are 3 whole replies and 1 text for each of the 4 statements. A statement's
+    // text is counted only once, although the model repeats it.
     let why = gave_up.unwrap();
     assert!(why.starts_with("7 attempts did not help"), "{why}");
     let asked = bed.model.asked.lock().unwrap();

@@ -54,7 +54,7 @@ async fn owner_of_a_symbol_cannot_change_another_symbol() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn change_request_wakes_the_owner_of_the_other_symbol() {
+async fn change_request_starts_the_agent_of_the_other_symbol() {
     let request = call(
         "request_change",
         json!({"symbol": "a.py::g", "reason": "it must add 2"}),
@@ -332,8 +332,8 @@ async fn small_model_gets_the_failing_test_and_a_different_prompt_at_each_attemp
         prompts[0]
     );
     assert!(prompts[0].contains("The tests fail."), "{}", prompts[0]);
-    // The second prompt asks for an explanation first. The third prompt is the first one at a
-    // higher temperature.
+    // The second prompt asks for an explanation first. The third request repeats the first prompt
+    // at a higher temperature.
     assert!(
         prompts[1].contains("Say in one sentence which line is wrong"),
         "{}",

@@ -1,5 +1,5 @@
-//! Follow-ups: a changed contract (such as a signature) wakes the owners of the code that it can
-//! break.
+//! Follow-ups: a changed contract (such as a signature) starts the agents that own the code that it
+//! can break.
 
 use serde_json::json;
 use starling_core::Approval;
@@ -40,7 +40,7 @@ fn missed(events: &[Event]) -> Vec<(usize, String)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn callers_of_a_changed_contract_are_woken_once_and_tests_are_not() {
+async fn callers_of_a_changed_contract_are_notified_once_and_tests_are_not() {
     let model = Scripted::native().on("agent a.py::fee", [wider()]).on(
         "agent a.py::g",
         [whole("def g(x):\n    fee(x, 0)\n    return fee(x, 1)\n")],
@@ -61,7 +61,7 @@ async fn callers_of_a_changed_contract_are_woken_once_and_tests_are_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn compatible_contract_change_wakes_no_caller() {
+async fn compatible_contract_change_notifies_no_caller() {
     let model = Scripted::native().on(
         "agent a.py::fee",
         [whole("def fee(x, y=0):\n    return x + y\n")],
@@ -73,7 +73,7 @@ async fn compatible_contract_change_wakes_no_caller() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn review_lists_the_callers_to_follow_up() {
+async fn review_lists_the_callers_that_need_a_follow_up_change() {
     let model = Scripted::native()
         .on("agent a.py::fee", [wider()])
         .on("agent a.py::g", [finish("later")]);
@@ -90,7 +90,7 @@ async fn review_lists_the_callers_to_follow_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn owner_of_a_class_is_woken_for_the_callers_among_its_methods() {
+async fn owner_of_a_class_is_notified_of_the_methods_that_call_a_changed_function() {
     let text = "def fee(x):\n    return x\n\n\nclass C:\n    def m(self):\n        return fee(1)\n\n    def n(self):\n        return fee(2)\n";
     let model = Scripted::native().on("agent a.py::fee", [wider()]).on(
         "agent a.py::C",
@@ -102,7 +102,7 @@ async fn owner_of_a_class_is_woken_for_the_callers_among_its_methods() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_more_than_24_owners_are_woken_for_one_contract() {
+async fn at_most_24_owners_are_notified_of_one_contract_change() {
     let callers: String = (0..40)
         .map(|at| format!("\n\ndef c{at}():\n    return fee({at})\n"))
         .collect();
@@ -125,7 +125,7 @@ async fn no_more_than_24_owners_are_woken_for_one_contract() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn callers_of_a_deleted_function_are_woken() {
+async fn callers_of_a_deleted_function_are_notified() {
     let delete = call("propose", json!({"reason": "r", "delete": ["a.py::fee"]}));
     let model = Scripted::native()
         .on("agent a.py::fee", [delete])
@@ -140,7 +140,7 @@ async fn callers_of_a_deleted_function_are_woken() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn callers_of_a_function_with_a_one_letter_name_are_woken() {
+async fn callers_of_a_function_with_a_one_letter_name_are_notified() {
     let text = "def f(x):\n    return x\n\n\ndef g(x):\n    return f(x)\n";
     let model = Scripted::native()
         .on("agent a.py::f", [whole("def f(x, y):\n    return x\n")])
@@ -179,7 +179,7 @@ async fn callers_that_are_not_notified_because_of_the_budget_are_reported() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn callers_are_not_woken_again_when_a_contract_is_changed_back_and_forth() {
+async fn callers_are_not_notified_again_when_a_contract_is_changed_back_and_forth() {
     let there = |more: bool| {
         let source = "def fee(x, y):\n    return x + y\n";
         call(
@@ -198,7 +198,8 @@ async fn callers_are_not_woken_again_when_a_contract_is_changed_back_and_forth()
         .begin(&["a.py::fee"])
         .with(|task| task.approval = Approval::Ask);
     let events = bed.run().await;
-    // After the contract is changed back, the call that was not updated is correct.
+    // When the contract is changed back, the call is correct again without an update, so its owner
+    // is not notified.
     assert_eq!(follow_ups(&events).len(), 1, "{events:#?}");
     let before = "they were told of it, and their code is as it was".to_owned();
     assert_eq!(missed(&events), [(1, before)]);
@@ -211,7 +212,7 @@ async fn callers_are_not_woken_again_when_a_contract_is_changed_back_and_forth()
 
 /// Callers that already pass the new argument have nothing to do.
 #[tokio::test(start_paused = true)]
-async fn callers_that_already_match_the_new_contract_are_not_woken() {
+async fn callers_that_already_match_the_new_contract_are_not_notified() {
     let text = "def fee(x):\n    return x\n\n\ndef g(x):\n    return fee(x, rate=1)\n\n\n\
                 def h(x):\n    return fee(x) + fee(x, rate=1)\n\n\ndef k(x, o):\n    return fee(x, **o)\n";
     let model = Scripted::native()
@@ -239,9 +240,9 @@ async fn review_lists_the_callers_that_stay_valid() {
     assert!(seen[0].evidence.contains(told), "{}", seen[0].evidence);
 }
 
-/// A function moves to another module, and its caller imports it from there.
+/// A function moves to another module, and its caller imports it from the new module.
 #[tokio::test(start_paused = true)]
-async fn caller_that_imports_a_moved_function_from_its_new_module_is_not_woken() {
+async fn caller_that_imports_a_moved_function_from_its_new_module_is_not_notified() {
     let line = "def line(x):\n    return f\"- {x}\"\n";
     let user = "from text import line\n\n\ndef show(x):\n    print(line(x))\n\n\ndef other(x):\n    return line(x)\n";
     let hunks = json!([{"old": "from text import line", "new": "from render import line"}]);

@@ -1,4 +1,4 @@
-//! Places that a renaming forgets: a class, an assignment, a string, a document.
+//! Locations at which a rename leaves the old name: a class, an assignment, a string, a document.
 
 use serde_json::json;
 use starling_core::Approval;
@@ -24,7 +24,8 @@ const CORE: &str =
 const UNITS: &str = "from core import Unit\n\n\nclass Mage(Unit):\n    reach = 3\n\n\nclass Archer(Unit):\n    reach = 4\n";
 const PLAY: &str = "from core import Unit\n\n\ndef play(far):\n    unit = Unit()\n    unit.reach = far\n    return unit\n";
 
-/// A run that renames the attribute, and Archer and the player's assignment or not.
+/// Runs a rename of the attribute `reach`. `archer` and `play` say whether the class `Archer` and
+/// the assignment in `play` are renamed as well.
 async fn reach(task: &str, archer: bool, play: bool) -> (Bed, Vec<Event>) {
     let or_nothing = |follows: bool, line: Line| match follows {
         true => line,
@@ -103,7 +104,7 @@ async fn attribute_rename_is_applied_to_all_classes_and_assignments_or_not_at_al
 }
 
 #[tokio::test(start_paused = true)]
-async fn headline_names_the_attribute_use_that_an_insisted_rename_left() {
+async fn headline_names_the_attribute_use_that_an_incomplete_rename_left_unchanged() {
     let model = Scripted::native()
         .on("agent core.py::Unit", [
             call("propose", json!({"reason": "r", "hunks": [{"old": "reach = 1", "new": "span = 1"}], "insist": true})),
@@ -178,13 +179,13 @@ async fn string_that_keeps_a_renamed_key_is_reported() {
     assert!(headline.starts_with(but), "{headline}");
 }
 
-/// A small model that would spoil everything, if it were asked.
+/// Returns a small model that would break the code if it were called.
 fn never_asked() -> Scripted {
     Scripted::small().always("", say("```python\ndef rate():\n    return False\n```"))
 }
 
 #[tokio::test(start_paused = true)]
-async fn rename_without_the_model_updates_documents_where_they_mean_the_symbol() {
+async fn rename_without_a_model_updates_the_mentions_of_the_symbol_in_documents() {
     let code = "def price_for(minutes):\n    return minutes\n";
     let readme = "# price_for\n\nPrices come from `price_for` in `m`, `price_for(60)` and `m.price_for(60)`.\n\
                   `other.price_for` is another.\n\n```python\nfrom m import price_for\nx = price_for(60)\n```\n\n\
@@ -227,7 +228,8 @@ async fn ambiguous_name_in_a_document_is_renamed_only_where_it_is_a_call() {
 
 const RATES: &str = "def late_fee(days):\n    return days\n";
 
-/// Returns the document after a rename of `late_fee` without the model, and the end of the headline.
+/// Renames `late_fee` without calling a model. Returns the document after the rename, and the
+/// headline.
 async fn renamed_in(document: &str) -> (String, String) {
     let files = [
         ("shed/fees.py", RATES),
@@ -304,7 +306,7 @@ async fn headline_names_documents_that_still_mention_the_old_name() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn adjacent_functions_are_deleted_together_without_the_model() {
+async fn adjacent_functions_are_deleted_together_without_calling_a_model() {
     let left = "def used():\n    return 1\n";
     let text = format!(
         "{left}\n\ndef old(a, b):\n    # before\n    return a + b\n\n\ndef cost(path):\n    return sum(old(a, b) for a, b in path)\n"

@@ -10,7 +10,8 @@ const F: &str = "def f(x):\n    return x\n";
 const MINE: &str = "def mine():\n    return 1\n";
 const WRONG: &str = "def mine():\n    return wrong\n";
 
-/// A model that replies after five seconds, and a test that fails if a text contains `wrong`.
+/// Creates a run with a model that replies after five seconds, and a test that fails if a text
+/// contains `wrong`.
 fn bed() -> Bed {
     let mut model =
         Scripted::native().on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")]);
@@ -48,7 +49,7 @@ async fn check_uses_text_that_was_typed_after_the_run_began() {
     handle.finished().await;
     let events = handle.log.events();
     let evidence = evidence(&events);
-    // The test fails, but not because of the change.
+    // The test also fails without the change, so it does not count against the change.
     let TestEvidence::Known { still_failing, .. } = &evidence.tests else {
         panic!("{evidence:#?}");
     };
@@ -67,7 +68,7 @@ async fn check_uses_text_that_was_typed_after_the_run_began() {
 async fn text_typed_during_a_check_is_reported_and_tested_at_the_end() {
     let mut bed = bed();
     bed.types("def mine():\n    return 2\n");
-    // Durations of the test run before the change and of the one for the proposal.
+    // Durations of the first two test runs: before the change, and for the proposal.
     *bed.test_times.lock().unwrap() = [0, 10].map(Duration::from_secs).into();
     let handle = bed.start();
     until(&handle, |event| matches!(event, Event::ProposalMade { .. })).await;
@@ -84,8 +85,9 @@ async fn text_typed_during_a_check_is_reported_and_tested_at_the_end() {
     assert_eq!(failing, ["t1"]);
 }
 
-/// A file that was open at the start of the run and was closed without saving has its text on disk.
-/// The test passes because of that, and not because of the change.
+/// A file is open with unsaved text when the run starts, and is closed without saving during the
+/// run. Then its text on disk counts. The test passes because of that text, and not because of the
+/// change.
 #[tokio::test(start_paused = true)]
 async fn closed_file_is_checked_with_its_text_on_disk() {
     let mut bed = bed();
@@ -107,8 +109,8 @@ async fn closed_file_is_checked_with_its_text_on_disk() {
     assert_eq!(stop(&events), StopReason::Settled);
 }
 
-/// While the model generates, the user adds a comment or a copy of the symbol that the model was
-/// shown.
+/// While the model generates, the user adds a comment, or a second copy of the symbol that the
+/// model was shown. The proposal is refused only in the case of the copy.
 #[tokio::test(start_paused = true)]
 async fn proposal_is_refused_if_the_user_pasted_a_copy_of_the_symbol_meanwhile() {
     const CLASS: &str = "class K:\n    def m(self):\n        return 1\n";

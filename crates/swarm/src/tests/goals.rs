@@ -13,7 +13,8 @@ const TESTS: &str = "from stats import mean, mode\n\n\ndef test_empty():\n    as
 const RIGHT: &str = "def mean(values):\n    return sum(values) / len(values) if values else 0\n";
 const WRONG: &str = "def mean(values):\n    return sum(values) / (len(values) or 2)\n";
 
-/// The first two tests fail until their functions are right.
+/// Returns the failing tests: `test_empty` and `test_mode` fail until the functions that they call
+/// are correct.
 fn judge(all: &str) -> Vec<(String, String)> {
     let failing = |test: &str, line: u32| {
         (
@@ -39,7 +40,7 @@ fn bed(task: &str, model: Scripted) -> Bed {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bug_fix_does_not_settle_while_the_bugs_test_fails() {
+async fn run_does_not_succeed_while_the_test_of_the_reported_bug_fails() {
     let insists = call(
         "propose",
         json!({"reason": "r", "source": WRONG, "insist": true}),
@@ -77,7 +78,7 @@ async fn change_that_does_not_fix_the_bug_is_not_applied_automatically() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bug_fix_settles_despite_unrelated_failing_tests() {
+async fn run_that_fixes_the_bug_succeeds_despite_unrelated_failing_tests() {
     let model = Scripted::native()
         .on("scout", [wake(&["stats.py::mean"])])
         .on("agent stats.py::mean", [whole(RIGHT)])
@@ -171,7 +172,7 @@ async fn new_test_file_without_a_test_does_not_count_as_a_new_test() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn run_that_adds_no_requested_test_does_not_settle() {
+async fn run_that_does_not_add_the_requested_test_does_not_succeed() {
     let model = Scripted::native()
         .on("scout", [wake(&["stats.py::mean"])])
         .on("agent stats.py::mean", [whole(RIGHT)])
@@ -188,7 +189,7 @@ async fn run_that_adds_no_requested_test_does_not_settle() {
     assert_eq!(bed.read("stats.py"), STATS, "the change was taken back");
 }
 
-/// One of two required tests passes with the only change.
+/// The only change of the run makes just one of two required tests pass.
 #[tokio::test(start_paused = true)]
 async fn partial_bug_fix_is_reverted() {
     let model = Scripted::native()

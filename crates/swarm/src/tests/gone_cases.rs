@@ -1,4 +1,4 @@
-//! Parametrized tests whose values the run changes: the ids of the cases change with them.
+//! Parametrized tests whose values the run changes, and with the values the ids of the cases.
 
 use serde_json::json;
 
@@ -19,7 +19,8 @@ fn test(cases: &[(u32, u32)]) -> String {
     )
 }
 
-/// Runs the parametrized test over the cases that the text contains.
+/// Returns the results of the parametrized test for each pair of values. Pairs that are not in the
+/// text do not run.
 fn judge(all: &str) -> Vec<(String, String)> {
     let rise = if all.contains("x + 2") { 2 } else { 1 };
     let pairs = (1..9).flat_map(|x| (1..12).map(move |due| (x, due)));
@@ -37,13 +38,14 @@ fn judge(all: &str) -> Vec<(String, String)> {
     results.collect()
 }
 
-struct Outcome {
+/// The events of a run, and the final texts of the code file and of the test file.
+struct RunResult {
     events: Vec<Event>,
     code: String,
     tests: String,
 }
 
-async fn outcome(code: &str, before: &[(u32, u32)], after: &[(u32, u32)], task: &str) -> Outcome {
+async fn outcome(code: &str, before: &[(u32, u32)], after: &[(u32, u32)], task: &str) -> RunResult {
     let proposed = |text: &str| {
         let change = json!({"reason": "because", "source": text, "intended_losses": true});
         call("propose", change)
@@ -69,7 +71,7 @@ async fn outcome(code: &str, before: &[(u32, u32)], after: &[(u32, u32)], task: 
         });
     bed.selects = true;
     let events = bed.run().await;
-    Outcome {
+    RunResult {
         code: bed.read("a.py"),
         tests: bed.read("test_a.py"),
         events,
@@ -91,7 +93,7 @@ fn gone_cases(events: &[Event]) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn changed_values_of_a_parametrized_test_are_no_vanished_test() {
+async fn changed_values_of_a_parametrized_test_do_not_count_as_removed_tests() {
     let found = outcome(
         HIGHER,
         &TWO,
@@ -107,24 +109,25 @@ async fn changed_values_of_a_parametrized_test_are_no_vanished_test() {
 
 /// The old cases fail with the change, and the task does not ask to change them.
 #[tokio::test(start_paused = true)]
-async fn changed_values_do_not_hide_a_broken_case() {
+async fn changing_the_values_of_a_test_does_not_hide_that_an_old_case_fails() {
     let found = outcome(HIGHER, &TWO, &[(3, 5), (7, 9)], "Make fee faster.").await;
     assert_eq!(found.code, CODE, "{:#?}", found.events);
 }
 
 #[tokio::test(start_paused = true)]
-async fn removed_cases_are_named_in_the_evidence() {
+async fn evidence_names_the_removed_cases_of_a_parametrized_test() {
     let found = outcome(SAME, &TWO, &[(3, 4)], "Make fee faster.").await;
     assert!(!found.tests.contains("(7, 8)"), "{:#?}", found.events);
     assert_eq!(gone_cases(&found.events), ["test_a.py::test_fee[7-8]"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn case_that_failed_before_is_not_fixed_by_other_values() {
+async fn replacing_the_values_of_a_failing_case_does_not_count_as_fixing_it() {
     let before = [(3, 5), (7, 8)];
     let found = outcome(CODE, &before, &TWO, "Fix the failing tests.").await;
     assert!(found.tests.contains("(3, 5)"), "{:#?}", found.events);
-    // The failing test is no part of this task.
+    // This task is not about the failing test. The old case stays, and the headline reports that it
+    // fails.
     let found = outcome(CODE, &before, &TWO, "Make fee faster.").await;
     assert_eq!(gone_cases(&found.events), [""; 0]);
     let Some(Event::RunFinished {
@@ -138,9 +141,9 @@ async fn case_that_failed_before_is_not_fixed_by_other_values() {
     assert!(ending.headline.contains(told), "{}", ending.headline);
 }
 
-/// None of the values is left: nothing of the test runs any more.
+/// The change removes all values, so that no case of the test runs any more.
 #[tokio::test(start_paused = true)]
-async fn test_without_any_case_is_a_vanished_test() {
+async fn change_that_removes_all_cases_of_a_test_is_not_applied() {
     let found = outcome(CODE, &TWO, &[], "Make fee faster.").await;
     assert!(found.tests.contains("(7, 8)"), "{:#?}", found.events);
 }

@@ -44,7 +44,7 @@ fn other() -> serde_json::Value {
     )
 }
 
-/// `t1` fails if the call and the definition do not match.
+/// Returns `t1` as failing if the call does not match the definition.
 fn calls_fit(all: &str) -> Vec<(String, String)> {
     let (wide, given) = (all.contains("def fee(x, rate)"), all.contains("fee(x, 2)"));
     match wide == given {
@@ -86,7 +86,8 @@ async fn proposals_that_fail_alone_and_pass_together_are_applied_as_a_set() {
     // No model is called besides the scout: no owner, and no follow-up for changes that already
     // match.
     assert_eq!(bed.model.calls(), 1, "{:?}", woken(&events));
-    // The run before the change, two standalone checks, the joint check, and the final run.
+    // The tests run five times: before the change, in two standalone checks, in the joint check,
+    // and at the end of the run.
     assert_eq!(test_runs(&events), 5, "{events:#?}");
     let together = events.iter().rev().find_map(|event| match event {
         Event::ProposalChecked { evidence, .. } => {
@@ -122,7 +123,7 @@ async fn proposals_that_fail_alone_and_pass_together_are_applied_as_a_set() {
     );
 }
 
-/// Returns the owner of a proposal.
+/// Returns the symbol that a proposal changes.
 fn symbol_of(events: &[Event], id: u32) -> starling_syntax::SymbolPath {
     let made = events.iter().find_map(|event| match event {
         Event::ProposalMade {
@@ -282,7 +283,7 @@ async fn proposals_that_fix_a_test_only_together_form_a_set() {
 
 /// The change of a caller is accepted before its owner is notified of the contract.
 #[tokio::test(start_paused = true)]
-async fn owner_whose_accepted_change_matches_the_new_contract_is_not_woken_again() {
+async fn owner_whose_accepted_change_matches_the_new_contract_is_not_notified() {
     let optional = pick(
         "fees.py::fee",
         "takes a rate",

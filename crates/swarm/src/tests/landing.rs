@@ -18,7 +18,7 @@ pub(super) const TWO: [(&str, &str); 2] = [
 pub(super) const WIDER: &str = "def fee(x, rate):\n    return x * rate\n";
 pub(super) const FITS: &str = "def total(x):\n    return fee(x, 2)\n";
 
-/// `t1` fails if the text contains `None`.
+/// Returns `t1` as failing if the text contains `None`.
 fn no_none(all: &str) -> Vec<(String, String)> {
     match all.contains("None") {
         true => vec![("t1".to_owned(), "AssertionError".to_owned())],
@@ -26,7 +26,7 @@ fn no_none(all: &str) -> Vec<(String, String)> {
     }
 }
 
-/// `t1` fails if the call and the definition do not match.
+/// Returns `t1` as failing if the call does not match the definition.
 fn calls_fit(all: &str) -> Vec<(String, String)> {
     match all.contains("def fee(x, rate)") == all.contains("fee(x, 2)") {
         true => Vec::new(),
@@ -254,7 +254,7 @@ async fn set_that_the_editor_refused_once_is_applied_when_proposed_again() {
     }
 }
 
-/// The agents make no second proposal: the same one is offered again.
+/// The agents make no second proposal. The person is shown the refused set again instead.
 #[tokio::test(start_paused = true)]
 async fn set_of_which_the_editor_refused_an_edit_can_be_accepted_again() {
     for refused in ["fees.py", "shop.py"] {
@@ -306,8 +306,8 @@ async fn no_part_of_a_set_is_applied_if_one_conflicts_with_a_user_edit() {
     assert!(of_total.contains("return fee(x) * 7"), "{of_total}");
 }
 
-/// The part that was applied first cannot be reverted at once, and the run is cancelled before a
-/// test shows the breakage.
+/// The part that was applied first cannot be reverted immediately, and the run is cancelled before
+/// a test shows that this part alone breaks the code.
 #[tokio::test(start_paused = true)]
 async fn unreverted_part_of_a_failed_set_is_reverted_at_the_end_of_an_automatic_run() {
     for approval in [Approval::Auto, Approval::Proxy] {
@@ -319,7 +319,8 @@ async fn unreverted_part_of_a_failed_set_is_reverted_at_the_end_of_an_automatic_
         let handle = bed.start();
         let is_applied = |event: &Event| matches!(event, Event::ProposalApplied { .. });
         until(&handle, is_applied).await;
-        // The second part is refused at once, and the edit that reverts the first one is on its way.
+        // By now the editor has refused the second part, and has not yet applied the edit that
+        // reverts the first part.
         tokio::time::sleep(std::time::Duration::from_secs(1)).await;
         *bed.editor.refuses.lock().unwrap() = Some("fees.py".to_owned());
         tokio::time::sleep(std::time::Duration::from_secs(10)).await;
@@ -376,7 +377,7 @@ async fn change_that_uses_an_undefined_attribute_waits_for_its_definition() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn change_with_an_undefined_attribute_is_applied_unless_it_replaces_a_workspace_attribute() {
+async fn undefined_attribute_is_refused_only_in_place_of_an_attribute_that_the_project_defines() {
     let instead = DIGEST.replace("describe", "summary");
     let beside = DIGEST.replace(
         "note.describe()",

@@ -1,5 +1,6 @@
-//! Places that a change leaves behind are told to their owners, and the run is done only with them:
-//! declarations in stubs, examples, strings of data files, notebooks.
+//! Locations that a change leaves outdated are reported to the owners of the code, and the run
+//! succeeds only if they are updated: declarations in stubs, examples, strings in data files,
+//! notebooks.
 
 use serde_json::json;
 
@@ -30,7 +31,8 @@ fn deleted(symbol: &str) -> Line {
     )
 }
 
-/// Runs a task with these owners at first. Each agent does what its lines say, or nothing.
+/// Runs a task that starts with the owners in `begin`. Each agent gives its reply in `lines`, if it
+/// has one, and then finishes.
 async fn run(
     task: &str,
     files: &[(&str, &str)],
@@ -51,7 +53,7 @@ async fn run(
 }
 
 #[tokio::test(start_paused = true)]
-async fn removed_function_must_leave_the_stub_however_the_task_says_it() {
+async fn run_succeeds_only_if_a_removed_function_is_also_removed_from_the_stub() {
     let files = [("fees.py", FEES), ("fees.pyi", STUB)];
     for task in [
         "old_fee is not used any more, remove it",
@@ -64,7 +66,7 @@ async fn removed_function_must_leave_the_stub_however_the_task_says_it() {
         let place = "fees.pyi:2: `old_fee` is still declared here";
         assert!(headline.contains(place), "{task}: {headline}");
         assert_eq!(bed.read("fees.py"), FEES);
-        // The owner of the declaration was told, and follows.
+        // In this run, the owner of the declaration is notified and removes the declaration.
         let stub = ("agent fees.pyi::old_fee", deleted("fees.pyi::old_fee"));
         let both = vec![removal(), stub];
         let (bed, events) = run(task, &files, &["fees.py::old_fee"], both).await;
@@ -75,7 +77,7 @@ async fn removed_function_must_leave_the_stub_however_the_task_says_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn moved_function_must_leave_the_stub() {
+async fn run_succeeds_only_if_a_moved_function_is_removed_from_the_old_stub() {
     let files = [
         ("fees.py", FEES),
         ("fees.pyi", STUB),
@@ -110,7 +112,7 @@ async fn moved_function_must_leave_the_stub() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn renamed_parameter_must_be_renamed_in_the_stub_and_in_examples() {
+async fn run_succeeds_only_if_a_renamed_parameter_is_also_renamed_in_the_stub_and_in_examples() {
     let files = [("fees.py", FEES), ("fees.pyi", STUB)];
     let new = "def late_fee(days, *, day_rate=50):\n    return days * day_rate\n";
     let task = "Rename the keyword-only parameter rate of late_fee to day_rate, everywhere";
@@ -145,7 +147,7 @@ const ONE_LINE: &str = "{\"cells\": [\n {\"cell_type\": \"code\", \"outputs\": [
 const PLAIN: &str = "def late_fee(days):\n    return days\n";
 
 #[tokio::test(start_paused = true)]
-async fn notebook_on_one_line_stops_a_rename_by_rule() {
+async fn rename_or_deletion_without_a_model_stops_at_a_notebook_that_contains_the_name() {
     for (task, source) in [
         ("Rename `late_fee` to `overdue_fee`", ONE_LINE.to_owned()),
         (
@@ -170,7 +172,7 @@ async fn notebook_on_one_line_stops_a_rename_by_rule() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn strings_that_a_stated_rename_leaves_are_told_before_the_end() {
+async fn strings_that_keep_a_renamed_name_are_reported_before_the_run_ends() {
     let config = "fees:\n  late: plain:late_fee\n";
     let files = [
         ("plain.py", PLAIN),

@@ -83,7 +83,7 @@ fn log_record_survives_a_json_round_trip() {
 #[tokio::test(start_paused = true)]
 async fn durable_event_completes_only_after_it_is_written_to_the_trajectory() {
     let log = log_of(1);
-    // Nothing writes a trajectory, so the event does not wait.
+    // There is no trajectory writer yet, so the event does not wait for one.
     assert!(log.durable_event(undone(1)).now_or_never().is_some());
     let mut records = log.write_from(0);
     let (waiting, mut told) = (log.clone(), log.follow_from(2));

@@ -15,7 +15,8 @@ fn hunk(new: &str) -> Line {
     call("propose", json!({"reason": "r", "hunks": hunks}))
 }
 
-/// Returns the user's text with another number in `fee`, and a copy of `fee` below.
+/// Returns the text after the user's edit: `fee` contains another number, and the new function
+/// `fee2` below contains the original line.
 fn with_a_look_alike(text: &str, line: &str) -> String {
     let typed = format!("    return days * 4\n\n\ndef fee2(days):\n{line}");
     let typed = text.replacen(line, &typed, 1);
@@ -24,7 +25,7 @@ fn with_a_look_alike(text: &str, line: &str) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn accepted_change_is_not_applied_to_a_similar_function() {
+async fn accepted_change_is_not_applied_to_another_function_with_the_same_line() {
     let typed = with_a_look_alike(SHOP, "    return days * 3\n");
     for approval in [Approval::Auto, Approval::Ask] {
         let model = Scripted::native().on(
@@ -48,7 +49,7 @@ async fn accepted_change_is_not_applied_to_a_similar_function() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn proposal_is_not_drafted_into_a_similar_function() {
+async fn proposal_is_not_drafted_into_another_function_with_the_same_line() {
     let read = call("read", json!({"symbols": ["shop.py::fee"]}));
     let mut model = Scripted::native().on(
         "agent shop.py::fee",
@@ -65,7 +66,7 @@ async fn proposal_is_not_drafted_into_a_similar_function() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn undo_of_a_run_does_not_change_a_similar_function() {
+async fn undo_of_a_run_does_not_change_another_function_with_the_same_line() {
     let model = Scripted::native().on("agent shop.py::fee", [hunk("days * 2")]);
     let mut bed = Bed::new(&[("shop.py", SHOP)], model).begin(&["shop.py::fee"]);
     let handle = bed.start();

@@ -234,7 +234,7 @@ async fn set_of_proposals_is_undone_completely_or_not_at_all() {
             assert_eq!(undone, []);
             assert_eq!(told.len(), 2, "{told:?}");
             let ((first, why), (second, held)) = (&told[0], &told[1]);
-            assert!(why.contains("was changed by you since"), "{told:?}");
+            assert!(why.contains("after the proposal was applied"), "{told:?}");
             assert_ne!(first, second);
             assert_eq!(
                 *held,

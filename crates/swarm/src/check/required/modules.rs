@@ -1,5 +1,5 @@
-//! Failing tests of a module that a task names: "fix the failing units tests", "make the tests of
-//! the units module pass", "fix the failing tests of units.py".
+//! Finds the modules whose tests a task names, as in "fix the failing units tests", "make the tests
+//! of the units module pass", or "fix the failing tests of units.py".
 
 use std::collections::BTreeSet;
 
@@ -12,8 +12,8 @@ use starling_syntax::FilePath;
 const TESTS: [&str; 5] = ["test", "tests", "testsuite", "testcases", "suite"];
 const OF: [&str; 5] = ["of", "for", "in", "from", "about"];
 const FILLERS: [&str; 6] = ["the", "a", "our", "module", "file", "and"];
-/// Words before "tests" that say what kind of tests they are, also in a project with a module of
-/// this name.
+/// Words before "tests" that describe the kind of the tests. They never count as the name of a
+/// module, even if the project has a module with this name.
 const KINDS: [&str; 6] = ["unit", "integration", "failing", "red", "broken", "all"];
 
 /// Returns the modules outside tests whose tests a task names, without their folders and `.py`.
@@ -30,8 +30,8 @@ pub(super) fn named(lookup: &Lookup, task: &str) -> BTreeSet<String> {
     found
 }
 
-/// Returns whether the file of a test is the one for one of these modules: `test_units.py` for
-/// `units`.
+/// Returns whether a test belongs to one of these modules, according to the name of its file:
+/// `test_units.py` belongs to `units`.
 pub(super) fn hold(modules: &BTreeSet<String>, case: &TestCase) -> bool {
     let (file, _) = case.id.split_once("::").unwrap_or((&case.id, ""));
     let file = FilePath::new(file);
@@ -49,7 +49,7 @@ fn is_any(token: &Token, known: &[&str]) -> bool {
     known.contains(&token.word.to_lowercase().as_str())
 }
 
-/// Returns the modules directly before the word "tests": `the units and lots tests`.
+/// Returns the modules that are named directly before the word "tests": `the units and lots tests`.
 fn before(lookup: &Lookup, words: &[Token]) -> Vec<String> {
     let near = words.iter().rev();
     let near = near.skip_while(|token| is_any(token, &["module", "module's", "file"]));
@@ -57,7 +57,7 @@ fn before(lookup: &Lookup, words: &[Token]) -> Vec<String> {
     listed(lookup, near.filter(|token| !is_any(token, &KINDS)))
 }
 
-/// Returns the modules after the word "tests": `tests of the units module`.
+/// Returns the modules that are named after the word "tests": `tests of the units module`.
 fn after(lookup: &Lookup, words: &[Token]) -> Vec<String> {
     match words.first().is_some_and(|token| is_any(token, &OF)) {
         true => listed(lookup, words[1..].iter()),
@@ -65,7 +65,7 @@ fn after(lookup: &Lookup, words: &[Token]) -> Vec<String> {
     }
 }
 
-/// Returns the modules at the beginning of a list of words.
+/// Returns the modules that are named at the beginning of a list of words.
 fn listed<'t>(lookup: &Lookup, words: impl Iterator<Item = &'t Token>) -> Vec<String> {
     let mut modules = Vec::new();
     for token in words {

@@ -117,7 +117,7 @@ fn selected_symbols_decide_the_required_tests_only_if_the_task_names_no_code() {
 }
 
 #[test]
-fn tests_that_fail_inside_a_named_file_are_required_and_other_tests_of_it_are_only_near() {
+fn tests_whose_traceback_leads_through_a_named_file_are_required_and_its_other_tests_are_not() {
     let task = "In @stats.py the values should be sorted";
     assert_eq!(required_of(task, &[], red()), [""; 0]);
     assert_eq!(belonging_to(task, &[], red(), true).len(), RED.len());
@@ -128,7 +128,8 @@ fn tests_that_fail_inside_a_named_file_are_required_and_other_tests_of_it_are_on
     ];
     assert_eq!(required_of(task, &[], inside.clone()), ["test_mode"]);
     assert_eq!(belonging_to(task, &[], inside, true), ["test_empty"]);
-    // A plain word refers to a symbol of the file.
+    // The plain word `mode` refers to a symbol of the file `stats.py`, because the task names that
+    // file.
     let task = "The mode of @stats.py is wrong";
     assert_eq!(required_of(task, &[], red()), ["test_mode"]);
 }
