@@ -124,7 +124,7 @@ fn request_without_reported_usage_is_charged_at_its_reservation() {
 #[test]
 fn dollars_of_a_request_are_reserved_before_it_is_sent() {
     let budget = budget(|limits| limits.dollars = Some(Dollars(0.5)));
-    // The prompt costs 0.1 and the reply 0.2.
+    // With the prices of this test, the prompt costs 0.1 dollars and the reply 0.2 dollars.
     let first = reserved(&budget, 10_000, 4_000);
     assert_eq!(budget.committed().dollars, Dollars(0.3));
     assert!(waits(&budget, 10_000, 4_000));
@@ -497,7 +497,8 @@ proptest! {
             callers.poll();
             callers.check();
         }
-        // Waiting callers are served or refused after the others have finished.
+        // Waiting callers get their reservation, or an error, after all held reservations have
+        // ended.
         while let Some((_, held)) = callers.held.pop() {
             drop(held);
             callers.poll();

@@ -1,5 +1,5 @@
 //! Finds the code that a changed contract breaks: calls that are no longer valid, overrides that
-//! are no longer compatible, and every mention of removed symbols.
+//! are no longer compatible, and all mentions of removed symbols.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,11 +24,13 @@ pub(crate) struct Site {
     pub line: u32,
     /// Whether the location is a method that overrides the changed method.
     pub is_override: bool,
-    /// The method that a call names if it reaches the changed one only on some objects.
+    /// The method that a call at this location names, if the call can reach the changed method only
+    /// through that method on some objects; `None` for a direct call.
     pub through: Option<SymbolPath>,
 }
 
-/// Returns the symbols that a draft removes, each with the locations that mention it.
+/// Returns the symbols that a draft removes, each with the locations that mention it before the
+/// removal.
 pub(crate) fn mentions_of_the_gone(lookup: &Lookup, draft: &Draft) -> Mentions {
     let after = SymbolTree::parse(draft.file.clone(), Arc::clone(&draft.text));
     let gone = draft
@@ -36,7 +38,7 @@ pub(crate) fn mentions_of_the_gone(lookup: &Lookup, draft: &Draft) -> Mentions {
         .iter()
         .filter(|symbol| after.find(&symbol.name).is_none());
     let mentions = |symbol: &SymbolPath| {
-        // If the name is imported under another name, only the import is wrong.
+        // If a file imports the symbol under an alias, only the import mentions its name.
         let name = symbol.base_name().split('#').next().unwrap_or_default();
         let usages = sure_usages(lookup, symbol).into_iter();
         let named = usages.filter(|usage| usage.text.contains(name));
@@ -59,9 +61,10 @@ impl Scope {
     }
 }
 
-/// Returns the locations outside tests and outside the symbol itself that a draft breaks by
-/// changing the contract of `changed`. `lookup` is the workspace before the draft, or after the
-/// draft if the mentions of removed symbols are given.
+/// Returns the locations that a draft breaks by changing the contract of `changed`, except
+/// locations in tests and in the symbol itself. `lookup` is the workspace before the draft. If
+/// `gone` contains the mentions of removed symbols, `lookup` may also be the workspace after the
+/// draft.
 pub(crate) fn broken(
     lookup: &Lookup,
     draft: &Draft,
@@ -71,7 +74,7 @@ pub(crate) fn broken(
     broken_in(Scope::Code, lookup, draft, changed, gone)
 }
 
-/// Same as [`broken`], for the files of one scope.
+/// Like [`broken`], but searches only the files of one scope.
 pub(crate) fn broken_in(
     scope: Scope,
     lookup: &Lookup,
@@ -117,7 +120,8 @@ pub(crate) fn broken_in(
     sites
 }
 
-/// Returns the certain uses of a symbol. For a constructor, the uses of its class are included.
+/// Returns the uses that certainly refer to a symbol. For a constructor, the uses of its class are
+/// included.
 pub(crate) fn sure_usages(lookup: &Lookup, symbol: &SymbolPath) -> Vec<Usage> {
     let of = |symbol: &SymbolPath| lookup.usages(&symbol.to_string(), REFERENCES_MOST).found;
     let mut found = of(symbol);
@@ -131,8 +135,8 @@ pub(crate) fn sure_usages(lookup: &Lookup, symbol: &SymbolPath) -> Vec<Usage> {
     found
 }
 
-/// Returns the calls that may reach a method without being certain uses of it, each with the method that
-/// the call names.
+/// Returns the calls that may reach a method but do not certainly refer to it, each with the method
+/// that the call names.
 pub(crate) fn indirect_calls(
     lookup: &Lookup,
     symbol: &SymbolPath,
@@ -150,7 +154,8 @@ fn makes(symbol: &SymbolPath) -> bool {
     ["__init__", "__new__"].contains(&symbol.base_name())
 }
 
-/// Returns the lines that mentioned a removed symbol and still exist, at their current positions.
+/// Returns the lines that mentioned a removed symbol before the removal and still exist, at their
+/// current positions.
 fn still_mentioned(lookup: &Lookup, places: &BTreeSet<(FilePath, String)>) -> Vec<Site> {
     let mut sites = Vec::new();
     for (file, text) in places {
@@ -199,7 +204,8 @@ fn means_another(lookup: &Lookup, site: &Site, name: &str, others: &[(FilePath, 
     uses > 0 && uses >= mentions.count()
 }
 
-/// Returns whether a call binds its arguments to the same parameters under the new contract.
+/// Returns whether a call is still valid under the new contract and passes its arguments to the
+/// same parameters.
 fn holds(
     lookup: &Lookup,
     usage: &Usage,

@@ -7,7 +7,7 @@ use starling_syntax::{FilePath, Language, SymbolPath};
 /// Maximum number of symbols that are listed for one ambiguous mention.
 const AMBIGUOUS_MOST: usize = 5;
 
-/// A mention in a text.
+/// A mention of a file or symbol in a text, after it was looked up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mention {
     /// One file (represented by its module body) or one symbol.
@@ -48,7 +48,7 @@ impl NotThere {
 const NEAREST_MOST: usize = 3;
 
 impl Lookup {
-    /// Returns the missing files that a text names after `@`. The index is not used.
+    /// Returns the files that a text names after `@` and that do not exist. The index is not used.
     pub fn not_there(&self, text: &str) -> Vec<NotThere> {
         let mut found: Vec<NotThere> = Vec::new();
         for word in self.mention_words(text) {

@@ -158,7 +158,7 @@ fn hunks(block: &str) -> Vec<Hunk> {
     hunks
 }
 
-/// Returns the prose of a reply, limited in length, which is used as the reason of the proposal.
+/// Returns the prose of a reply, cut to a maximum length. It is used as the reason of the proposal.
 fn first_sentences(prose: &str) -> String {
     let lines = prose
         .lines()

@@ -1,5 +1,5 @@
-//! Parses the decision of the proxy user: a call of `decide`, or the first line of a plain-text
-//! reply. An ambiguous reply is unclear.
+//! Parses the decision of the proxy user (a model that reviews in place of the user): a call of the
+//! tool `decide`, or the first line of a plain-text reply. An ambiguous reply is an error.
 //!
 //! The tool has separate fields for conditions and objections, so that an acceptance with either of
 //! them is detected without parsing prose. Reasons are also compared with lists of phrases; such a
@@ -63,7 +63,8 @@ fn words<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D:
         None => Vec::new(),
     };
     let said: Vec<&str> = said.iter().map(|text| text.trim()).collect();
-    // A text that contains invisible characters may have a meaning that the user cannot see.
+    // A text with invisible characters counts as not empty, because it may have a meaning that the
+    // user cannot see.
     let is_hidden = |text: &str| invisible(text).next().is_some();
     let said = said
         .into_iter()
@@ -127,7 +128,8 @@ pub(crate) fn tools(calling: ToolCalling) -> Vec<ToolSpec> {
     }
 }
 
-/// Returns the instructions for a decision, which are sent after an unclear reply.
+/// Returns the instructions for stating a decision. They are sent after a reply whose decision is
+/// unclear.
 pub(crate) fn how(calling: ToolCalling) -> &'static str {
     match calling {
         ToolCalling::Native => {
@@ -184,7 +186,7 @@ pub(crate) fn read(reply: &ChatReply) -> Result<Verdict, Unclear> {
     }
 }
 
-/// A decision with the texts that the reply gives for it.
+/// A decision with the conditions, objections and reason that the reply gives for it.
 #[derive(Debug)]
 struct DecisionText {
     decision: Decision,
@@ -393,7 +395,7 @@ mod tests {
         ] {
             assert_eq!(decide("reject", reason, ""), reject(reason), "{reason}");
         }
-        // The text of a steering verdict may contain objections.
+        // The text of a STEER verdict may contain objections.
         let steer = Verdict::Steer {
             text: "This is wrong: keep the name".to_owned(),
         };

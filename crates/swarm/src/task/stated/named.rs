@@ -17,15 +17,15 @@ pub(crate) enum Named {
     File(FilePath),
 }
 
-/// A name and the files or symbols to which the task restricts it. Without a restriction, all code
-/// is meant.
+/// A name, and the files or symbols to which the task restricts it. Without a restriction, the name
+/// is searched in all code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Word {
     pub name: String,
     pub within: Vec<SymbolPath>,
-    /// Whether functions, methods or classes have this name, and may be meant.
+    /// Whether functions, methods or classes have this name, so that the task may mean one of them.
     pub is_symbol: bool,
-    /// The classes that have an attribute of this name, if the task names them.
+    /// The classes whose attribute the task means, if it names classes.
     pub of: Vec<SymbolPath>,
     /// Whether the task says that the name is an attribute.
     pub is_member: bool,
@@ -44,7 +44,7 @@ impl Named {
         }
     }
 
-    /// Returns whether the index knows the definitions of the name.
+    /// Returns whether the index contains definitions of the name.
     pub fn is_defined(&self) -> bool {
         match self {
             Named::Symbol(_) | Named::Variable(_) => true,
@@ -54,16 +54,15 @@ impl Named {
     }
 }
 
-/// The files and symbols to which a request is restricted, and whether all words for them were
-/// resolved.
+/// The files and symbols to which a request is restricted.
 struct Places {
     files: Vec<FilePath>,
     symbols: Vec<SymbolPath>,
     are_clear: bool,
 }
 
-/// Resolves the name in a request. Returns `None` if the project has no such name, or if the word
-/// may not be a name.
+/// Resolves the name in a request. Returns `None` if the project does not have the name, or if the
+/// word may be an ordinary word instead of a name.
 pub(super) fn find(lookup: &Lookup, wish: &SentenceRequest<'_>) -> Option<Named> {
     let word = wish.token.word.trim_start_matches('#');
     let name = word.trim_end_matches("()");
@@ -116,15 +115,16 @@ pub(super) fn find(lookup: &Lookup, wish: &SentenceRequest<'_>) -> Option<Named>
     };
     let mut stands = super::count::count(lookup, &word) > 0;
     if !stands && wish.to.is_some() {
-        // The given file or symbol may only be near the name, so the restriction is removed.
+        // The task may have named a file or symbol that is only close to the name, so the
+        // restriction is dropped.
         word.within.clear();
         stands = super::count::count(lookup, &word) > 0;
     }
     (stands || wish.to.is_some() && is_named).then_some(Named::Word(word))
 }
 
-/// Returns the classes that a task names as those of an attribute: `Battle` in `Battle.max_rounds` and
-/// in `max_rounds of Battle`.
+/// Returns the classes that a task names as owners of an attribute: `Battle` in `Battle.max_rounds`
+/// and in `max_rounds of Battle`.
 fn classes(lookup: &Lookup, name: &str, places: &Places) -> Vec<SymbolPath> {
     let is_class = |symbol: &SymbolPath| {
         let found = lookup.symbol(symbol);
@@ -143,8 +143,8 @@ fn classes(lookup: &Lookup, name: &str, places: &Places) -> Vec<SymbolPath> {
     named
 }
 
-/// Returns the symbols and variables with a name in the given places, and of the given kind if
-/// there is one.
+/// Returns the symbols and variables that have a name, are in the given files and symbols, and are
+/// of the given kind if `kind` is set.
 fn defined(
     lookup: &Lookup,
     name: &str,
@@ -227,7 +227,8 @@ impl Places {
     }
 }
 
-/// Returns the only file that a word names, by its path, its name or as a module.
+/// Returns the file that a word names by its path, its name or as a module; `None` unless there is
+/// exactly one.
 fn file(lookup: &Lookup, word: &str, kind: Option<Kind>) -> Option<FilePath> {
     let is_file = kind == Some(Kind::File);
     if word.contains("::") || !is_file && !word.contains('.') {
@@ -242,13 +243,13 @@ fn file(lookup: &Lookup, word: &str, kind: Option<Kind>) -> Option<FilePath> {
     files.next().is_none().then(|| only.clone())
 }
 
-/// Returns the module that a stub file describes.
+/// Returns the path of the module that a stub file (`.pyi`) describes.
 pub(super) fn original_of(stub: &FilePath) -> Option<FilePath> {
     let path = stub.as_str().strip_suffix(".pyi")?;
     Some(FilePath::new(format!("{path}.py")))
 }
 
-/// Returns the stub file beside a module; `None` if there is none.
+/// Returns the stub file (`.pyi`) next to a module; `None` if there is none.
 pub(crate) fn stub_of(lookup: &Lookup, module: &FilePath) -> Option<FilePath> {
     let path = module.as_str().strip_suffix(".py")?;
     let stub = FilePath::new(format!("{path}.pyi"));

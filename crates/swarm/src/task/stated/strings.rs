@@ -1,5 +1,6 @@
-//! A name of a column, a key, an option or a message stands in strings alone. Where a change replaced it in
-//! some strings, it is left in others of the same kind.
+//! Renames of names that occur only in strings: columns, keys, options and messages. If a change
+//! replaced such a name in some strings, this module finds other strings of the same kind that
+//! still contain it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,20 +11,22 @@ use crate::task::whole_word::has_word;
 use starling_syntax::{FilePath, Language, SymbolTree};
 use starling_text::ByteRange;
 
-/// Words that begin a statement of SQL or a part of one. As words of prose, the second list counts in
-/// capitals alone.
+/// Keywords that begin an SQL statement, and keywords that begin a part of one. A text that begins
+/// with one of `PARTS` counts as SQL only if the keyword is in capitals, because the words also
+/// occur in prose.
 const STATEMENTS: [&str; 6] = ["ALTER", "CREATE", "DELETE", "INSERT", "SELECT", "UPDATE"];
 const PARTS: [&str; 14] = [
     "AND", "FROM", "GROUP", "HAVING", "INNER", "JOIN", "LEFT", "ON", "OR", "ORDER", "SET",
     "VALUES", "WHERE", "WITH",
 ];
-/// What follows a statement's first word somewhere.
+/// Keywords of which an SQL statement contains at least one after its first word.
 const CLAUSES: [&str; 5] = ["FROM", "INTO", "SET", "TABLE", "WHERE"];
-/// Words before the name of a table.
+/// Keywords that come before the name of a table.
 const BEFORE_TABLE: [&str; 5] = ["FROM", "INTO", "JOIN", "TABLE", "UPDATE"];
-/// Words between such a word and the name.
+/// Keywords that may come between a keyword of [`BEFORE_TABLE`] and the name of the table.
 const BESIDE_TABLE: [&str; 4] = ["EXISTS", "IF", "NOT", "ONLY"];
-/// Folders of scripts that tell how a database became what it is.
+/// Directories with database migrations. They describe earlier states of the database, so they keep
+/// old names.
 const HISTORY: [&str; 3] = ["alembic", "migrations", "versions"];
 
 /// A string that still contains the old name.
@@ -32,14 +35,14 @@ pub(crate) struct Left {
     pub file: FilePath,
     /// Line number, counted from 1.
     pub line: u32,
-    /// Whether the name in this string can only mean the renamed thing.
+    /// Whether the name in this string can only refer to what was renamed.
     pub is_sure: bool,
 }
 
 /// How a string literal contains the searched name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum StringContent {
-    /// In an SQL statement or a part of one that uses these tables.
+    /// In an SQL statement, or a part of one, that uses these tables.
     Sql(BTreeSet<String>),
     /// The string is exactly the name.
     Whole,
@@ -47,10 +50,10 @@ enum StringContent {
     Text,
 }
 
-/// A string, or one statement of a string of SQL.
+/// A string literal, or one statement of a string literal that contains SQL.
 struct Unit<'t> {
     text: &'t str,
-    /// The line of the name.
+    /// Number of the line with the name, counted from 1.
     line: u32,
     shape: StringContent,
 }
@@ -59,13 +62,14 @@ struct Unit<'t> {
 #[derive(Default)]
 struct Replaced {
     tables: BTreeSet<String>,
-    /// Files with a replaced statement of SQL.
+    /// Files in which the change replaced the name in an SQL statement.
     sql: BTreeSet<FilePath>,
     whole: bool,
     text: bool,
 }
 
-/// Returns the strings that have the old name still, of the shapes in which the change replaced it.
+/// Returns the strings that still contain the old name and are of a kind in which the change
+/// replaced the name.
 pub(super) fn left(word: &Word, to: &str, before: &Lookup, after: &Lookup) -> Vec<Left> {
     let replaced = replaced(&word.name, to, before, after);
     if replaced.sql.is_empty() && !replaced.whole && !replaced.text {
@@ -107,7 +111,8 @@ pub(super) fn left(word: &Word, to: &str, before: &Lookup, after: &Lookup) -> Ve
     left
 }
 
-/// Compares the strings of the changed files.
+/// Returns the kinds of strings in which the changed files have the new name in place of the old
+/// one.
 fn replaced(old: &str, new: &str, before: &Lookup, after: &Lookup) -> Replaced {
     let mut replaced = Replaced::default();
     for file in after.index().snapshot().overlay().keys() {
@@ -156,14 +161,14 @@ fn is_code(file: &FilePath) -> bool {
     Language::of(file) == Language::Python
 }
 
-/// Returns the tree of a file that contains a word.
+/// Returns the syntax tree of a file; `None` if the file does not contain the word.
 fn mentioning(lookup: &Lookup, file: &FilePath, word: &str) -> Option<Arc<SymbolTree>> {
     let text = lookup.index().snapshot().read(file).ok()?;
     let tree = has_word(&text, word).then(|| lookup.tree(file).ok());
     tree.flatten()
 }
 
-/// Returns the strings of a file that contain a word. Docstrings are not among them.
+/// Returns the strings of a file that contain a word. Docstrings are left out.
 fn units<'t>(tree: &'t SymbolTree, word: &str) -> Vec<Unit<'t>> {
     let mut found = Vec::new();
     for string in tree.strings() {
@@ -204,7 +209,7 @@ fn unit<'t>(tree: &'t SymbolTree, range: ByteRange, word: &str, shape: StringCon
     }
 }
 
-/// Whether a string is a statement of its own, as a docstring is.
+/// Returns whether a string is a whole statement, as a docstring is.
 fn stands_alone(tree: &SymbolTree, string: ByteRange) -> bool {
     let root = tree.root();
     let node = root.and_then(|root| root.descendant_for_byte_range(string.start, string.end));
@@ -231,7 +236,7 @@ fn content(text: &str, string: ByteRange) -> ByteRange {
     }
 }
 
-/// Returns the tables of a statement of SQL or a part of one; `None` if the text is none.
+/// Returns the tables that an SQL statement, or a part of one, uses; `None` if the text is not SQL.
 fn tables(text: &str) -> Option<BTreeSet<String>> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
     let words: Vec<&str> = text

@@ -1,4 +1,5 @@
-//! Tests of the renames and deletions that tasks state, and of the check that they were made.
+//! Tests of parsing the renames and deletions that a task asks for, and of the check that they were
+//! made.
 
 use std::sync::Arc;
 
@@ -26,9 +27,9 @@ fn lookup() -> Lookup {
     Lookup::new(world.clone(), Arc::new(Index::new(world)))
 }
 
-/// Returns the renames and deletions that a task states, as `from>to` and `-symbol`, followed by
-/// `!` if the task also asks for something else. Variables are marked with `$`, files with `@`, and
-/// plain names with `?` and the symbol that contains them.
+/// Returns the renames and deletions that a task asks for, as `from>to` and `-symbol`, followed by
+/// `!` if the task also asks for something else. Prefixes: `$` for a variable, `@` for a file, `?`
+/// for a plain name, which is followed by the symbol that contains it.
 fn stated(task: &str) -> String {
     let found = of(&lookup(), task);
     let name = |named: &Named| match named {
@@ -311,7 +312,8 @@ fn absent_name_is_told_with_the_nearest_one() {
     }
 }
 
-/// Returns the part of a task that is not done after `old` is replaced by `new` in `shop.py`.
+/// Replaces `old` by `new` in `shop.py` and returns the description of what remains to be done for
+/// the task.
 fn unmet_after(task: &str, old: &str, new: &str) -> Option<String> {
     let before = lookup();
     let file = FilePath::new("shop.py");
@@ -408,7 +410,7 @@ fn incomplete_rename_or_deletion_is_reported() {
     }
 }
 
-/// Returns the part of a task that is not done after these changes of files.
+/// Changes the files and returns the description of what remains to be done for the task.
 fn unmet_between(task: &str, files: &[(&str, &str)], changes: &[(&str, &str)]) -> Option<String> {
     let dir = tempfile::tempdir().unwrap();
     let workspace = Workspace::open(dir.path().to_owned()).unwrap();
