@@ -1,7 +1,6 @@
 //! Hole filling: removes one statement of a function at a time and lets the model write it anew. A
 //! small model that repeats a faulty line when the prompt shows it often writes the right line when
 //! the prompt does not show it.
-//! does not.
 
 use std::sync::Arc;
 use std::time::Duration;

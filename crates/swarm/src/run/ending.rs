@@ -26,7 +26,8 @@ use crate::task::goal::Goal;
 use crate::task::goal::excluded::ExcludedTests;
 use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
 
-/// Prefix of the stop reason of a run whose last proposal was sent back.
+/// Prefix of the stop reason if the run changed nothing because the approver sent its proposals
+/// back.
 pub const NOT_ACCEPTED: &str = "no proposal was accepted";
 /// Maximum length of quoted test output, in bytes.
 const QUOTED: usize = 160;
@@ -136,8 +137,8 @@ pub(crate) fn ending(facts: &RunFacts<'_>) -> Ending {
     Ending { proof, headline }
 }
 
-/// Returns the headline of a run of which some proposals were refused. Passing tests do not show
-/// that such a run has done its task.
+/// Returns the headline of a run in which some proposals were refused. Passing tests do not show
+/// that such a run did the whole task.
 fn without_the_refused(facts: &RunFacts<'_>, headline: &str) -> String {
     let done = what_is_done(headline);
     match is_mostly_refused(facts) {
@@ -151,7 +152,7 @@ fn is_mostly_refused(facts: &RunFacts<'_>) -> bool {
     facts.left_out.len() > facts.changed.len()
 }
 
-/// Returns the headline of a run of which more proposals were refused than applied.
+/// Returns the headline of a run in which more proposals were refused than applied.
 fn partly_done(facts: &RunFacts<'_>, done: &str) -> String {
     let names: Vec<String> = facts.changed.iter().map(ToString::to_string).collect();
     let changed = some_of(&names);
@@ -170,7 +171,7 @@ fn with_problems(problems: &[String], headline: &str) -> String {
     }
 }
 
-/// Returns a headline without its opening words.
+/// Returns a headline without its opening words, such as "Done: ".
 fn what_is_done(headline: &str) -> &str {
     const BEGINNINGS: [&str; 5] = [
         "Partly done: ",
@@ -215,7 +216,7 @@ fn not_done(facts: &RunFacts<'_>, why: &str) -> (Proof, String) {
     (Proof::NotDone, format!("Not done: {why}{rest}"))
 }
 
-/// Describes the failing tests that the task is about, for a run that changed nothing, for example
+/// For a run that changed nothing, describes the failing tests that the task is about, for example
 /// `1 test still fails: a; `.
 fn still_failing(facts: &RunFacts<'_>) -> String {
     let failing = facts.report_before.map(failing_ids).unwrap_or_default();
@@ -261,7 +262,7 @@ fn tests_fail(facts: &RunFacts<'_>, failing: &[String]) -> (Proof, String) {
         what.push(now_and_then(&unsteady));
     }
     let passing = passing(facts);
-    // These tests ran before the changes were taken back.
+    // The tests ran before the changes were reverted.
     let with = match facts.taken_back {
         TakenBack::Yes(_) => "with the changes, ",
         TakenBack::No => "",
@@ -295,8 +296,8 @@ fn other_failures(report: &TestReport, required: &[String]) -> String {
     }
 }
 
-/// Returns the proof and the headline of a run that settled, that is, ended without work left to
-/// do.
+/// Returns the proof and the headline of a run that settled, that is, succeeded without remaining
+/// work.
 fn done(facts: &RunFacts<'_>) -> (Proof, String) {
     let is_documentation = is_all_documentation(facts);
     let beside = passed_beside_known_failures(facts).filter(|_| !is_documentation);
@@ -314,7 +315,8 @@ fn done(facts: &RunFacts<'_>) -> (Proof, String) {
         }
         (Checked::Fails(what), Some(passed), None) => {
             let passed = match facts.goal == Goal::NewTest {
-                // A change with new tests is accepted only if these tests ran and pass.
+                // Proposals with new tests are accepted only if these tests ran and pass, so none
+                // can fail here.
                 true => match facts.new_tests.fails.len() + facts.new_tests.passes.len() {
                     0 | 1 => "the new test passes".to_owned(),
                     many => format!("the {many} new tests pass"),
@@ -367,15 +369,17 @@ fn fail_as_before(facts: &RunFacts<'_>) -> bool {
 }
 
 /// Returns why passing tests do not prove the changes, for example `no test reaches a.py::f`;
-/// `None` if they do. A test proves the changes if it failed before the run and passes now, or if
-/// it is new or changed and fails without the changes. The changes must be in code that the task
-/// names, that uses named code, or that named code uses. Tests that also passed before the run only
-/// prove that existing behaviour is unchanged, not that it changed as the task asks.
+/// `None` if they do.
+///
+/// A test proves the changes if it failed before the run and passes now, or if it is new or changed
+/// and fails without the changes. The changes must be in code that the task names, in code that
+/// uses it, or in code that it uses. Tests that also passed before the run only show that existing
+/// behaviour is unchanged, not that it changed as the task asks.
 fn unshown_by_tests(facts: &RunFacts<'_>) -> Option<String> {
     unshown_as_whole(facts).or_else(|| unshown_part(facts))
 }
 
-/// Returns a message if no test fails without the change of one of the changed functions; `None`
+/// Returns a message if, for some changed function, all tests also pass without its change; `None`
 /// otherwise.
 fn unshown_part(facts: &RunFacts<'_>) -> Option<String> {
     let is_meant = !facts.unshown_parts.is_empty() && facts.goal != Goal::Refactoring;
@@ -384,7 +388,7 @@ fn unshown_part(facts: &RunFacts<'_>) -> Option<String> {
     is_meant.then(|| format!("no test fails without the change of {}", some_of(&names)))
 }
 
-/// Returns why no test shows any effect of the run's changes; `None` if a test does.
+/// Returns why no test shows any effect of the run's changes; `None` if a test shows an effect.
 fn unshown_as_whole(facts: &RunFacts<'_>) -> Option<String> {
     let LastCheck::Known(report) = facts.last_check else {
         return None;
@@ -409,7 +413,8 @@ fn unshown_as_whole(facts: &RunFacts<'_>) -> Option<String> {
         let names: Vec<String> = facts.unreached.iter().map(ToString::to_string).collect();
         return Some(format!("no test reaches {}", some_of(&names)));
     }
-    // A task that asks for documentation or for an answer does not ask for changed behaviour.
+    // With these goals, a test must prove changed behaviour, even if the task asks only for
+    // documentation or an answer.
     let asks_for_behaviour = match facts.goal {
         Goal::Bug | Goal::RedTests | Goal::Feature | Goal::Documentation | Goal::Question => true,
         Goal::NewTest | Goal::Refactoring => false,
@@ -429,9 +434,9 @@ fn unshown_as_whole(facts: &RunFacts<'_>) -> Option<String> {
     (asks_for_behaviour && facts.behaves_otherwise).then(|| why.to_owned())
 }
 
-/// Returns the number of passing tests if all failing tests failed before the run and are not part
-/// of the task; `None` otherwise. If the task describes a bug and no failing test shows that bug,
-/// any failing test may be part of the task.
+/// If all failing tests also failed before the run and are not part of the task, returns the number
+/// of passing tests; `None` otherwise. If the task describes a bug that no failing test shows, any
+/// failing test may be part of the task.
 fn passed_beside_known_failures(facts: &RunFacts<'_>) -> Option<usize> {
     let LastCheck::Known(report) = facts.last_check else {
         return None;
@@ -466,7 +471,7 @@ fn passed_beside_known_failures(facts: &RunFacts<'_>) -> Option<usize> {
 enum Checked {
     /// The tests pass.
     Passes(String),
-    /// Tests fail, or their passing proves nothing.
+    /// Tests fail, or the fact that they pass proves nothing.
     Fails(String),
     /// No test ran to its end.
     Untested(String),
@@ -524,9 +529,9 @@ fn checked(facts: &RunFacts<'_>) -> Checked {
     }
 }
 
-/// Evaluates a command that passes and has no test reporter. The code under test can print text
-/// that looks like test results, so only the exit status counts: the command must have failed
-/// before the run.
+/// Evaluates a test command that passes but has no test reporter. The code under test can print
+/// text that looks like test results, so only the exit status counts: the changes are proven only
+/// if the command failed before the run.
 fn by_command(facts: &RunFacts<'_>, report: &TestReport, passed: usize) -> Checked {
     let command = &report.command;
     let printed = format!("{} {}", counted(passed, "test"), pass(passed));
@@ -590,7 +595,7 @@ fn failures(failing: &[String], command: &str) -> String {
     }
 }
 
-/// Returns whether a headline mentions a test with this id as flaky.
+/// Returns whether a headline names the test with this id as flaky.
 pub(crate) fn names(headline: &str, id: &str) -> bool {
     let told = headline.split("now and then").nth(1);
     let mut ids = told.map(|told| told.trim_start_matches(':').split([',', ';']));
@@ -608,8 +613,8 @@ fn now_and_then(ids: &[String]) -> String {
     }
 }
 
-/// Describes how the new tests end without the change, for example `; the new test fails without
-/// the change`. A new test that fails there does test the change.
+/// Describes the results of the new tests without the run's change, for example `; the new test
+/// fails without the change`. A new test that fails there shows the effect of the change.
 fn without_change(found: &WithoutChange) -> String {
     let WithoutChange {
         fails,

@@ -4,7 +4,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The rank of each lock, in the order in which the locks must be taken.
+/// The rank of each lock. A thread that takes several locks must take them in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rank {
     World,

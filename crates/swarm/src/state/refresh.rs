@@ -1,5 +1,5 @@
-//! Updates the run's workspace with the user's current texts. All checks use these texts instead of
-//! the texts from the start of the run.
+//! Updates the run's workspace with the user's current texts, so that checks use these texts
+//! instead of those from the start of the run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use starling_core::EditorError;
 use starling_syntax::FilePath;
 use starling_workspace::{Snapshot, may_show};
 
-/// Time limit for the editor's reply.
+/// Maximum time to wait for the editor's reply.
 const DEADLINE: Duration = Duration::from_secs(10);
-/// Maximum number of attempts to read a consistent state while texts change.
+/// Maximum number of attempts to read all texts while none of them changes.
 const TRIES: u32 = 8;
 /// Maximum number of closed files that are read from disk. All open files are read.
 const CLOSED_MOST: usize = 256;
@@ -75,8 +75,8 @@ pub(crate) async fn text(checker: &Checker, file: &FilePath) -> Result<Arc<str>,
     Err(unreadable(message))
 }
 
-/// Returns the current texts of all open files, and of files whose unsaved text is stored in the
-/// workspace but which may have been closed since.
+/// Returns the current texts of all open files. Files whose text in the workspace differs from the
+/// disk may have been closed meanwhile, so their current texts are read as well.
 async fn texts(checker: &Checker) -> Result<Texts, EditorError> {
     let Some(editor) = &checker.services.editor else {
         return Ok(Texts::new());

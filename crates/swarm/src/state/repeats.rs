@@ -1,25 +1,25 @@
-//! Detects calls that an agent repeats although nothing has changed.
+//! Detects tool calls that an agent repeats although nothing has changed.
 
 use std::collections::HashMap;
 
 use crate::state::epoch::Epoch;
 
-/// Maximum number of times that the same call is answered in one epoch (while the workspace is
-/// unchanged). The last answer contains a warning.
+/// Maximum number of times that the same call is answered while the workspace is unchanged. The
+/// last answer contains a warning.
 const ANSWERED_MOST: u32 = 3;
 
-/// The calls of one agent in the current epoch.
+/// The tool calls of one agent since the workspace last changed.
 #[derive(Debug, Default)]
 pub(crate) struct Repeats {
     epoch: Epoch,
     counts: HashMap<String, u32>,
 }
 
-/// The handling of a tool call, which depends on how often the agent repeated it.
+/// What happens to a tool call, depending on how often the agent repeated it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Repeat {
     Answered,
-    /// The call is answered for the last time, with this warning.
+    /// The call is answered for the last time. The answer contains this warning.
     Warned(String),
     /// The call is not carried out. The agent receives this reason.
     Refused(String),
@@ -32,7 +32,8 @@ impl Repeats {
         self.counts.clear();
     }
 
-    /// Counts a call. A new epoch resets the count, because the answer may be different.
+    /// Counts a call. If the workspace has changed, counting starts anew, because the answer may be
+    /// different.
     pub fn count(&mut self, epoch: Epoch, call: String) -> Repeat {
         if self.epoch != epoch {
             self.epoch = epoch;

@@ -26,11 +26,12 @@ fn failing(ids: &[&str]) -> TestReport {
     report(TestOutcome::Failed, &cases)
 }
 
-/// The facts of a finished run, from which the headline and the proof status are computed.
+/// The data about a finished run that a test states. Headline and proof status are computed from
+/// it.
 struct Run<'a> {
     stop_reason: StopReason,
     task: &'a str,
-    /// The goal of the task, if it is not computed from the text of the task.
+    /// The goal of the task; `None` to derive the goal from the text of the task.
     goal: Option<Goal>,
     changed: &'a [&'a str],
     taken_back: TakenBack<'a>,
@@ -505,7 +506,7 @@ fn unrelated_known_failures_do_not_make_a_change_unproven() {
             "{task}"
         );
     }
-    // A task that is only a deletion or a rename counts as a refactoring.
+    // A task that only deletes or renames something counts as a refactoring.
     let deleted = ends_as(Goal::Refactoring, "Delete `f`.");
     assert_eq!(deleted, is(Proof::AsBefore, &stays));
     let proven = format!("Done and proven: 1 test passes; {rest}");
@@ -523,7 +524,7 @@ fn unrelated_known_failures_do_not_make_a_change_unproven() {
     let told_rest = "1 test fails: test_red (it failed before), no part of the task";
     let expected = format!("Done: 1 test passes as before; {told_rest}");
     assert_eq!(told, is(Proof::AsBefore, &expected));
-    // A bug that no test shows may be the cause of any failure.
+    // If no test shows the bug that the task describes, any failing test may be caused by it.
     let unproven = |found: (Proof, String)| assert_eq!(found.0, Proof::Unproven, "{}", found.1);
     unproven(ends("f is wrong", &cases, &[]));
     unproven(ends("Simplify f.", &cases, &["red"]));
