@@ -29,7 +29,7 @@ const MALFORMED_MOST: u32 = 3;
 
 /// The reason that is reported if a rename or deletion, which was made from the index without a
 /// model, failed its checks. A small model is not asked to fix it.
-const BY_RULE: &str = "what the rule makes does not pass, and a small model is not asked to do it";
+const BY_RULE: &str = "the change that was made without a model fails its checks, and a small model is not asked to fix it";
 
 /// The conversation loop of one agent for one piece of work.
 pub(crate) struct AgentTurns<'a> {

@@ -151,7 +151,7 @@ async fn by_model(
 enum NoAnswer {
     #[error(transparent)]
     Call(#[from] CallFailed),
-    #[error("{TURNS} turns without an answer")]
+    #[error("the model gave no answer within {TURNS} turns")]
     Undecided,
 }
 

@@ -235,8 +235,8 @@ pub(crate) fn pick(run: &RunContext) -> Option<Result<Pick, String>> {
                 .map_or(0, |found| found.source().len());
             if length > DOCUMENT_MOST {
                 return Some(Err(format!(
-                    "{} is too long for this model to write anew ({length} bytes; {DOCUMENT_MOST} at \
-                     most): use a larger one by --model",
+                    "{} is too long for this model to rewrite ({length} bytes; the maximum is \
+                     {DOCUMENT_MOST}): use a larger model (--model)",
                     document.file
                 )));
             }

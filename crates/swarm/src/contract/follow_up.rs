@@ -269,8 +269,8 @@ fn wake_broken(
         let visit = (changed.clone(), contract.clone());
         let again = !run.contracts().followed.insert(visit);
         let why = match (again, wave >= WAVES_MOST) {
-            (true, _) => "they were told of the same change before".to_owned(),
-            (false, true) => format!("follow-ups end after {WAVES_MOST} waves"),
+            (true, _) => "they were already notified of the same change".to_owned(),
+            (false, true) => format!("follow-ups end after {WAVES_MOST} rounds"),
             (false, false) if follow_already => continue,
             (false, false) => {
                 tell(run, changed, wave + 1, (draft, timing), owners);
@@ -410,7 +410,7 @@ fn unfollowed(run: &RunContext, changed: &SymbolPath, owners: Vec<SymbolPath>) {
     run.event(Event::FollowUpMissed {
         changed: changed.clone(),
         owners,
-        why: "they were told of it, and their code is as it was".to_owned(),
+        why: "they were notified, but did not change their code".to_owned(),
         told: true,
     });
 }

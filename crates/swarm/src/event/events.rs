@@ -90,8 +90,8 @@ impl Cause {
             Cause::FollowUp {
                 changed, changes, ..
             } => format!("follow {changed}: {}", changes.join("; ")),
-            Cause::FailedTests { .. } => "mend tests that fail".to_owned(),
-            Cause::Problems { .. } => "mend problems that the changes brought".to_owned(),
+            Cause::FailedTests { .. } => "fix tests that fail".to_owned(),
+            Cause::Problems { .. } => "fix problems that the changes introduced".to_owned(),
             Cause::Steered { text } => text.clone(),
             Cause::Declined { reason, .. } => format!("declined: {reason}"),
         }

@@ -63,8 +63,8 @@ impl JointEvidence {
     fn others(&self) -> String {
         let names: Vec<String> = self.with.iter().map(ToString::to_string).collect();
         match names.len() {
-            0 if !self.needs.is_empty() => "those under review".to_owned(),
-            0 => "what was accepted meanwhile".to_owned(),
+            0 if !self.needs.is_empty() => "the proposals under review".to_owned(),
+            0 => "the changes that were accepted meanwhile".to_owned(),
             1 => format!("the other waiting proposal ({})", names[0]),
             count => format!("the {count} other waiting proposals ({})", few(&names)),
         }

@@ -170,7 +170,7 @@ impl Evidence {
     /// Returns `told`, a description of failed checks, with the broken tests and the remark that no
     /// agent will fix them.
     fn left_broken(&self, told: &str) -> String {
-        let end = "the run is over, so nobody follows";
+        let end = "the run is over, so no agent will fix this";
         match &self.tests {
             TestEvidence::Known { broken, .. }
                 if !broken.is_empty() && !told.contains(&named(broken)) =>

@@ -99,17 +99,17 @@ fn says_nothing(text: &str) -> bool {
 /// Why a reply of the proxy user is not a clear decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unclear {
-    #[error("The reply holds no decision.")]
+    #[error("The reply contains no decision.")]
     Missing,
-    #[error("The reply holds more than one decision.")]
+    #[error("The reply contains more than one decision.")]
     Several,
-    #[error("An ACCEPT stands alone: conditions belong into REJECT or STEER.")]
+    #[error("An ACCEPT must not contain a condition: use REJECT or STEER to set one.")]
     Conditional,
-    #[error("An accept has no objections: what is wrong belongs into a reject or a steer.")]
+    #[error("An accept must not contain an objection: use reject or steer to object.")]
     Objected,
-    #[error("A REJECT or STEER needs its reason.")]
+    #[error("A REJECT or STEER must give a reason.")]
     NoReason,
-    #[error("The reason speaks against the decision.")]
+    #[error("The reason contradicts the decision.")]
     Contradicted,
     /// The reply was cut off, so text that followed the acceptance may be missing.
     #[error("The reply was not complete, so its acceptance does not count.")]
@@ -146,7 +146,7 @@ pub(crate) fn how(calling: ToolCalling) -> &'static str {
 /// only in a complete reply.
 ///
 /// # Errors
-/// Returns [`Unclear`] if the reply holds no decision, is ambiguous, or breaks off after an
+/// Returns [`Unclear`] if the reply contains no decision, is ambiguous, or breaks off after an
 /// acceptance.
 pub(crate) fn read(reply: &ChatReply) -> Result<Verdict, Unclear> {
     let said = match reply.tool_calls.as_slice() {

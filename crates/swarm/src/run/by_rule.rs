@@ -36,7 +36,7 @@ pub(crate) fn picks(run: &RunContext) -> Option<Result<Vec<Pick>, String>> {
 }
 
 fn for_larger_model(why: &str) -> String {
-    format!("{why}; a larger model can judge that (`--model`)")
+    format!("{why}; a larger model can decide this (`--model`)")
 }
 
 /// Returns why a rename or deletion of a method that several related classes define is not made
@@ -214,7 +214,7 @@ fn rename_symbol(
         None => to.to_owned(),
     };
     if tree.find(&sibling).is_some() || binds(tree, to) {
-        return Err(format!("{} has a `{to}` already", from.file));
+        return Err(format!("{} already contains the name `{to}`", from.file));
     }
     if class.is_some() {
         only_of_its_class(lookup, from)?;
@@ -226,7 +226,10 @@ fn rename_symbol(
     if let Some(twin) = stub_symbol(lookup, from)? {
         let tree = lookup.tree(&twin.path.file)?;
         if tree.find(&sibling).is_some() {
-            return Err(format!("{} has a `{to}` already", twin.path.file));
+            return Err(format!(
+                "{} already contains the name `{to}`",
+                twin.path.file
+            ));
         }
         let uses = uses::of_stub(lookup, &twin);
         replace_uses(lookup, &uses, (old, to), edits)?;
@@ -255,7 +258,7 @@ fn replace_uses(
             };
             let is_plain = !text[..start].ends_with('.') && !text[..start].ends_with(['"', '\'']);
             if is_plain && says_plainly(&tree, to) {
-                return Err(format!("{} has a `{to}` already", usage.file));
+                return Err(format!("{} already contains the name `{to}`", usage.file));
             }
             edits.replace(&usage.file, start, old, to);
         }
@@ -281,7 +284,10 @@ fn stub_symbol(lookup: &Lookup, symbol: &SymbolPath) -> Result<Option<Symbol>, S
     let mut found = tree.symbols().iter().filter(is_it);
     let only = found.next().cloned();
     match found.next() {
-        Some(_) => Err(format!("{stub} has several `{}`", symbol.base_name())),
+        Some(_) => Err(format!(
+            "{stub} has several definitions of `{}`",
+            symbol.base_name()
+        )),
         None => Ok(only),
     }
 }

@@ -15,8 +15,8 @@ use starling_syntax::FilePath;
 use starling_workspace::Snapshot;
 
 /// Diagnoses all changed files together and returns the problems that the accepted changes
-/// introduced. If only one change was applied and no service is configured for the final check, the diagnostics of
-/// its own check are still valid, so only undefined names are checked again.
+/// introduced. If only one change was applied and no service is configured for the final check, the
+/// diagnostics of its own check are still valid, so only undefined names are checked again.
 pub(crate) async fn final_check(run: &Arc<RunContext>) -> DiagnosticEvidence {
     let (after, files, changes) = {
         let state = run.state();

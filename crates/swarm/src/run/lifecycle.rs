@@ -269,7 +269,7 @@ async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
     let frozen = prompt_parts::frozen(run);
     if run.frozen.set(frozen).is_err() {
         return Err(StopReason::Failed {
-            error: "a run was driven twice".to_owned(),
+            error: "internal error: the run was started twice".to_owned(),
         });
     }
     let unpicked = wake_first(run).await?;
@@ -351,8 +351,8 @@ fn lookup_before(run: &RunContext) -> Lookup {
 
 fn no_files(run: &RunContext) -> String {
     format!(
-        "{} holds no file to work on (what .gitignore names is not looked at): run in the folder of \
-         a project, or make its first file",
+        "{} contains no files to work on (files that .gitignore names are ignored): run in the \
+         directory of a project, or create its first file",
         run.services.index.snapshot().root().display()
     )
 }

@@ -395,7 +395,10 @@ fn usable(run: &RunContext, picks: &[Pick]) -> Result<Vec<Pick>, String> {
     }
     if good.is_empty() {
         let errors: Vec<String> = errors.into_iter().map(|(_, error)| error).collect();
-        return Err(format!("None of these can be woken. {}", errors.join(" ")));
+        return Err(format!(
+            "No agent can be started for the symbols that you picked. {}",
+            errors.join(" ")
+        ));
     }
     for (symbol, error) in errors {
         run.not_woken(symbol, &ActorId::Scout, error);

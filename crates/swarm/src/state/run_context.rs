@@ -89,7 +89,7 @@ pub(crate) enum WakeError {
     NoSymbol(String),
     #[error("{0}")]
     Exhausted(#[from] Exhausted),
-    #[error("the owner of {0} has too much to do already")]
+    #[error("the agent of {0} has too many unread messages")]
     Full(SymbolPath),
     #[error("the run is ending")]
     Ending,

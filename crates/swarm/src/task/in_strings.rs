@@ -21,8 +21,8 @@ pub(crate) fn of_gone(lookup: &Lookup, name: &str, kept: &KeptStrings) -> Vec<In
     strings
 }
 
-/// Describes the strings that contain a name. With the verb "stands", the result is, for example,
-/// `` `EchoHandler` stands in a string: settings.py:7``.
+/// Describes the strings that contain a name. With the verb "occurs", the result is, for example,
+/// `` `EchoHandler` occurs in a string: settings.py:7``.
 pub(crate) fn stands_in(name: &str, verb: &str, strings: &[InString]) -> String {
     let places = strings
         .iter()

@@ -162,7 +162,7 @@ async fn notebook_on_one_line_stops_a_rename_by_rule() {
             panic!("{task}");
         };
         assert!(
-            why.contains("`late_fee` stands in a script: n.ipynb:3"),
+            why.contains("`late_fee` occurs in a script: n.ipynb:3"),
             "{why}"
         );
         assert_eq!(bed.model.calls(), 0);

@@ -20,7 +20,11 @@ pub(super) fn certain(
     symbol: &Symbol,
 ) -> Result<Vec<Usage>, String> {
     if path.name.contains('#') {
-        return Err(format!("{} has several `{}`", path.file, path.base_name()));
+        return Err(format!(
+            "{} has several definitions of `{}`",
+            path.file,
+            path.base_name()
+        ));
     }
     let mut usages = lookup.usages(&path.to_string(), USES_MOST);
     let examples = Examples::of(lookup, path.base_name());
@@ -100,7 +104,7 @@ fn is_attribute(lookup: &Lookup, usage: &Usage) -> bool {
 pub(super) fn in_no_string(lookup: &Lookup, name: &str) -> Result<(), String> {
     let found = lookup.index().in_strings(name);
     if !found.is_empty() {
-        return Err(stands_in(name, "stands", &found));
+        return Err(stands_in(name, "occurs", &found));
     }
     match put_together(lookup, name) {
         Some(places) => Err(places),

@@ -22,7 +22,10 @@ pub(super) fn rename(
     uses::in_no_string(lookup, name)?;
     for variable in with_stub(lookup, variable) {
         if binds(&*lookup.tree(&variable.file)?, to) {
-            return Err(format!("{} has a `{to}` already", variable.file));
+            return Err(format!(
+                "{} already contains the name `{to}`",
+                variable.file
+            ));
         }
         let uses = certain(lookup, &variable)?;
         replace_uses(lookup, &uses, (name, to), edits)?;
@@ -56,7 +59,9 @@ pub(super) fn delete(
             let old = lines.of(tree.text());
             tree.text().matches(old).count() == 1
         });
-        let lines = lines.ok_or(format!("`{name}` is not set by a statement of its own"))?;
+        let lines = lines.ok_or(format!(
+            "`{name}` is not assigned in a separate statement that occurs once"
+        ))?;
         picks.push(Pick {
             symbol: SymbolPath::module(variable.file.clone()).to_string(),
             why: format!("delete `{name}`, by rule: nothing uses it"),

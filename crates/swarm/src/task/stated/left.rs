@@ -100,9 +100,9 @@ pub(crate) fn unsure(
         .map(|(_, one)| format!("{}:{}", one.file, one.line))
         .collect();
     Some(match places.len() {
-        1 => format!("`{name}` still stands in a string: {}", first_of(places)),
+        1 => format!("`{name}` still occurs in a string: {}", first_of(places)),
         count => format!(
-            "`{name}` still stands in {count} strings: {}",
+            "`{name}` still occurs in {count} strings: {}",
             first_of(places)
         ),
     })

@@ -87,7 +87,7 @@ fn left_in_strings(lookup: &Lookup, name: &str, kept: &KeptStrings) -> Option<St
     match strings.is_empty() {
         true if kept.all => None,
         true => put_together(lookup, name),
-        false => Some(stands_in(name, "still stands", &strings)),
+        false => Some(stands_in(name, "still occurs", &strings)),
     }
 }
 
