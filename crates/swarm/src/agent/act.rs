@@ -17,7 +17,7 @@ use crate::proposal::parts;
 use crate::proposal::propose;
 use crate::protocol::{Action, Asked, FinishWork, Propose, RunToolbox};
 use crate::state::agent_state::AgentState;
-use crate::state::repeats::Repeat;
+use crate::state::repeats::RepeatedCall;
 use crate::state::run_context::RunContext;
 
 /// Result of a `finish` call that was not carried out, because another action of the same turn was
@@ -173,13 +173,13 @@ fn count_repeats(
             Ok(_) => {}
         }
         let why = match agent.repeats.count(epoch, one.fingerprint()) {
-            Repeat::Answered => continue,
-            Repeat::Warned(warning) => {
+            RepeatedCall::Answered => continue,
+            RepeatedCall::Warned(warning) => {
                 warnings.push((at, warning));
                 continue;
             }
-            Repeat::Refused(why) => why,
-            Repeat::Ends(why) => {
+            RepeatedCall::Refused(why) => why,
+            RepeatedCall::Ends(why) => {
                 let (tool, argument) = &one.label;
                 let told = format!("it repeats `{tool} {argument}`, and nothing changed since");
                 turn.gave_up = Some(gave_up(told));

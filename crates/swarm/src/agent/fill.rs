@@ -366,7 +366,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn filled_in_text_ends_where_it_repeats_the_next_line() {
+    fn text_for_a_removed_statement_ends_before_the_line_that_follows_the_statement() {
         let next = Some("    return y");
         assert_eq!(
             lines_of("    y = 1\n    return y\nmore", next),
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn statement_is_summarized_on_one_line() {
+    fn statement_is_shortened_to_one_line_for_display() {
         assert_eq!(in_short("    y = g(\n        x,\n    )"), "y = g( x, )");
         assert_eq!(in_short(&"é ".repeat(50)).chars().count(), 61);
     }

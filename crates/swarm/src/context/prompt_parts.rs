@@ -12,7 +12,7 @@ use crate::evidence::ids::tail;
 use crate::evidence::test_evidence::TestEvidence;
 use crate::excerpt::excerpt;
 use crate::lookup::callees::callees;
-use crate::lookup::{Lookup, NotThere, cap};
+use crate::lookup::{Lookup, MissingFile, cap};
 use crate::state::agent_state::AgentState;
 use crate::state::run_context::RunContext;
 use crate::state::views::Views;
@@ -131,7 +131,7 @@ fn method_families(run: &RunContext) -> String {
 /// line.
 fn not_there(run: &RunContext) -> String {
     let gone = run.lookup().not_there(&run.task.text);
-    let mut lines: Vec<String> = gone.iter().map(NotThere::in_words).collect();
+    let mut lines: Vec<String> = gone.iter().map(MissingFile::in_words).collect();
     let absent = absent::near_others(&run.lookup(), &run.task.text);
     lines.extend(absent.iter().map(absent::AbsentName::in_words));
     lines.join("\n")

@@ -18,7 +18,7 @@ const REFERENCES_MOST: usize = 400;
 /// A location in the code that a changed contract (the parts of a symbol on which its users rely,
 /// such as the name and the parameters) breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Site {
+pub(crate) struct BrokenLocation {
     /// The innermost symbol at the location.
     pub symbol: SymbolPath,
     pub line: u32,
@@ -70,7 +70,7 @@ pub(crate) fn broken(
     draft: &Draft,
     changed: &SymbolPath,
     gone: &Mentions,
-) -> Vec<Site> {
+) -> Vec<BrokenLocation> {
     broken_in(Scope::Code, lookup, draft, changed, gone)
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn broken_in(
     draft: &Draft,
     changed: &SymbolPath,
     gone: &Mentions,
-) -> Vec<Site> {
+) -> Vec<BrokenLocation> {
     let contract = |text: &Arc<str>| {
         let tree = SymbolTree::parse(draft.file.clone(), Arc::clone(text));
         tree.find(&changed.name)
@@ -106,7 +106,7 @@ pub(crate) fn broken_in(
     calls.extend(indirect.map(|one| (one.usage, one.through)));
     calls.retain(|(usage, _)| usage.is_call && elsewhere(&usage.symbol));
     calls.retain(|(usage, _)| !holds(lookup, usage, changed, &old, &new));
-    let calls = calls.into_iter().map(|(usage, through)| Site {
+    let calls = calls.into_iter().map(|(usage, through)| BrokenLocation {
         symbol: usage.symbol,
         line: usage.line,
         is_override: false,
@@ -156,7 +156,7 @@ fn makes(symbol: &SymbolPath) -> bool {
 
 /// Returns the lines that mentioned a removed symbol before the removal and still exist, at their
 /// current positions.
-fn still_mentioned(lookup: &Lookup, places: &BTreeSet<(FilePath, String)>) -> Vec<Site> {
+fn still_mentioned(lookup: &Lookup, places: &BTreeSet<(FilePath, String)>) -> Vec<BrokenLocation> {
     let mut sites = Vec::new();
     for (file, text) in places {
         let Ok(tree) = lookup.tree(file) else {
@@ -166,7 +166,7 @@ fn still_mentioned(lookup: &Lookup, places: &BTreeSet<(FilePath, String)>) -> Ve
         sites.extend(
             lines
                 .filter(|(_, line)| line.trim() == text)
-                .map(|(line, _)| Site {
+                .map(|(line, _)| BrokenLocation {
                     symbol: tree.at_line(line).path.clone(),
                     line,
                     is_override: false,
@@ -189,7 +189,12 @@ fn uses_of_others(lookup: &Lookup, gone: &SymbolPath) -> Vec<(FilePath, u32)> {
 
 /// Returns whether all mentions of a name at a location refer to another symbol, such as a moved
 /// function that is imported there from its new module.
-fn means_another(lookup: &Lookup, site: &Site, name: &str, others: &[(FilePath, u32)]) -> bool {
+fn means_another(
+    lookup: &Lookup,
+    site: &BrokenLocation,
+    name: &str,
+    others: &[(FilePath, u32)],
+) -> bool {
     let place = (site.symbol.file.clone(), site.line);
     let uses = others.iter().filter(|one| **one == place).count();
     let Ok(tree) = lookup.tree(&site.symbol.file) else {
@@ -259,7 +264,7 @@ fn receiver(lookup: &Lookup, tree: &SymbolTree, usage: &Usage, changed: &SymbolP
 }
 
 /// Returns the methods that override a changed method and are not compatible with it.
-fn overrides(lookup: &Lookup, changed: &SymbolPath, new: &Contract) -> Vec<Site> {
+fn overrides(lookup: &Lookup, changed: &SymbolPath, new: &Contract) -> Vec<BrokenLocation> {
     let is_private = changed.base_name().starts_with("__") && !changed.base_name().ends_with("__");
     if makes(changed) || is_private {
         return Vec::new();
@@ -277,8 +282,8 @@ fn overrides(lookup: &Lookup, changed: &SymbolPath, new: &Contract) -> Vec<Site>
 
 /// Returns the location of an overriding method if it is not compatible with the new contract;
 /// `None` if it is compatible.
-fn misfit(tree: &SymbolTree, own: &Symbol, new: &Contract) -> Option<Site> {
-    (!own.contract.stands_in_for(new)).then(|| Site {
+fn misfit(tree: &SymbolTree, own: &Symbol, new: &Contract) -> Option<BrokenLocation> {
+    (!own.contract.stands_in_for(new)).then(|| BrokenLocation {
         symbol: own.path.clone(),
         line: tree.line_of(own),
         is_override: true,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::contract::broken::{
-    Scope, Site, broken, broken_in, indirect_calls, mentions_of_the_gone, sure_usages,
+    BrokenLocation, Scope, broken, broken_in, indirect_calls, mentions_of_the_gone, sure_usages,
 };
 use crate::event::actor::ActorId;
 use crate::event::dependencies::Dependencies;
@@ -37,7 +37,7 @@ const WAITS: &str = "That change waits for yours: both are tested together, and 
 
 /// The code of one owner that a contract change breaks.
 #[derive(Debug, Default)]
-struct Concern {
+struct BrokenCode {
     /// The broken lines, counted from 1.
     lines: Vec<u32>,
     /// Whether the code overrides the changed method.
@@ -47,8 +47,8 @@ struct Concern {
     through: Option<BTreeSet<SymbolPath>>,
 }
 
-impl Concern {
-    fn add(&mut self, site: Site) {
+impl BrokenCode {
+    fn add(&mut self, site: BrokenLocation) {
         let is_first = self.lines.is_empty();
         self.lines.push(site.line);
         self.overrides |= site.is_override;
@@ -71,7 +71,7 @@ fn to_follow(
     draft: &Draft,
     changed: &SymbolPath,
     gone: &Mentions,
-) -> Vec<Site> {
+) -> Vec<BrokenLocation> {
     let mut sites = broken(lookup, draft, changed, gone);
     if tests_follow(run, changed, gone) {
         sites.extend(broken_in(Scope::Tests, lookup, draft, changed, gone));
@@ -185,8 +185,12 @@ pub(crate) fn before(run: &RunContext, draft: &Draft) -> Mentions {
 
 /// Groups broken locations by owner. A method belongs to the owner of its class if that owner is at
 /// work. Locations in symbols that the draft itself changes are left out.
-fn by_owner(run: &RunContext, draft: &Draft, sites: Vec<Site>) -> BTreeMap<SymbolPath, Concern> {
-    let mut owners: BTreeMap<SymbolPath, Concern> = BTreeMap::new();
+fn by_owner(
+    run: &RunContext,
+    draft: &Draft,
+    sites: Vec<BrokenLocation>,
+) -> BTreeMap<SymbolPath, BrokenCode> {
+    let mut owners: BTreeMap<SymbolPath, BrokenCode> = BTreeMap::new();
     for site in sites {
         let by_draft = draft.symbols.contains(&site.symbol) && !site.symbol.is_module();
         if by_draft {
@@ -310,7 +314,7 @@ fn tell(
     changed: &SymbolPath,
     wave: u32,
     (draft, timing): (&Draft, Timing),
-    owners: BTreeMap<SymbolPath, Concern>,
+    owners: BTreeMap<SymbolPath, BrokenCode>,
 ) {
     let after = SymbolTree::parse(draft.file.clone(), Arc::clone(&draft.text));
     let signature = after

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn undo_holds_back_the_rest_of_a_set_and_required_proposals() {
+    fn proposal_is_not_undone_while_a_dependent_proposal_stays_applied() {
         let all = ids([1, 2, 3, 4, 5, 6]);
         let held = |staying| -> Vec<u32> {
             let held = graph().held(&all, &staying);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn proposals_that_may_break_without_another_are_listed() {
+    fn proposals_that_may_break_after_an_undo_are_listed() {
         let broken = |gone| broken_in_words(&graph().broken_without(&gone));
         assert_eq!(
             broken(ids([4])).as_deref(),

@@ -530,12 +530,12 @@ pub struct Stamped {
 /// The run's budget bounds its length.
 #[derive(Debug, Clone)]
 pub struct EventLog {
-    inner: Arc<Inner>,
+    inner: Arc<EventLogData>,
 }
 
 /// The data of an event log, shared by all its clones and cursors.
 #[derive(Debug)]
-struct Inner {
+struct EventLogData {
     began: Instant,
     records: Mutex<Vec<Arc<Stamped>>>,
     count: watch::Sender<LogProgress>,
@@ -551,7 +551,7 @@ struct LogProgress {
     closed: bool,
 }
 
-impl Inner {
+impl EventLogData {
     /// Waits until the first `count` records have been written to the trajectory file. Returns at
     /// once if no trajectory is written.
     async fn written(&self, count: usize) {
@@ -575,7 +575,7 @@ impl EventLog {
             count: 0,
             closed: false,
         });
-        let inner = Inner {
+        let inner = EventLogData {
             began: Instant::now(),
             records: Mutex::default(),
             count,
@@ -591,7 +591,7 @@ impl EventLog {
         let log = EventLog::new();
         let at_ms = records.last().map_or(0, |last| last.at_ms);
         let began = Instant::now().checked_sub(Duration::from_millis(at_ms));
-        let inner = Inner {
+        let inner = EventLogData {
             began: began.unwrap_or(log.inner.began),
             count: watch::channel(LogProgress {
                 count: records.len(),
@@ -754,7 +754,7 @@ impl Drop for Writing {
 /// A reader of an [`EventLog`].
 #[derive(Debug)]
 pub struct Cursor {
-    inner: Arc<Inner>,
+    inner: Arc<EventLogData>,
     next: usize,
     changes: watch::Receiver<LogProgress>,
 }

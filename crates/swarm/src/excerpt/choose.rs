@@ -52,7 +52,7 @@ impl Layout {
 /// remaining lines from the top. In a module body, the contents of its symbols are chosen only if
 /// everything fits.
 pub fn chosen(found: &Found, focus: &Focus, most: Tokens, layout: Layout) -> BTreeSet<usize> {
-    let mut choice = Choice::new(found, most, layout);
+    let mut choice = LineSelection::new(found, most, layout);
     let all = match layout {
         Layout::Source => choice.all(),
         // Numbered lines are shown so that they can be cited, and a citation names the innermost
@@ -94,7 +94,7 @@ pub fn chosen(found: &Found, focus: &Focus, most: Tokens, layout: Layout) -> BTr
 }
 
 /// The lines of a symbol that have been chosen so far, and the remaining size.
-struct Choice<'f> {
+struct LineSelection<'f> {
     found: &'f Found,
     lines: Vec<&'f str>,
     layout: Layout,
@@ -106,7 +106,7 @@ struct Choice<'f> {
     taken: BTreeSet<usize>,
 }
 
-impl<'f> Choice<'f> {
+impl<'f> LineSelection<'f> {
     fn new(found: &'f Found, most: Tokens, layout: Layout) -> Self {
         let lines: Vec<&str> = found.tree.text().lines().collect();
         let others = match found.symbol.path.is_module() {
@@ -115,7 +115,7 @@ impl<'f> Choice<'f> {
         };
         let mut asides = docstrings(found);
         asides.extend(comments(found));
-        Choice {
+        LineSelection {
             found,
             lines,
             layout,

@@ -8,7 +8,7 @@ mod mention;
 mod read;
 pub(crate) mod test_symbol;
 pub use lsp_facts::LspFacts;
-pub use mention::{Mention, NotThere};
+pub use mention::{Mention, MissingFile};
 
 use std::sync::Arc;
 

@@ -30,7 +30,7 @@ const USES: usize = 200;
 
 /// How the changes of a run relate to the code that its task names.
 #[derive(Debug, Default)]
-pub(crate) struct Aim {
+pub(crate) struct ChangeRelevance {
     /// Why the changes do not affect the code that the task names; `None` if they do.
     pub missed: Option<String>,
     /// The named code, described in words, if other code was changed as well.
@@ -42,15 +42,19 @@ pub(crate) struct Aim {
 
 /// Compares the changes of a run with the names in its task. `changed` contains all changed
 /// symbols, `changing` only those whose behaviour changed.
-pub(crate) fn of(checker: &Checker, changed: &[SymbolPath], changing: &[&SymbolPath]) -> Aim {
+pub(crate) fn of(
+    checker: &Checker,
+    changed: &[SymbolPath],
+    changing: &[&SymbolPath],
+) -> ChangeRelevance {
     let Some(names) = checker.tests().required.names.clone() else {
-        return Aim::default();
+        return ChangeRelevance::default();
     };
     let missed_document = missed_document(checker, changed);
     if let Some(missed) = missed_document.or_else(|| missed_strings(checker)) {
-        return Aim {
+        return ChangeRelevance {
             missed: Some(missed),
-            ..Aim::default()
+            ..ChangeRelevance::default()
         };
     }
     let judged: Vec<&SymbolPath> = match changing.is_empty() {
@@ -60,7 +64,7 @@ pub(crate) fn of(checker: &Checker, changed: &[SymbolPath], changing: &[&SymbolP
     let no_document = |symbol: &&SymbolPath| !is_documentation(&symbol.file);
     let judged: Vec<&SymbolPath> = judged.into_iter().filter(no_document).collect();
     if judged.is_empty() || !names.lead() {
-        return Aim::default();
+        return ChangeRelevance::default();
     }
     let task = &checker.task.text;
     let around = NamedCode::of(checker, &names);
@@ -70,18 +74,18 @@ pub(crate) fn of(checker: &Checker, changed: &[SymbolPath], changing: &[&SymbolP
         .map(|symbol| (*symbol).clone())
         .collect();
     if near.is_empty() {
-        return Aim {
+        return ChangeRelevance {
             missed: Some(missed(&names)),
-            ..Aim::default()
+            ..ChangeRelevance::default()
         };
     }
     if near.len() == judged.len() {
-        return Aim::default();
+        return ChangeRelevance::default();
     }
     let failed = failed_before(checker);
     let reached = required::reached(&around.after, &near, &failed);
     let ids = failed.into_iter().map(|case| case.id);
-    Aim {
+    ChangeRelevance {
         missed: None,
         named: in_words(names.code()),
         aside: ids.filter(|id| !reached.contains(id)).collect(),
@@ -200,7 +204,7 @@ struct NamedCode {
     named: Vec<SymbolPath>,
     /// Files that the task asks to create, or that it may mean although it misspells their names.
     files: Vec<FilePath>,
-    users: Users,
+    users: CodeUsers,
 }
 
 impl NamedCode {
@@ -216,7 +220,7 @@ impl NamedCode {
             .cloned()
             .collect();
         NamedCode {
-            users: Users::of(&after, &symbols),
+            users: CodeUsers::of(&after, &symbols),
             files: files.cloned().collect(),
             before,
             after,
@@ -253,7 +257,7 @@ impl NamedCode {
             Ok(_) => &self.after,
             Err(_) => &self.before,
         };
-        let used_by = Users::of(lookup, std::slice::from_ref(changed));
+        let used_by = CodeUsers::of(lookup, std::slice::from_ref(changed));
         let is_used = |named: &SymbolPath| used_by.hold(named);
         self.named.iter().any(is_used) || self.is_beside(goal, lookup, changed)
     }
@@ -296,7 +300,7 @@ impl NamedCode {
 }
 
 /// Symbols with their direct and indirect users.
-struct Users {
+struct CodeUsers {
     found: Vec<SymbolPath>,
     /// Modules whose body uses the symbols, for example in a table. Any symbol of such a module may
     /// use them indirectly.
@@ -304,9 +308,9 @@ struct Users {
     are_all: bool,
 }
 
-impl Users {
-    fn of(lookup: &Lookup, symbols: &[SymbolPath]) -> Users {
-        let mut users = Users {
+impl CodeUsers {
+    fn of(lookup: &Lookup, symbols: &[SymbolPath]) -> CodeUsers {
+        let mut users = CodeUsers {
             found: Vec::new(),
             modules: Vec::new(),
             are_all: true,

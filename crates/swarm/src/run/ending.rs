@@ -21,7 +21,7 @@ use crate::evidence::ids::WHOLE_RUN;
 use crate::evidence::test_evidence::failing_ids;
 use crate::evidence::without_change::WithoutChange;
 use crate::evidence::wording::{counted, some_of};
-use crate::run::aim::Aim;
+use crate::run::aim::ChangeRelevance;
 use crate::task::goal::Goal;
 use crate::task::goal::excluded::ExcludedTests;
 use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
@@ -55,7 +55,7 @@ impl Ending {
             unreached: &[],
             behaves_otherwise: false,
             only_words: false,
-            aim: &Aim::default(),
+            aim: &ChangeRelevance::default(),
             beside_failures: false,
             left_out: &[],
             rejected: &[],
@@ -198,12 +198,14 @@ fn refusals(facts: &RunFacts<'_>) -> String {
 /// nothing to prove.
 pub(crate) fn unproven(facts: &RunFacts<'_>) -> Option<String> {
     match checked(facts) {
-        Checked::Passes(_) => unshown_by_tests(facts),
-        Checked::Fails(_) if passed_beside_known_failures(facts).is_some() => {
+        LastTestResult::Passes(_) => unshown_by_tests(facts),
+        LastTestResult::Fails(_) if passed_beside_known_failures(facts).is_some() => {
             unshown_by_tests(facts)
         }
-        Checked::Fails(_) | Checked::Untested(_) if is_all_documentation(facts) => None,
-        Checked::Fails(why) | Checked::Untested(why) => Some(why),
+        LastTestResult::Fails(_) | LastTestResult::Untested(_) if is_all_documentation(facts) => {
+            None
+        }
+        LastTestResult::Fails(why) | LastTestResult::Untested(why) => Some(why),
     }
 }
 
@@ -303,17 +305,17 @@ fn done(facts: &RunFacts<'_>) -> (Proof, String) {
     let beside = passed_beside_known_failures(facts).filter(|_| !is_documentation);
     let unshown = unshown_by_tests(facts).filter(|_| !is_documentation);
     match (checked(facts), beside, unshown) {
-        (Checked::Passes(what), _, Some(why)) => {
+        (LastTestResult::Passes(what), _, Some(why)) => {
             (Proof::Unproven, format!("Done, but {why}; {what}"))
         }
-        (Checked::Fails(what), Some(passed), Some(why)) => {
+        (LastTestResult::Fails(what), Some(passed), Some(why)) => {
             let passed = format!("{} {}", counted(passed, "test"), pass(passed));
             (
                 Proof::Unproven,
                 format!("Done, but {why}; {passed}; {what}, no part of the task"),
             )
         }
-        (Checked::Fails(what), Some(passed), None) => {
+        (LastTestResult::Fails(what), Some(passed), None) => {
             let passed = match facts.goal == Goal::NewTest {
                 // Proposals with new tests are accepted only if these tests ran and pass, so none
                 // can fail here.
@@ -326,24 +328,24 @@ fn done(facts: &RunFacts<'_>) -> (Proof, String) {
             let (proof, headline) = whole(facts, &passed);
             (proof, format!("{headline}; {what}, no part of the task"))
         }
-        (Checked::Passes(what), _, None) if is_documentation => (
+        (LastTestResult::Passes(what), _, None) if is_documentation => (
             Proof::NothingToProve,
             format!("Done: {}; {what}", only_words(facts)),
         ),
-        (Checked::Passes(what), _, None) => whole(facts, &what),
-        (Checked::Fails(what), ..) if is_documentation => (
+        (LastTestResult::Passes(what), _, None) => whole(facts, &what),
+        (LastTestResult::Fails(what), ..) if is_documentation => (
             Proof::NothingToProve,
             format!("Done: {}; {}{what}", only_words(facts), passing(facts)),
         ),
-        (Checked::Untested(_), ..) if is_documentation => (
+        (LastTestResult::Untested(_), ..) if is_documentation => (
             Proof::NothingToProve,
             format!("Done: {}", only_words(facts)),
         ),
-        (Checked::Fails(what), None, Some(why)) if fail_as_before(facts) => {
+        (LastTestResult::Fails(what), None, Some(why)) if fail_as_before(facts) => {
             let passing = passing(facts);
             (Proof::Unproven, format!("Done, but {why}; {passing}{what}"))
         }
-        (Checked::Fails(what), None, _) => {
+        (LastTestResult::Fails(what), None, _) => {
             let passing = passing(facts);
             let passing = passing.trim_end_matches("; ");
             let beside = match passing.is_empty() {
@@ -352,7 +354,7 @@ fn done(facts: &RunFacts<'_>) -> (Proof, String) {
             };
             (Proof::Unproven, format!("Done, but {what}{beside}"))
         }
-        (Checked::Untested(why), ..) => match &facts.aim.missed {
+        (LastTestResult::Untested(why), ..) => match &facts.aim.missed {
             Some(missed) => (Proof::Unproven, format!("Done, but {missed}; {why}")),
             None => (Proof::Unproven, format!("Done, untested: {why}")),
         },
@@ -468,7 +470,7 @@ fn passed_beside_known_failures(facts: &RunFacts<'_>) -> Option<usize> {
 }
 
 /// The result of the last test run, as text for the headline of the run's summary.
-enum Checked {
+enum LastTestResult {
     /// The tests pass.
     Passes(String),
     /// Tests fail, or the fact that they pass proves nothing.
@@ -477,35 +479,37 @@ enum Checked {
     Untested(String),
 }
 
-fn checked(facts: &RunFacts<'_>) -> Checked {
+fn checked(facts: &RunFacts<'_>) -> LastTestResult {
     let report = match facts.last_check {
-        LastCheck::Absent { why } => return Checked::Untested(format!("no test ran ({why})")),
+        LastCheck::Absent { why } => {
+            return LastTestResult::Untested(format!("no test ran ({why})"));
+        }
         LastCheck::Known(report) => report,
     };
     if let Some(cut_short) = cut_short(report) {
-        return Checked::Untested(cut_short);
+        return LastTestResult::Untested(cut_short);
     }
     let passed = with_status(report, TestStatus::Passed);
     match report.outcome {
         TestOutcome::Passed if !facts.only_as_changed.is_empty() => {
-            Checked::Fails(pass_as_changed(facts.only_as_changed, &report.command))
+            LastTestResult::Fails(pass_as_changed(facts.only_as_changed, &report.command))
         }
-        TestOutcome::Passed if !facts.unheld.is_empty() => Checked::Fails(format!(
+        TestOutcome::Passed if !facts.unheld.is_empty() => LastTestResult::Fails(format!(
             "the run also changed tests in {}, and could not run them with their original text",
             some_of(facts.unheld)
         )),
         TestOutcome::Passed if !facts.doubtful.is_empty() => {
-            Checked::Fails(now_and_then(facts.doubtful))
+            LastTestResult::Fails(now_and_then(facts.doubtful))
         }
         TestOutcome::Passed if passed == 0 && !facts.unsteady.is_empty() => {
-            Checked::Fails(now_and_then(facts.unsteady))
+            LastTestResult::Fails(now_and_then(facts.unsteady))
         }
         TestOutcome::Passed if passed == 0 && !report.cases.is_empty() => {
             let skipped = counted(report.cases.len(), "test");
-            Checked::Untested(format!("no test ran ({skipped} skipped)"))
+            LastTestResult::Untested(format!("no test ran ({skipped} skipped)"))
         }
         TestOutcome::Passed if passed > 0 && report.source.is_reporter() => {
-            Checked::Passes(format!("{} {}", counted(passed, "test"), pass(passed)))
+            LastTestResult::Passes(format!("{} {}", counted(passed, "test"), pass(passed)))
         }
         TestOutcome::Passed => by_command(facts, report, passed),
         TestOutcome::NotRun => {
@@ -514,7 +518,7 @@ fn checked(facts: &RunFacts<'_>) -> Checked {
             // The message of the test runner already contains the command.
             let said = said.strip_prefix(&format!("no test ran: `{command}` "));
             let said = head(said.unwrap_or(last_line(&report.output)), QUOTED);
-            Checked::Untested(format!("no test ran (`{command}`: {said})"))
+            LastTestResult::Untested(format!("no test ran (`{command}`: {said})"))
         }
         TestOutcome::Failed
         | TestOutcome::TimedOut
@@ -524,7 +528,7 @@ fn checked(facts: &RunFacts<'_>) -> Checked {
         | TestOutcome::WroteTooMuch => {
             let failing = failing_ids(report);
             let before = failed_before(&failing, facts.failed_before);
-            Checked::Fails(format!("{}{before}", failures(&failing, &report.command)))
+            LastTestResult::Fails(format!("{}{before}", failures(&failing, &report.command)))
         }
     }
 }
@@ -532,12 +536,12 @@ fn checked(facts: &RunFacts<'_>) -> Checked {
 /// Evaluates a test command that passes but has no test reporter. The code under test can print
 /// text that looks like test results, so only the exit status counts: the changes are proven only
 /// if the command failed before the run.
-fn by_command(facts: &RunFacts<'_>, report: &TestReport, passed: usize) -> Checked {
+fn by_command(facts: &RunFacts<'_>, report: &TestReport, passed: usize) -> LastTestResult {
     let command = &report.command;
     let printed = format!("{} {}", counted(passed, "test"), pass(passed));
     match (did_fail(facts, report), passed) {
-        (true, 0) => Checked::Passes(format!("`{command}` failed before and passes now")),
-        (true, _) => Checked::Passes(format!(
+        (true, 0) => LastTestResult::Passes(format!("`{command}` failed before and passes now")),
+        (true, _) => LastTestResult::Passes(format!(
             "`{command}` failed before and passes now ({printed} by what it printed)"
         )),
         (false, 0) => {
@@ -546,14 +550,14 @@ fn by_command(facts: &RunFacts<'_>, report: &TestReport, passed: usize) -> Check
                 Some(why) => format!("; it does not see {why}"),
                 None => String::new(),
             };
-            Checked::Untested(format!(
+            LastTestResult::Untested(format!(
                 "the test command ran no test that Starling can see (its exit status was {status}{why})"
             ))
         }
         (false, _) => {
             let why = hidden(report).map(|why| format!("; Starling does not see {why}"));
             let why = why.unwrap_or_default();
-            Checked::Fails(format!("{printed} only by what `{command}` printed{why}"))
+            LastTestResult::Fails(format!("{printed} only by what `{command}` printed{why}"))
         }
     }
 }
@@ -686,8 +690,8 @@ fn left_behind(facts: &RunFacts<'_>) -> String {
     }
     let names: Vec<String> = facts.changed.iter().map(ToString::to_string).collect();
     let tested = match checked(facts) {
-        Checked::Passes(what) | Checked::Fails(what) => what,
-        Checked::Untested(_) => "untested".to_owned(),
+        LastTestResult::Passes(what) | LastTestResult::Fails(what) => what,
+        LastTestResult::Untested(_) => "untested".to_owned(),
     };
     let stays = format!("changed {} ({tested})", some_of(&names));
     match kept.is_empty() {

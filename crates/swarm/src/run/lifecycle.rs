@@ -28,7 +28,7 @@ use crate::lookup::Lookup;
 use crate::proposal::undo_error::UndoError;
 use crate::proposal::{apply, undo};
 use crate::protocol::Pick;
-use crate::run::aim::Aim;
+use crate::run::aim::ChangeRelevance;
 use crate::run::ending::{self, LastCheck, RunFacts, TakenBack, Unchanged, unchanged};
 use crate::run::scout::NoPick;
 use crate::run::settle::RemainingFailures;
@@ -643,17 +643,17 @@ fn last_refusal(events: &[Event]) -> Option<String> {
 
 /// Data about the changes of a run that does not come from test results.
 #[derive(Default)]
-struct Changes {
+struct ChangeFacts {
     /// Whether code changed whose behaviour a test can show.
     behave_otherwise: bool,
     /// Whether only documents, comments and docstrings changed.
     only_words: bool,
     /// The changed symbols that no test of the last test run can reach.
     unreached: Vec<SymbolPath>,
-    aim: Aim,
+    aim: ChangeRelevance,
 }
 
-fn changes(run: &RunContext, changed: &[SymbolPath]) -> Changes {
+fn changes(run: &RunContext, changed: &[SymbolPath]) -> ChangeFacts {
     let (before, after, latest) = {
         let state = run.state();
         let before = state.without_the_run();
@@ -667,7 +667,7 @@ fn changes(run: &RunContext, changed: &[SymbolPath]) -> Changes {
     let found =
         latest.map(|report| reached::unreached(&before, &after, changed, &report, &scripts));
     let changing = reached::changing_behaviour(&before, &after, changed, &scripts);
-    Changes {
+    ChangeFacts {
         behave_otherwise: !changing.is_empty(),
         only_words: reached::are_words(&before, &after, changed),
         unreached: found.unwrap_or_default(),
@@ -687,7 +687,7 @@ fn with_facts<R>(
     let count = run.lookup().index().test_count();
     let only_as_changed = original_tests::known(run).unwrap_or_default();
     let changes = match changed.is_empty() {
-        true => Changes::default(),
+        true => ChangeFacts::default(),
         false => changes(run, changed),
     };
     // If there are required tests, they decide whether the task is done, and refused proposals are

@@ -9,7 +9,7 @@ use crate::protocol::conversation::Conversation;
 use crate::protocol::{Propose, ToolSet};
 use crate::state::attempts::Attempts;
 use crate::state::epoch::Epoch;
-use crate::state::repeats::Repeats;
+use crate::state::repeats::CallCounts;
 use crate::state::views::Views;
 use starling_core::TestCase;
 use starling_syntax::SymbolPath;
@@ -48,7 +48,7 @@ pub(crate) struct AgentState {
     pub accepted: Vec<String>,
     /// A change that the scout wrote for this agent. It is proposed first.
     pub draft: Option<Propose>,
-    pub repeats: Repeats,
+    pub repeats: CallCounts,
     pub(crate) malformed: u32,
     /// Number of prompts that were tried with a small model since the workspace last changed.
     pub ways: usize,
@@ -79,7 +79,7 @@ impl AgentState {
             rejected: None,
             accepted: Vec::new(),
             draft: None,
-            repeats: Repeats::default(),
+            repeats: CallCounts::default(),
             malformed: 0,
             ways: 0,
             filling: None,

@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn answer_about_code_that_changed_meanwhile_is_not_remembered() {
+    fn answer_about_code_that_changed_after_the_question_is_not_cached() {
         let mut answers = Answers::default();
         let about = |answers: &Answers| answers.question(&path("a.py::f"), "Is it  None?");
         let asked = about(&answers);

@@ -20,7 +20,7 @@ const TRIES: u32 = 8;
 const CLOSED_MOST: usize = 256;
 
 /// The texts of files; `None` for a file that does not exist.
-type Texts = BTreeMap<FilePath, Option<Arc<str>>>;
+type CurrentTexts = BTreeMap<FilePath, Option<Arc<str>>>;
 
 /// Returns the run's workspace with the user's current texts.
 pub(crate) async fn world(checker: &Checker) -> Snapshot {
@@ -77,12 +77,12 @@ pub(crate) async fn text(checker: &Checker, file: &FilePath) -> Result<Arc<str>,
 
 /// Returns the current texts of all open files. Files whose text in the workspace differs from the
 /// disk may have been closed meanwhile, so their current texts are read as well.
-async fn texts(checker: &Checker) -> Result<Texts, EditorError> {
+async fn texts(checker: &Checker) -> Result<CurrentTexts, EditorError> {
     let Some(editor) = &checker.services.editor else {
-        return Ok(Texts::new());
+        return Ok(CurrentTexts::new());
     };
     let open = editor.open_texts().await?;
-    let mut texts: Texts = open
+    let mut texts: CurrentTexts = open
         .into_iter()
         .map(|(file, text)| (file, Some(text)))
         .collect();

@@ -10,14 +10,14 @@ const ANSWERED_MOST: u32 = 3;
 
 /// The tool calls of one agent since the workspace last changed.
 #[derive(Debug, Default)]
-pub(crate) struct Repeats {
+pub(crate) struct CallCounts {
     epoch: Epoch,
     counts: HashMap<String, u32>,
 }
 
 /// What happens to a tool call, depending on how often the agent repeated it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Repeat {
+pub(crate) enum RepeatedCall {
     Answered,
     /// The call is answered for the last time. The answer contains this warning.
     Warned(String),
@@ -27,14 +27,14 @@ pub(crate) enum Repeat {
     Ends(String),
 }
 
-impl Repeats {
+impl CallCounts {
     pub fn clear(&mut self) {
         self.counts.clear();
     }
 
     /// Counts a call. If the workspace has changed, counting starts anew, because the answer may be
     /// different.
-    pub fn count(&mut self, epoch: Epoch, call: String) -> Repeat {
+    pub fn count(&mut self, epoch: Epoch, call: String) -> RepeatedCall {
         if self.epoch != epoch {
             self.epoch = epoch;
             self.counts.clear();
@@ -43,12 +43,12 @@ impl Repeats {
         *count += 1;
         let since = format!("You called this {count} times; nothing changed since.");
         match *count {
-            ..ANSWERED_MOST => Repeat::Answered,
-            ANSWERED_MOST => Repeat::Warned(format!("{since} It is not answered again.")),
-            count if count == ANSWERED_MOST + 1 => Repeat::Refused(format!(
+            ..ANSWERED_MOST => RepeatedCall::Answered,
+            ANSWERED_MOST => RepeatedCall::Warned(format!("{since} It is not answered again.")),
+            count if count == ANSWERED_MOST + 1 => RepeatedCall::Refused(format!(
                 "{since} The answer is the same as before. Go on with what you know, or call `finish`: another repetition ends your work."
             )),
-            _ => Repeat::Ends(since),
+            _ => RepeatedCall::Ends(since),
         }
     }
 }
@@ -59,14 +59,14 @@ mod tests {
 
     #[test]
     fn repeated_tool_call_is_warned_about_then_refused_then_ends_the_agent() {
-        let mut repeats = Repeats::default();
+        let mut repeats = CallCounts::default();
         let mut count = |changes, call: &str| {
             let epoch = Epoch { changes, typed: 0 };
             match repeats.count(epoch, call.to_owned()) {
-                Repeat::Answered => "answered",
-                Repeat::Warned(_) => "warned",
-                Repeat::Refused(_) => "refused",
-                Repeat::Ends(_) => "ends",
+                RepeatedCall::Answered => "answered",
+                RepeatedCall::Warned(_) => "warned",
+                RepeatedCall::Refused(_) => "refused",
+                RepeatedCall::Ends(_) => "ends",
             }
         };
         let same: Vec<&str> = (0..5).map(|_| count(1, "read a")).collect();

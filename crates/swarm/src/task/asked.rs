@@ -519,7 +519,7 @@ mod tests {
     }
 
     #[test]
-    fn test_that_fails_for_a_name_that_the_task_renames_may_be_changed() {
+    fn test_that_fails_because_of_a_renamed_name_may_be_changed() {
         let missing =
             "t.py:1: in <module>\nE   ImportError: cannot import name 'f' from 'a' (/w/a.py)";
         assert!(for_other_names("Rename f to g.", missing));

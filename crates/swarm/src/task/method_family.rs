@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_in_code_style_are_found_with_their_arguments() {
+    fn names_in_code_style_are_found_and_those_with_arguments_are_marked() {
         let task = "Brain.step gets a parameter: `step`(me, taken). Call turn() and see foo_bar.";
         assert_eq!(
             names_of_code(task),

@@ -1,6 +1,6 @@
 //! The names in a task: symbols and files of the project, and files that do not exist.
 
-use crate::lookup::{Lookup, Mention, NotThere};
+use crate::lookup::{Lookup, Mention, MissingFile};
 use starling_index::is_test_file;
 use starling_syntax::{FilePath, Language, SymbolPath};
 
@@ -18,7 +18,7 @@ pub(crate) struct Names {
     /// Symbols whose names occur as plain words.
     pub by_word: Vec<SymbolPath>,
     /// File names after `@` for which no file exists.
-    pub not_there: Vec<NotThere>,
+    pub not_there: Vec<MissingFile>,
 }
 
 impl Names {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::event::events::StopReason;
 use crate::evidence::without_change::WithoutChange;
-use crate::run::aim::Aim;
+use crate::run::aim::ChangeRelevance;
 use crate::task::goal::Goal;
 use starling_core::TestReport;
 use starling_syntax::SymbolPath;
@@ -44,7 +44,7 @@ pub(crate) struct RunFacts<'a> {
     /// Whether only documents, comments and docstrings were changed.
     pub only_words: bool,
     /// Whether and how the run changed the code that the task names.
-    pub aim: &'a Aim,
+    pub aim: &'a ChangeRelevance,
     /// Whether the task describes a bug in code that no failing test reaches.
     pub beside_failures: bool,
     /// Descriptions of the proposals that the checks refused and that no applied change replaced.

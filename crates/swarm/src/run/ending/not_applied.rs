@@ -12,16 +12,16 @@ use starling_syntax::SymbolPath;
 
 /// The applied changes of a run.
 #[derive(Default)]
-struct Changes<'e> {
+struct AppliedChanges<'e> {
     symbols: BTreeSet<&'e SymbolPath>,
     /// The agents that made the changes.
     agents: BTreeSet<&'e ActorId>,
 }
 
-impl<'e> Changes<'e> {
+impl<'e> AppliedChanges<'e> {
     fn of(events: &'e [Event]) -> Self {
         let mut made: BTreeMap<ProposalId, &ActorId> = BTreeMap::new();
-        let mut changes = Changes::default();
+        let mut changes = AppliedChanges::default();
         for event in events {
             if let Event::ProposalMade {
                 proposal, agent, ..
@@ -71,7 +71,7 @@ pub(crate) fn refused(events: &[Event]) -> Vec<(&ActorId, &str)> {
             refused.insert(actor_name(agent), (agent, first_line(why)));
         }
     }
-    let changes = Changes::of(events);
+    let changes = AppliedChanges::of(events);
     let left = refused.into_values();
     left.filter(|(agent, _)| changes.are_none_of(agent))
         .collect()
@@ -101,7 +101,7 @@ pub(crate) fn rejected(events: &[Event]) -> Vec<String> {
             _ => {}
         }
     }
-    let changes = Changes::of(events);
+    let changes = AppliedChanges::of(events);
     let left = rejected
         .iter()
         .filter(|(_, (agent, _))| changes.are_none_of(agent));

@@ -160,7 +160,7 @@ fn removed_proposal_is_dropped_from_the_dependencies_of_others() {
 }
 
 #[test]
-fn kept_parts_of_a_change_stay_until_they_are_replaced_or_forgotten() {
+fn kept_proposal_stays_in_the_book_until_it_is_replaced_and_removed() {
     let mut book = ProposalBook::default();
     let part = make(&mut book);
     let other = made_by(&mut book, ActorId::Agent("a.py::f".parse().unwrap()));

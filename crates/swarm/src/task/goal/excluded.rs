@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_that_a_task_is_about_are_not_excluded() {
+    fn tests_that_the_task_does_not_say_to_ignore_are_not_excluded() {
         for task in [
             "test_price fails",
             "test_price does not pass",

@@ -9,12 +9,12 @@ use starling_text::ByteRange;
 const LANGUAGES: [&str; 5] = ["", "py", "pycon", "python", "python3"];
 
 /// The lines of a code block, without its fences.
-pub(super) struct Block {
+pub(super) struct CodeBlock {
     range: ByteRange,
     is_python: bool,
 }
 
-impl Block {
+impl CodeBlock {
     /// Returns whether the line that begins at the offset `line_start` is in the block.
     pub fn holds(&self, line_start: usize) -> bool {
         self.range.start <= line_start && line_start < self.range.end
@@ -40,7 +40,7 @@ enum UseInBlock {
 }
 
 /// Returns the code blocks of a text.
-pub(super) fn blocks(text: &str) -> Vec<Block> {
+pub(super) fn blocks(text: &str) -> Vec<CodeBlock> {
     let mut found = Vec::new();
     let mut open: Option<(char, bool, usize)> = None;
     let mut start = 0;
@@ -53,7 +53,7 @@ pub(super) fn blocks(text: &str) -> Vec<Block> {
         match (fence, open) {
             (Some(fence), Some((by, is_python, from))) if fence == by => {
                 let range = ByteRange::new(from, start);
-                found.push(Block { range, is_python });
+                found.push(CodeBlock { range, is_python });
                 open = None;
             }
             (Some(fence), None) => {
@@ -67,7 +67,7 @@ pub(super) fn blocks(text: &str) -> Vec<Block> {
     }
     if let Some((_, is_python, from)) = open {
         let range = ByteRange::new(from, text.len());
-        found.push(Block { range, is_python });
+        found.push(CodeBlock { range, is_python });
     }
     found
 }
@@ -75,7 +75,7 @@ pub(super) fn blocks(text: &str) -> Vec<Block> {
 impl MentionedSymbol<'_> {
     /// Returns whether the name at an offset can only refer to the symbol, judged by all uses of
     /// the name in the block.
-    pub(super) fn is_sure_in(&self, block: &Block, text: &str, at: usize) -> bool {
+    pub(super) fn is_sure_in(&self, block: &CodeBlock, text: &str, at: usize) -> bool {
         if !block.is_python {
             return false;
         }
@@ -100,7 +100,7 @@ impl MentionedSymbol<'_> {
         }
     }
 
-    fn use_at(&self, block: &Block, text: &str, at: usize) -> UseInBlock {
+    fn use_at(&self, block: &CodeBlock, text: &str, at: usize) -> UseInBlock {
         let before = &text[block.range.start..at];
         let after = text[at + self.name.len()..block.range.end].trim_start_matches([' ', '\t']);
         let line = before.rsplit('\n').next().unwrap_or_default();

@@ -72,10 +72,10 @@ pub(crate) fn in_strings(
     statements: &ExplicitEdits,
     before: &Lookup,
     after: &Lookup,
-) -> Vec<(String, strings::Left)> {
+) -> Vec<(String, strings::StringWithOldName)> {
     let left = words(statements).flat_map(|(word, to)| {
         let left = strings::left(word, to, before, after).into_iter();
-        let is_kept = |one: &strings::Left| {
+        let is_kept = |one: &strings::StringWithOldName| {
             let place = (&one.file, one.line);
             statements.kept.hold(after, place, &word.name)
         };

@@ -55,7 +55,7 @@ impl Named {
 }
 
 /// The files and symbols to which a request is restricted.
-struct Places {
+struct RequestScope {
     files: Vec<FilePath>,
     symbols: Vec<SymbolPath>,
     are_clear: bool,
@@ -66,7 +66,7 @@ struct Places {
 pub(super) fn find(lookup: &Lookup, wish: &SentenceRequest<'_>) -> Option<Named> {
     let word = wish.token.word.trim_start_matches('#');
     let name = word.trim_end_matches("()");
-    let places = Places::of(lookup, &wish.place);
+    let places = RequestScope::of(lookup, &wish.place);
     if let Some(file) = file(lookup, name, wish.kind) {
         return Some(Named::File(file));
     }
@@ -125,7 +125,7 @@ pub(super) fn find(lookup: &Lookup, wish: &SentenceRequest<'_>) -> Option<Named>
 
 /// Returns the classes that a task names as owners of an attribute: `Battle` in `Battle.max_rounds`
 /// and in `max_rounds of Battle`.
-fn classes(lookup: &Lookup, name: &str, places: &Places) -> Vec<SymbolPath> {
+fn classes(lookup: &Lookup, name: &str, places: &RequestScope) -> Vec<SymbolPath> {
     let is_class = |symbol: &SymbolPath| {
         let found = lookup.symbol(symbol);
         found.is_ok_and(|found| found.symbol.kind == SymbolKind::Class)
@@ -149,7 +149,7 @@ fn defined(
     lookup: &Lookup,
     name: &str,
     kind: Option<Kind>,
-    places: &Places,
+    places: &RequestScope,
 ) -> (Vec<SymbolPath>, Vec<Variable>) {
     let base = name.rsplit(['.', ':']).next().unwrap_or(name);
     let index = lookup.index();
@@ -186,13 +186,13 @@ fn defined(
     (symbols, variables)
 }
 
-impl Places {
+impl RequestScope {
     fn of(lookup: &Lookup, told: &[&str]) -> Self {
         const NOWHERE: [&str; 12] = [
             "the", "our", "this", "my", "a", "whole", "project", "code", "codebase", "base", "all",
             "files",
         ];
-        let mut places = Places {
+        let mut places = RequestScope {
             files: Vec::new(),
             symbols: Vec::new(),
             are_clear: true,

@@ -139,7 +139,7 @@ pub(super) struct SentenceRequest<'s> {
 }
 
 /// The entity in a sentence, and the index of the word after it.
-struct Object<'s> {
+struct RequestedEntity<'s> {
     token: &'s Token,
     kind: Option<Kind>,
     place: Vec<&'s str>,
@@ -266,7 +266,7 @@ impl<'s> Sentence<'s, '_> {
     /// request, `to` the index of the new name.
     fn wish(
         &self,
-        object: Object<'s>,
+        object: RequestedEntity<'s>,
         (begin, to): (usize, usize),
         is_called: bool,
     ) -> Option<SentenceRequest<'s>> {
@@ -295,7 +295,7 @@ impl<'s> Sentence<'s, '_> {
         if self.is_negated(verb) {
             return None;
         }
-        let Object {
+        let RequestedEntity {
             token,
             kind,
             mut place,
@@ -333,7 +333,7 @@ impl<'s> Sentence<'s, '_> {
 
     /// Parses the entity that starts at a word: `the unused function a`, `A's method b`, `the a
     /// option`.
-    fn object(&self, from: usize) -> Option<Object<'s>> {
+    fn object(&self, from: usize) -> Option<RequestedEntity<'s>> {
         let (mut at, mut kind) = self.skip_kinds(from, &[&ARTICLES, &DEAD]);
         // If only articles and kinds precede the end of the request, the last of them is the name
         // itself.
@@ -355,7 +355,7 @@ impl<'s> Sentence<'s, '_> {
             kind = kind.or(after);
             next += 1;
         }
-        Some(Object {
+        Some(RequestedEntity {
             token,
             kind,
             place,
@@ -365,7 +365,7 @@ impl<'s> Sentence<'s, '_> {
 
     /// If a file or symbol is given between an object and its new name, adds it to the object.
     /// Returns `None` if other words are there.
-    fn with_place_until_to(&self, mut object: Object<'s>) -> Option<Object<'s>> {
+    fn with_place_until_to(&self, mut object: RequestedEntity<'s>) -> Option<RequestedEntity<'s>> {
         if !self.is_any(object.next, &OF) {
             return Some(object);
         }

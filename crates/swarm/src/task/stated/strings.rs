@@ -31,7 +31,7 @@ const HISTORY: [&str; 3] = ["alembic", "migrations", "versions"];
 
 /// A string that still contains the old name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Left {
+pub(crate) struct StringWithOldName {
     pub file: FilePath,
     /// Line number, counted from 1.
     pub line: u32,
@@ -51,7 +51,7 @@ enum StringContent {
 }
 
 /// A string literal, or one statement of a string literal that contains SQL.
-struct Unit<'t> {
+struct StringPart<'t> {
     text: &'t str,
     /// Number of the line with the name, counted from 1.
     line: u32,
@@ -60,7 +60,7 @@ struct Unit<'t> {
 
 /// The kinds of strings in which a change has replaced the old name.
 #[derive(Default)]
-struct Replaced {
+struct ReplacedStrings {
     tables: BTreeSet<String>,
     /// Files in which the change replaced the name in an SQL statement.
     sql: BTreeSet<FilePath>,
@@ -70,7 +70,12 @@ struct Replaced {
 
 /// Returns the strings that still contain the old name and are of a kind in which the change
 /// replaced the name.
-pub(super) fn left(word: &Word, to: &str, before: &Lookup, after: &Lookup) -> Vec<Left> {
+pub(super) fn left(
+    word: &Word,
+    to: &str,
+    before: &Lookup,
+    after: &Lookup,
+) -> Vec<StringWithOldName> {
     let replaced = replaced(&word.name, to, before, after);
     if replaced.sql.is_empty() && !replaced.whole && !replaced.text {
         return Vec::new();
@@ -98,7 +103,7 @@ pub(super) fn left(word: &Word, to: &str, before: &Lookup, after: &Lookup) -> Ve
                 StringContent::Text => replaced.text && word.is_text,
             };
             if is_sure || may_be {
-                left.push(Left {
+                left.push(StringWithOldName {
                     file: file.clone(),
                     line: unit.line,
                     is_sure,
@@ -113,8 +118,8 @@ pub(super) fn left(word: &Word, to: &str, before: &Lookup, after: &Lookup) -> Ve
 
 /// Returns the kinds of strings in which the changed files have the new name in place of the old
 /// one.
-fn replaced(old: &str, new: &str, before: &Lookup, after: &Lookup) -> Replaced {
-    let mut replaced = Replaced::default();
+fn replaced(old: &str, new: &str, before: &Lookup, after: &Lookup) -> ReplacedStrings {
+    let mut replaced = ReplacedStrings::default();
     for file in after.index().snapshot().overlay().keys() {
         if !is_code(file) {
             continue;
@@ -129,7 +134,7 @@ fn replaced(old: &str, new: &str, before: &Lookup, after: &Lookup) -> Replaced {
             let all = units(tree, word).into_iter();
             all.filter(|unit| unit.text == text).count()
         };
-        let more = |unit: &Unit<'_>, word: &str, than: &SymbolTree, own: &SymbolTree| {
+        let more = |unit: &StringPart<'_>, word: &str, than: &SymbolTree, own: &SymbolTree| {
             count(own, word, unit.text) > count(than, word, unit.text)
         };
         let mut lost = units(&was, old);
@@ -137,7 +142,7 @@ fn replaced(old: &str, new: &str, before: &Lookup, after: &Lookup) -> Replaced {
         let mut gained = units(&is, new);
         gained.retain(|unit| more(unit, new, &was, &is));
         for unit in gained {
-            let is_same = |one: &&Unit<'_>| match (&one.shape, &unit.shape) {
+            let is_same = |one: &&StringPart<'_>| match (&one.shape, &unit.shape) {
                 (StringContent::Sql(a), StringContent::Sql(b)) => a == b || !a.is_disjoint(b),
                 (a, b) => a == b,
             };
@@ -169,7 +174,7 @@ fn mentioning(lookup: &Lookup, file: &FilePath, word: &str) -> Option<Arc<Symbol
 }
 
 /// Returns the strings of a file that contain a word. Docstrings are left out.
-fn units<'t>(tree: &'t SymbolTree, word: &str) -> Vec<Unit<'t>> {
+fn units<'t>(tree: &'t SymbolTree, word: &str) -> Vec<StringPart<'t>> {
     let mut found = Vec::new();
     for string in tree.strings() {
         if !has_word(string.of(tree.text()), word) || stands_alone(tree, *string) {
@@ -196,13 +201,18 @@ fn units<'t>(tree: &'t SymbolTree, word: &str) -> Vec<Unit<'t>> {
     found
 }
 
-fn unit<'t>(tree: &'t SymbolTree, range: ByteRange, word: &str, shape: StringContent) -> Unit<'t> {
+fn unit<'t>(
+    tree: &'t SymbolTree,
+    range: ByteRange,
+    word: &str,
+    shape: StringContent,
+) -> StringPart<'t> {
     let text = range.of(tree.text());
     let mut places = text.match_indices(word);
     let at = places.find(|(at, _)| has_word(&text[at.saturating_sub(1)..], word));
     let at = range.start + at.map_or(0, |(at, _)| at);
     let line = tree.line_starts().partition_point(|start| *start <= at);
-    Unit {
+    StringPart {
         text,
         line: u32::try_from(line).unwrap_or(u32::MAX),
         shape,

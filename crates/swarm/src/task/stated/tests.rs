@@ -137,7 +137,7 @@ fn renames_and_deletions_are_parsed_from_plain_english() {
 }
 
 #[test]
-fn tasks_that_request_no_rename_or_deletion_state_none() {
+fn task_that_requests_no_rename_or_deletion_is_parsed_as_having_none() {
     for task in [
         "rename missing to found",
         "Do not rename total to sum_up",
@@ -254,7 +254,7 @@ fn name_without_exactly_one_definition_is_treated_as_a_plain_word() {
 }
 
 #[test]
-fn absent_name_is_told_with_the_nearest_one() {
+fn name_missing_in_the_project_is_reported_with_the_most_similar_name() {
     let told = |all: Vec<absent::AbsentName>| {
         let all: Vec<String> = all.iter().map(absent::AbsentName::in_words).collect();
         all.join(" | ")
@@ -433,7 +433,7 @@ const NOTIFY: &str = "from abc import ABC, abstractmethod\n\n\nclass Notifier(AB
                       can_reach(self):\n        ...\n\n\nclass Sms(Notifier):\n    def can_reach(self):\n        return True\n";
 
 #[test]
-fn remaining_use_of_a_renamed_method_is_reported() {
+fn use_of_the_old_name_of_a_renamed_method_is_reported() {
     let renamed = NOTIFY.replace("can_reach", "reaches");
     let half = NOTIFY.replacen("can_reach", "reaches", 1);
     let remind = "def remind(notifier):\n    return notifier.can_reach()\n";
@@ -520,7 +520,7 @@ const STORE: &str = "SCHEMA = \"\"\"\nCREATE TABLE bookings (id INTEGER, who TEX
                      def member(db, who):\n    \"\"\"SELECT who FROM bookings\"\"\"\n    return db.execute(\"SELECT who FROM members\"), {\"who\": who}\n";
 
 #[test]
-fn string_that_keeps_a_renamed_column_or_option_is_reported() {
+fn string_with_the_old_name_of_a_renamed_column_or_option_is_reported() {
     let half = STORE
         .replace("id INTEGER, who", "id INTEGER, guest")
         .replace("(who) VALUES", "(guest) VALUES");
