@@ -380,7 +380,7 @@ pub(crate) fn failing_tests_of(
     shown.into_iter().take(TESTS).collect()
 }
 
-/// Returns whether the owner of a symbol will be woken again in the second pass over the functions
+/// Returns whether the agent of a symbol will get work again in the second pass over the functions
 /// that may be the cause.
 pub(crate) fn is_looked_at_again(run: &RunContext, symbol: &SymbolPath) -> bool {
     let symbol = symbol.to_string();

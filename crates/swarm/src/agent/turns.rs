@@ -1,4 +1,4 @@
-//! The work of an agent, from the causes for which it was woken to an outcome.
+//! The work of an agent, from the causes for which it was woken (given work) to an outcome.
 
 use std::sync::Arc;
 

@@ -137,7 +137,7 @@ fn not_there(run: &RunContext) -> String {
     lines.join("\n")
 }
 
-/// Formats a list of ids: the first ids, and the number of the others.
+/// Formats a list of ids: the first ids, and how many more there are.
 fn few(ids: &[String]) -> String {
     let shown = &ids[..ids.len().min(OTHER_FAILURES)];
     match ids.len() - shown.len() {

@@ -90,7 +90,7 @@ fn used_by(found: &Rebound) -> String {
     }
 }
 
-/// Formats a list of users: the first [`USERS_MOST`], and the number of the others.
+/// Formats a list of users: the first [`USERS_MOST`], and how many more there are.
 fn listed<T: ToString>(users: &[T]) -> String {
     let named = users.iter().take(USERS_MOST).map(ToString::to_string);
     let mut named: Vec<String> = named.collect();

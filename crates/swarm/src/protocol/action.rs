@@ -222,7 +222,7 @@ impl Pick {
     }
 }
 
-// Arguments of the tool with which the scout wakes the owners of the picked symbols.
+// Arguments of the tool with which the scout starts the agents of the symbols that it picked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Wake {
     pub symbols: Vec<Pick>,

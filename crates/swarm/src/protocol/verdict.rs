@@ -146,8 +146,8 @@ pub(crate) fn how(calling: ToolCalling) -> &'static str {
 /// only in a complete reply.
 ///
 /// # Errors
-/// Returns [`UnclearDecision`] if the reply contains no decision, is ambiguous, or breaks off after an
-/// acceptance.
+/// Returns [`UnclearDecision`] if the reply contains no decision, is ambiguous, or breaks off after
+/// an acceptance.
 pub(crate) fn read(reply: &ChatReply) -> Result<Verdict, UnclearDecision> {
     let said = match reply.tool_calls.as_slice() {
         [] => in_text(&reply.text)?,

@@ -76,8 +76,8 @@ pub(crate) fn suspects(run: &RunContext) -> VecDeque<Suspect> {
     looks.iter().flat_map(look).collect()
 }
 
-/// While required tests fail, wakes the agent of the next function that may be the cause. Returns
-/// `false` if no agent was woken.
+/// While required tests fail, gives work to the agent of the next function that may be the cause.
+/// Returns `false` if no agent got work.
 pub(crate) fn wake_next(run: &Arc<RunContext>) -> bool {
     while has_failing(run) {
         let Some(Suspect { pick, again }) = run.agents().suspects.pop_front() else {

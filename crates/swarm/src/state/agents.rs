@@ -9,7 +9,8 @@ use crate::state::agent_state::AgentState;
 use crate::state::epoch::Epoch;
 use starling_syntax::SymbolPath;
 
-/// Maximum number of messages in an agent's inbox. No agent can be woken when its inbox is full.
+/// Maximum number of messages in an agent's inbox. No agent can be given more work when its inbox
+/// is full.
 const INBOX: usize = 16;
 
 /// A function that may be the cause of failing tests.
@@ -28,7 +29,7 @@ pub(crate) struct Agents {
     pub suspects: VecDeque<Suspect>,
     /// Agents to which a prepared change (draft) was given that they have not proposed yet.
     pub drafts: BTreeSet<ActorId>,
-    /// Symbols whose owners could not be woken.
+    /// Symbols whose agents could not be started or given work.
     pub not_woken: BTreeSet<String>,
     /// Number of questions between agents.
     pub questions: u32,
@@ -36,7 +37,7 @@ pub(crate) struct Agents {
     pub exhausted: Option<String>,
     /// Number of conversations started with each name.
     conversations: HashMap<String, u32>,
-    /// Whether the run is ending. No agent can be woken then.
+    /// Whether the run is ending. No agent can be given work then.
     is_ending: bool,
 }
 
@@ -168,7 +169,7 @@ impl Agents {
         }
     }
 
-    /// Returns the owners at work, each with the reason why it was last woken.
+    /// Returns the owners at work, each with the reason for its last work.
     pub fn wake_reasons(&self) -> impl Iterator<Item = (&SymbolPath, &str)> {
         let working = self.slots.iter().filter(|(_, slot)| slot.working);
         working.filter_map(|(actor, slot)| Some((actor.symbol()?, slot.wake_reason.as_str())))
@@ -180,14 +181,14 @@ impl Agents {
         working.map(|(actor, _)| actor.clone()).collect()
     }
 
-    /// If no agent is working, marks the run as ending, after which no agent can be woken. Returns
-    /// whether the run can end.
+    /// If no agent is working, marks the run as ending, after which no agent can be given work.
+    /// Returns whether the run can end.
     pub fn end_unless_at_work(&mut self) -> bool {
         self.is_ending = !self.slots.values().any(|slot| slot.working);
         self.is_ending
     }
 
-    /// Returns the symbols of all agents that were ever woken.
+    /// Returns the symbols of all agents that were ever given work.
     pub fn owners(&self) -> Vec<SymbolPath> {
         let symbols = self.slots.keys().filter_map(ActorId::symbol);
         symbols.cloned().collect()

@@ -262,7 +262,7 @@ impl RunContext {
     fn spawn(self: &Arc<Self>, actor: ActorId) {
         let guard = WorkGuard::new(Arc::clone(self), actor.clone());
         let run = Arc::clone(self);
-        // The span has no parent, because the agent may outlive the span of the code that wakes it.
+        // The span has no parent, because the agent may outlive the code that gives it work.
         let span = tracing::info_span!(parent: None, "agent", name = actor_name(&actor));
         let task = async move {
             let _guard = guard;
@@ -299,7 +299,7 @@ impl RunContext {
         self.agents().tell_if_working(actor, cause)
     }
 
-    /// Describes the other owners at work, each with the reason why it was last woken.
+    /// Describes the other owners at work, each with the reason for its last work.
     pub fn told_others(&self, but: &SymbolPath) -> Vec<String> {
         let state = self.state();
         let others = state.agents.wake_reasons();

@@ -50,7 +50,7 @@ pub(crate) fn put_together(lookup: &Lookup, name: &str) -> Option<String> {
         .then(|| format!("`{name}` may be looked up by a name that is built at run time: {places}"))
 }
 
-/// Joins the first [`NAMED`] code locations with commas, and adds the number of the others.
+/// Joins the first [`NAMED`] code locations with commas, and adds how many more there are.
 pub(crate) fn first_of(mut places: Vec<String>) -> String {
     let more = places.len().saturating_sub(NAMED);
     places.truncate(NAMED);

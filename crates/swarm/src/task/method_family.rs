@@ -147,7 +147,7 @@ fn changed_methods(lookup: &Lookup, task: &str, statements: &ExplicitEdits) -> V
     found
 }
 
-/// Returns the methods outside tests that have a name.
+/// Returns the methods outside tests that have this name.
 pub(crate) fn methods(lookup: &Lookup, name: &str) -> Vec<SymbolPath> {
     let found = lookup.index().definitions_of(name).into_iter();
     found

@@ -18,8 +18,8 @@ pub struct Task {
     /// Symbols whose agents start first. If empty, the scout (the agent that reads the task) picks
     /// the symbols.
     pub begin: Vec<SymbolPath>,
-    /// Whether changes that no test covers are rejected. It has an effect only if no person
-    /// approves changes.
+    /// Whether changes are rejected unless a test proves them, that is, fails without them. It has
+    /// an effect only if no person approves changes.
     pub require_tests: bool,
     /// File to which the patch is written if nobody reviewed the run's changes and the run did not
     /// succeed.

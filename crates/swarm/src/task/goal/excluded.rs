@@ -29,7 +29,8 @@ const BEGINNINGS: [&str; 14] = [
 const JOINTS: [&str; 8] = [
     "and", "but", "then", "so", "because", "since", "while", "which",
 ];
-/// Patterns for clauses that tell to leave the tests alone that the clause names.
+/// Patterns for clauses such as "ignore test_x", which say that the named tests are to be left as
+/// they are.
 const LEAVES: &[&str] = &[
     "^leave|ignore|skip|disregard|exclude|omit|forget|leaving|ignoring|skipping|excluding ? @test",
     "^except|besides|bar ? @test",
@@ -68,7 +69,8 @@ const LEFT: &[&str] = &[
 /// Patterns for clauses that forbid changing the text of tests. The tests may still be required to
 /// pass.
 const KEEPS_TEXT: &[&str] = &["untouched|unchanged|unmodified|unaltered|intact"];
-/// Patterns for clauses that tell to leave the tests alone that the previous clause names.
+/// Patterns for clauses such as "ignore them", which say that the tests named in the previous
+/// clause are to be left as they are.
 const LEAVES_THEM: &[&str] = &[
     "^leave|ignore|skip|disregard|exclude|omit|forget it|that|this|them|those|these|both $",
     "^leave|ignore|skip|disregard|exclude|omit|forget it|that|this|them|those|these|both alone|out|red|aside|be|failing|broken|as|for|please|here|there|too|now",

@@ -378,18 +378,18 @@ fn is_plain_file(lower: &str) -> bool {
 impl Sentence {
     /// Returns whether a pattern matches somewhere in the sentence. A pattern consists of words:
     /// - `a|b` matches one of the words; `a*` matches all words with this prefix. A plain word in a
-    /// pattern never matches a name of code.
+    ///   pattern never matches a name of code.
     /// - `?` matches at most one word; `..` matches at most [`GAP`] words that are not connectors;
-    /// `...` matches any number of words.
+    ///   `...` matches any number of words.
     /// - `^a` matches the first word of the sentence after polite words; `$` matches the end.
     /// - `@test` matches a word or a name that refers to tests; `@newtest` does the same, but of
-    /// the names of code it matches only files.
+    ///   the names of code it matches only files.
     /// - `@doc` matches a document or a file without code, and `@prose` matches only prose; neither
-    /// matches a document that the task only consults. `@readme` matches prose outside the code,
-    /// even if the task only consults it.
+    ///   matches a document that the task only consults. `@readme` matches prose outside the code,
+    ///   even if the task only consults it.
     /// - `@edit` matches a verb that changes a document; `@change` matches a verb that changes
-    /// anything; `@says`, `@told` and `@faulty` match the words of [`SAYS`], [`TOLD`] and
-    /// [`FAULTY`].
+    ///   anything; `@says`, `@told` and `@faulty` match the words of [`SAYS`], [`TOLD`] and
+    ///   [`FAULTY`].
     pub(super) fn fits(&self, pattern: &str) -> bool {
         self.find(pattern).is_some()
     }

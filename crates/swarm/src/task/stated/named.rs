@@ -1,6 +1,6 @@
 //! Resolves the words of a task to a symbol, variable, name or file of the project.
 
-use super::sentence::{Kind, SentenceRequest};
+use super::sentence::{EntityKind, SentenceRequest};
 use crate::lookup::Lookup;
 use crate::task::asked::{Token, names_file};
 use starling_index::{Variable, is_test_file};
@@ -73,12 +73,12 @@ pub(super) fn find(lookup: &Lookup, wish: &SentenceRequest<'_>) -> Option<Named>
     // In `it should be called once`, "once" is not a name.
     let is_name = |to: &Token| to.is_quoted || is_code(&to.word);
     let is_clear = !wish.is_called || wish.to.is_some_and(is_name);
-    let is_text = wish.kind == Some(Kind::Text);
+    let is_text = wish.kind == Some(EntityKind::Text);
     if is_text && wish.to.is_none() {
         return None;
     }
-    let may_be_symbol = places.are_clear && wish.kind != Some(Kind::Parameter) && !is_text;
-    if may_be_symbol && wish.kind != Some(Kind::File) {
+    let may_be_symbol = places.are_clear && wish.kind != Some(EntityKind::Parameter) && !is_text;
+    if may_be_symbol && wish.kind != Some(EntityKind::File) {
         let (symbols, variables) = defined(lookup, name, wish.kind, &places);
         match (symbols.as_slice(), variables.as_slice()) {
             ([symbol], _) => return Some(Named::Symbol(symbol.clone())),
@@ -88,7 +88,11 @@ pub(super) fn find(lookup: &Lookup, wish: &SentenceRequest<'_>) -> Option<Named>
     }
     let is_named = wish.token.is_quoted || wish.kind.is_some() || is_code(word);
     let is_renamed = wish.to.is_some() && places.are_clear && lookup.index().mentions(name);
-    if wish.kind == Some(Kind::File) || name.is_empty() || !is_clear || !(is_named || is_renamed) {
+    if wish.kind == Some(EntityKind::File)
+        || name.is_empty()
+        || !is_clear
+        || !(is_named || is_renamed)
+    {
         return None;
     }
     let whole = name;
@@ -99,7 +103,7 @@ pub(super) fn find(lookup: &Lookup, wish: &SentenceRequest<'_>) -> Option<Named>
     let of = classes(lookup, whole, &places);
     let modules = places.files.into_iter().map(SymbolPath::module);
     let within: Vec<SymbolPath> = places.symbols.into_iter().chain(modules).collect();
-    let is_parameter = wish.kind == Some(Kind::Parameter);
+    let is_parameter = wish.kind == Some(EntityKind::Parameter);
     let may_be_it = |symbol: &SymbolPath| {
         let is_within = within.is_empty() || within.iter().any(|one| one.encloses(symbol));
         symbol.base_name() == name && !is_test_file(&symbol.file) && is_within
@@ -110,7 +114,7 @@ pub(super) fn find(lookup: &Lookup, wish: &SentenceRequest<'_>) -> Option<Named>
         name: name.to_owned(),
         within,
         of,
-        is_member: wish.kind == Some(Kind::Member),
+        is_member: wish.kind == Some(EntityKind::Member),
         is_text,
     };
     let mut stands = super::count::count(lookup, &word) > 0;
@@ -148,7 +152,7 @@ fn classes(lookup: &Lookup, name: &str, places: &RequestScope) -> Vec<SymbolPath
 fn defined(
     lookup: &Lookup,
     name: &str,
-    kind: Option<Kind>,
+    kind: Option<EntityKind>,
     places: &RequestScope,
 ) -> (Vec<SymbolPath>, Vec<Variable>) {
     let base = name.rsplit(['.', ':']).next().unwrap_or(name);
@@ -158,7 +162,7 @@ fn defined(
             let own = SymbolPath::new(file, plain(&symbol.name));
             lookup.symbol(&own).is_ok()
         });
-        let is_member = symbol.name.contains('.') || kind != Some(Kind::Member);
+        let is_member = symbol.name.contains('.') || kind != Some(EntityKind::Member);
         symbol.base_name() == base
             && !is_test_file(&symbol.file)
             && !is_twin
@@ -168,7 +172,7 @@ fn defined(
     let found = index.definitions_of(name).into_iter();
     let mut symbols: Vec<SymbolPath> = found.map(|one| one.symbol).collect();
     symbols.retain(is_meant);
-    if kind == Some(Kind::Variable) {
+    if kind == Some(EntityKind::Variable) {
         symbols.clear();
     }
     let mut variables = index.variables(name);
@@ -179,7 +183,7 @@ fn defined(
         });
         !is_test_file(&one.file) && !is_twin && places.hold(&SymbolPath::module(one.file.clone()))
     });
-    let may_be_variable = matches!(kind, None | Some(Kind::Variable));
+    let may_be_variable = matches!(kind, None | Some(EntityKind::Variable));
     if !may_be_variable {
         variables.clear();
     }
@@ -204,7 +208,7 @@ impl RequestScope {
                 files.filter(|one| names_file(word, one)).cloned().collect();
             let symbols = lookup.index().definitions_of(word);
             let is_filler =
-                NOWHERE.contains(&word.to_lowercase().as_str()) || Kind::of(word).is_some();
+                NOWHERE.contains(&word.to_lowercase().as_str()) || EntityKind::of(word).is_some();
             if !of_name.is_empty() {
                 places.files.extend(of_name);
             } else if !symbols.is_empty() && !is_filler {
@@ -229,8 +233,8 @@ impl RequestScope {
 
 /// Returns the file that a word names by its path, its name or as a module; `None` unless there is
 /// exactly one.
-fn file(lookup: &Lookup, word: &str, kind: Option<Kind>) -> Option<FilePath> {
-    let is_file = kind == Some(Kind::File);
+fn file(lookup: &Lookup, word: &str, kind: Option<EntityKind>) -> Option<FilePath> {
+    let is_file = kind == Some(EntityKind::File);
     if word.contains("::") || !is_file && !word.contains('.') {
         return None;
     }

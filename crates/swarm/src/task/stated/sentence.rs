@@ -92,7 +92,7 @@ const REASON: [&str; 27] = [
 
 /// The kind of entity that a request says it is about, such as "the function" or "the option".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum EntityKind {
     /// A function, a method or a class.
     Code,
     /// A variable of a module.
@@ -106,18 +106,18 @@ pub(super) enum Kind {
     Text,
 }
 
-impl Kind {
+impl EntityKind {
     pub(super) fn of(word: &str) -> Option<Self> {
         let kind = match word {
             "function" | "functions" | "method" | "methods" | "class" | "classes" | "helper"
-            | "helpers" | "symbol" | "enum" => Kind::Code,
-            "constant" | "constants" | "variable" | "variables" | "global" => Kind::Variable,
+            | "helpers" | "symbol" | "enum" => EntityKind::Code,
+            "constant" | "constants" | "variable" | "variables" | "global" => EntityKind::Variable,
             "attribute" | "attributes" | "field" | "fields" | "property" | "member" | "members" => {
-                Kind::Member
+                EntityKind::Member
             }
-            "parameter" | "argument" | "option" | "flag" | "keyword" => Kind::Parameter,
-            "file" | "module" => Kind::File,
-            "column" | "columns" | "key" | "keys" | "label" | "message" => Kind::Text,
+            "parameter" | "argument" | "option" | "flag" | "keyword" => EntityKind::Parameter,
+            "file" | "module" => EntityKind::File,
+            "column" | "columns" | "key" | "keys" | "label" | "message" => EntityKind::Text,
             _ => return None,
         };
         Some(kind)
@@ -127,7 +127,7 @@ impl Kind {
 /// The rename or deletion that a sentence requests.
 pub(super) struct SentenceRequest<'s> {
     pub token: &'s Token,
-    pub kind: Option<Kind>,
+    pub kind: Option<EntityKind>,
     /// The file or symbol that contains the entity, in the words of the task.
     pub place: Vec<&'s str>,
     /// The new name; `None` for a deletion.
@@ -141,7 +141,7 @@ pub(super) struct SentenceRequest<'s> {
 /// The entity in a sentence, and the index of the word after it.
 struct RequestedEntity<'s> {
     token: &'s Token,
-    kind: Option<Kind>,
+    kind: Option<EntityKind>,
     place: Vec<&'s str>,
     next: usize,
 }
@@ -413,8 +413,8 @@ impl<'s> Sentence<'s, '_> {
         is_path && files.any(|file| names_file(word, file)) || word.ends_with(".py")
     }
 
-    fn kind(&self, at: usize) -> Option<Kind> {
-        Kind::of(self.words.get(at)?)
+    fn kind(&self, at: usize) -> Option<EntityKind> {
+        EntityKind::of(self.words.get(at)?)
     }
 
     fn is_any(&self, at: usize, list: &[&str]) -> bool {
@@ -434,7 +434,7 @@ impl<'s> Sentence<'s, '_> {
     /// Skips words of the lists as [`Self::skip`] does, and words that name a kind of entity
     /// ("function", "class"). Returns the index of the next word, and the last kind that was
     /// skipped.
-    fn skip_kinds(&self, mut at: usize, lists: &[&[&str]]) -> (usize, Option<Kind>) {
+    fn skip_kinds(&self, mut at: usize, lists: &[&[&str]]) -> (usize, Option<EntityKind>) {
         let mut kind = None;
         loop {
             let next = self.skip(at, lists);
