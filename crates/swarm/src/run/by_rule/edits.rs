@@ -33,7 +33,9 @@ impl Edits {
         let mut picks = Vec::new();
         for (file, edits) in self.0 {
             let of_file = of_file(lookup, &file, edits, why);
-            picks.extend(of_file.ok_or(format!("{file} cannot be changed without a model, because the text around an edit is not unique"))?);
+            picks.extend(of_file.ok_or(format!(
+                "{file} cannot be changed without a model: an edit is ambiguous"
+            ))?);
         }
         Ok(picks)
     }
