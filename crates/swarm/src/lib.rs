@@ -1,6 +1,6 @@
 //! Runs coding tasks with one agent for each symbol that a task touches.
 //!
-//! The folders are layers: each uses only those above it in this list.
+//! The modules are layers: each module uses only the modules above it in this list.
 
 mod evidence;
 
@@ -55,7 +55,7 @@ pub use state::checker::Checker;
 pub use state::services::{RoleModels, RunServices};
 pub use task::request::Task;
 
-/// Applies changes to the user's text, also for proposals that outlive their run.
+/// Applies changes to the user's text, also changes that are accepted after the end of their run.
 pub mod sending {
     pub use crate::evidence::failure::Failure;
     pub use crate::proposal::send::{AnnouncedEdit, Purpose, Sent, announce, send};

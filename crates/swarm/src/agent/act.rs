@@ -17,23 +17,24 @@ use crate::proposal::parts;
 use crate::proposal::propose;
 use crate::protocol::{Action, Asked, FinishWork, Propose, RunToolbox};
 use crate::state::agent_state::AgentState;
-use crate::state::repeats::Repeat;
+use crate::state::repeats::RepeatedCall;
 use crate::state::run_context::RunContext;
 
-/// Result of a `finish` call that is not carried out because another action of the same turn was
+/// Result of a `finish` call that was not carried out, because another action of the same turn was
 /// refused.
 const NOT_FINISHED: &str = "Not finished: something that you asked for in this turn was refused, see there. Ask for it in another way, or call `finish` again.";
 
 /// The outcome of the calls of a turn.
 #[derive(Default)]
 struct TurnOutcome {
-    /// Set if an action was refused. The agent's work must not end before the agent has received
-    /// the refusal.
+    /// Set if an action was refused. The agent then gets another turn, so that it receives the
+    /// reason.
     is_refused: bool,
     /// Set if a kept part of a change (a proposal that passes its checks only together with later
-    /// parts) still fails after the later parts of this turn.
+    /// parts) still fails after the later parts of this turn were proposed.
     is_kept: bool,
-    /// The outcome of the agent's work, if a proposal was applied and no work is left after it.
+    /// The outcome of the agent's work, if a proposal was applied and the agent has nothing more to
+    /// propose.
     done: Option<Ending>,
     /// The index of the call that ended the work, and its outcome.
     finished: Option<(usize, Ending)>,
@@ -42,9 +43,9 @@ struct TurnOutcome {
 }
 
 /// Carries out the actions of a turn in this order: read actions (concurrently), change requests,
-/// proposals, and the end of the work. Change requests come before proposals so that they do not
-/// wait for the proposals' checks. The agent's work does not end before the agent was told of all
-/// refused actions.
+/// proposals, and the end of the work. Change requests are sent before proposals are checked, so
+/// that their recipients need not wait for the checks. The agent's work does not end in a turn in
+/// which an action was refused.
 pub(crate) async fn act(
     run: &Arc<RunContext>,
     agent: &mut AgentState,
@@ -55,8 +56,8 @@ pub(crate) async fn act(
     let mut turn = TurnOutcome::default();
     let mut results: Vec<Option<String>> = vec![None; asked.len()];
     let warnings = count_repeats(run, agent, &asked, &mut results, &mut turn);
-    // The texts are recorded before the first `await`, so that the results show these texts or
-    // later ones.
+    // The texts are recorded before the first `await`. The results are read later, so they show
+    // these texts or newer ones.
     let mut defined = Vec::new();
     for (at, one) in asked.iter().enumerate() {
         match &one.action {
@@ -149,9 +150,9 @@ impl TurnOutcome {
     }
 }
 
-/// Answers calls that cannot be parsed and calls that were repeated too often. Returns the warnings
-/// for the results of the other calls, which are still carried out. Repeated proposals are bounded
-/// by the limit on repair attempts instead.
+/// Handles calls that cannot be parsed and calls that were repeated too often, and stores their
+/// results. Returns warnings to add to the results of repeated calls that are still carried out.
+/// Proposals are not counted here, because the limit on refused proposals applies to them.
 fn count_repeats(
     run: &RunContext,
     agent: &mut AgentState,
@@ -172,13 +173,13 @@ fn count_repeats(
             Ok(_) => {}
         }
         let why = match agent.repeats.count(epoch, one.fingerprint()) {
-            Repeat::Answered => continue,
-            Repeat::Warned(warning) => {
+            RepeatedCall::Answered => continue,
+            RepeatedCall::Warned(warning) => {
                 warnings.push((at, warning));
                 continue;
             }
-            Repeat::Refused(why) => why,
-            Repeat::Ends(why) => {
+            RepeatedCall::Refused(why) => why,
+            RepeatedCall::Ends(why) => {
                 let (tool, argument) = &one.label;
                 let told = format!("it repeats `{tool} {argument}`, and nothing changed since");
                 turn.gave_up = Some(gave_up(told));
@@ -234,8 +235,9 @@ async fn propose_in(
     }
 }
 
-/// Refuses a proposal that was refused before, without checking it again, if the workspace has not
-/// changed since. A model with tools may send the same proposal twice, because tests can be flaky.
+/// Refuses a proposal without checking it if the same proposal was refused before and the workspace
+/// has not changed since. A model with tools may send the same proposal twice, because tests can be
+/// flaky.
 fn repeated(run: &RunContext, agent: &mut AgentState, change: &Propose) -> Option<Proposed> {
     let small = is_small(run.services.models.agent.profile());
     let times = if small { 1 } else { 2 };
@@ -262,8 +264,8 @@ fn sent_back(
     agent.attempts.record(run.world().epoch, change, why);
     let text = why.to_agent().to_owned();
     let repairs = run.budget.limits().repairs;
-    // A small model needs no other limit: the list of prompts in `small` limits its number of
-    // attempts.
+    // A small model has no limit here: it makes one attempt for each prompt in a fixed list (see
+    // [`crate::agent::small`]).
     let is_small = is_small(run.services.models.agent.profile());
     match is_small || agent.attempts.count() <= repairs {
         true => Proposed::SentBack { text },
@@ -310,7 +312,8 @@ pub(crate) async fn proposed(
             Proposed::Applied { text, ending }
         }
         Outcome::SentBack { why } => sent_back(run, agent, change, &why),
-        // A further part of the same change does not count as a repair attempt.
+        // If earlier parts of the same change are already kept, another part does not count as a
+        // failed attempt.
         Outcome::Kept { why } if parts::open(run, agent).len() > 1 => Proposed::Kept {
             text: why.to_agent().to_owned(),
         },

@@ -1,4 +1,5 @@
-//! Runs the turns (model call and tool calls) of an agent in one piece of work.
+//! The conversation loop in which an agent does one piece of work: model calls and tool calls, turn
+//! by turn.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -26,9 +27,9 @@ use starling_dialogue::{AfterCalls, AfterWords, Turns};
 /// Maximum number of consecutive unusable replies.
 const MALFORMED_MOST: u32 = 3;
 
-/// The reason that is reported if a rename or deletion was made from the index without a model and
-/// failed its checks. A small model is not asked to fix it.
-const BY_RULE: &str = "what the rule makes does not pass, and a small model is not asked to do it";
+/// The reason that is reported if a rename or deletion, which was made from the index without a
+/// model, failed its checks. A small model is not asked to fix it.
+const BY_RULE: &str = "the change that was made without a model fails its checks, and a small model is not asked to fix it";
 
 /// The conversation loop of one agent for one piece of work.
 pub(crate) struct AgentTurns<'a> {
@@ -48,8 +49,8 @@ impl<'a> AgentTurns<'a> {
         &self.run.services.models.agent
     }
 
-    /// Prepares the next prompt of a small model, which gets a different prompt in each turn.
-    /// Returns whether the model is then called with the conversation.
+    /// Prepares the next step of a small model, which gets a different prompt in each turn. Returns
+    /// `true` if the model must then be called with the prepared conversation.
     async fn prepare_small(&mut self) -> ControlFlow<Ending, bool> {
         let (run, agent) = (self.run, &mut *self.agent);
         if run.stated().are_by_rule() {
@@ -99,8 +100,8 @@ impl Turns for AgentTurns<'_> {
             return ControlFlow::Continue(None);
         }
         if !is_small && !self.conversation().is_answered() {
-            // The model's provider may have rejected native tool calls since the conversation
-            // started.
+            // Instructions for the current protocol replace the earlier ones, because the model's
+            // provider may have rejected native tool calls since the conversation was created.
             let own_tools = conversation_of(self.run, &self.agent.actor);
             self.conversation().instruct(own_tools);
         }
@@ -152,7 +153,7 @@ impl Turns for AgentTurns<'_> {
         AfterCalls { results, end }
     }
 
-    /// Adds new messages from the inbox to the conversation before the next turn.
+    /// After a turn, adds the new messages in the agent's inbox to the conversation.
     fn after_turn(&mut self) {
         for cause in self.run.take_inbox(&self.agent.actor) {
             self.conversation().user(prompt_parts::cause_text(&cause));
@@ -164,8 +165,8 @@ impl Turns for AgentTurns<'_> {
     }
 }
 
-/// Returns whether a small model has nothing to fix. A small model breaks working code if it is
-/// asked to fix it.
+/// Returns whether a small model has nothing to fix because no test fails. If it is asked
+/// nevertheless, a small model breaks working code.
 fn nothing_left_to_mend(run: &RunContext) -> bool {
     let state = run.tests();
     is_small(run.services.models.agent.profile())

@@ -1,4 +1,4 @@
-//! Writes an agent's first prompt, and the messages about new work that the agent gets later.
+//! Writes an agent's first prompt, and later the messages about new work.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use starling_syntax::SymbolPath;
 pub(crate) fn begin_work(run: &Arc<RunContext>, agent: &mut AgentState, causes: &[Cause]) {
     let actor = agent.actor.clone();
     // The text is recorded before the prompt is written, so that the prompt shows this text or a
-    // later one.
+    // newer one.
     if let ActorId::Agent(symbol) = &actor {
         remember_view(run, agent, &[symbol.to_string()]);
     }
@@ -83,8 +83,8 @@ pub(crate) fn accepted_already(agent: &AgentState) -> String {
     agent.accepted.iter().map(line).collect()
 }
 
-/// Returns whether the prompt mentions this cause of the work. For the agent of `--driver single`,
-/// it does not mention that the scout picked the agent.
+/// Returns whether the prompt must mention this cause of the work. For the agent of `--driver
+/// single`, that the scout picked it needs no mention.
 pub(crate) fn weighs(actor: &ActorId, cause: &Cause) -> bool {
     !matches!((actor, cause), (ActorId::Solo, Cause::Picked { .. }))
 }

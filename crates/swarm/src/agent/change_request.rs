@@ -7,7 +7,8 @@ use crate::event::events::{Cause, Event};
 use crate::protocol::RequestChange;
 use crate::state::run_context::RunContext;
 
-/// Sends a change request. Returns a description of the result for the sender.
+/// Sends a change request to the owner of a symbol. Returns a description of the result for the
+/// sender.
 ///
 /// # Errors
 /// Returns a message if the request was not sent.

@@ -1,6 +1,6 @@
 //! Hole filling: removes one statement of a function at a time and lets the model write it anew. A
-//! small model that repeats a faulty line when it sees the line may write the right line when it
-//! does not.
+//! small model that repeats a faulty line when the prompt shows it often writes the right line when
+//! the prompt does not show it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,26 +31,26 @@ use starling_text::ByteRange;
 const STATEMENTS: usize = 10;
 /// Maximum number of lines that replace one statement.
 const LINES: usize = 4;
-/// Number of prefixes of a reply that are tried. A model that does not stop at the end of the
-/// statement writes too much.
+/// Number of prefixes of a reply that are tried, because a model may not stop at the end of the
+/// statement and write too much.
 const BEGINNINGS: usize = 3;
 /// Maximum length of a reply.
 const LONGEST: Tokens = Tokens(48);
-/// Maximum size in bytes of the shown text before a function.
+/// Maximum size in bytes of the text before a function that the prompt shows.
 const BEFORE: usize = 2_000;
-/// Maximum size in bytes of the shown text after a function.
+/// Maximum size in bytes of the text after a function that the prompt shows.
 const BEHIND: usize = 200;
 /// Minimum timeout for running the failing tests with a candidate. A test that fails usually ends
 /// much earlier.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Factor by which the candidate's test run may be slower than the test run before the change.
+/// Factor by which a test run with a candidate may take longer than the test run before the change.
 const SLOWER: u32 = 10;
 
-/// A function with the texts that are needed to fill its holes.
+/// A function with the texts around it that the prompts for its holes (removed statements) contain.
 struct HoleContext {
     path: SymbolPath,
     found: Found,
-    /// The failing tests, which the prompt shows as a separate file.
+    /// The source of the failing tests, which the prompt shows as a separate file.
     beside: String,
     /// Text before the function: the end of the preceding text, the imports of the file, and the
     /// task as comments.
@@ -59,7 +59,7 @@ struct HoleContext {
     behind: String,
 }
 
-/// How many of the required failing tests pass with a change: none, some or all.
+/// How many of the failing tests that must be fixed pass with a change: none, some or all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TestEffect {
     None,
@@ -68,8 +68,9 @@ enum TestEffect {
 }
 
 /// Replaces each statement of the agent's function in turn. Proposes the first version of the
-/// function with which all failing tests pass. If there is none, proposes the first version with
-/// which at least one of them passes. Returns `Some` if the agent's work ends.
+/// function with which all required tests pass. If there is none, proposes the first version with
+/// which at least one required test passes. Returns the outcome of the agent's work if the work
+/// ends.
 pub(crate) async fn fill(
     run: &Arc<RunContext>,
     agent: &mut AgentState,
@@ -121,7 +122,7 @@ pub(crate) async fn fill(
     None
 }
 
-/// Whether the work continues after a proposal.
+/// Whether hole filling continues after a proposal.
 enum AfterProposal {
     GoOn,
     Over(Option<Ending>),
@@ -132,14 +133,14 @@ async fn propose(run: &Arc<RunContext>, agent: &mut AgentState, change: &Propose
     match proposed(run, agent, change).await {
         Proposed::Applied { ending, .. } => AfterProposal::Over(ending),
         Proposed::GaveUp { ending, .. } => AfterProposal::Over(Some(ending)),
-        // If the approver rejects one candidate, no further candidate is shown.
+        // If the approver rejected the candidate, no further candidate is proposed.
         Proposed::SentBack { .. } if agent.rejected != reviewed => AfterProposal::Over(None),
         Proposed::SentBack { .. } | Proposed::Kept { .. } => AfterProposal::GoOn,
     }
 }
 
-/// Returns how many of the failing tests pass with a change. This is a fast pre-check. A change
-/// that fixes tests later goes through all checks of a proposal.
+/// Runs the failing tests with a change and returns how many of them pass. This is a quick
+/// preliminary check; a change that is proposed also goes through all checks of a proposal.
 async fn help(run: &Arc<RunContext>, agent: &AgentState, change: &Propose) -> TestEffect {
     let Ok(draft) = draft::make(run, agent, change).await else {
         return TestEffect::None;
@@ -224,8 +225,8 @@ impl HoleContext {
         let (before, after) = self.around(hole);
         let name = || format!("{FILLING}{}", self.path);
         let new = || Conversation::new(name(), Role::Agent, String::new());
-        // All holes share one conversation, so that an in-process model can reuse the common
-        // prefix.
+        // All holes share one conversation, so that a model that runs in this process can reuse the
+        // common beginning of the prompts.
         let conversation = agent.filling.get_or_insert_with(new);
         conversation.messages = vec![Message::User {
             text: self.beside.clone(),
@@ -251,8 +252,8 @@ impl HoleContext {
         (&text[span.start..hole.start], after)
     }
 
-    /// Returns the function with the reply, or a prefix of the reply, in place of a statement. The
-    /// longest prefix comes first.
+    /// Returns versions of the function in which the reply, or a prefix of the reply, replaces a
+    /// statement. The version with the longest prefix comes first.
     fn changes(&self, hole: ByteRange, answer: &str) -> Vec<Propose> {
         let (before, after) = self.around(hole);
         let old = hole.of(self.found.tree.text());
@@ -365,7 +366,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn filled_in_text_ends_where_it_repeats_the_next_line() {
+    fn text_for_a_removed_statement_ends_before_the_line_that_follows_the_statement() {
         let next = Some("    return y");
         assert_eq!(
             lines_of("    y = 1\n    return y\nmore", next),
@@ -402,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn statement_is_summarized_on_one_line() {
+    fn statement_is_shortened_to_one_line_for_display() {
         assert_eq!(in_short("    y = g(\n        x,\n    )"), "y = g( x, )");
         assert_eq!(in_short(&"é ".repeat(50)).chars().count(), 61);
     }

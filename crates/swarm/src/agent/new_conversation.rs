@@ -1,4 +1,4 @@
-//! Creates the conversation of an agent, with the system prompt of its role.
+//! Creates the conversation of an agent, with the system prompt for its role.
 
 use crate::context::prompt_parts::is_small;
 use crate::event::actor::{ActorId, actor_name};

@@ -2,7 +2,7 @@
 
 use crate::event::events::AgentOutcome;
 
-/// Outcome and summary of a piece of work.
+/// The outcome of a piece of work and its summary for the user.
 pub(crate) type Ending = (AgentOutcome, String);
 
 pub(crate) fn gave_up(why: impl Into<String>) -> Ending {

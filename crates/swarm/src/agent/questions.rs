@@ -1,5 +1,5 @@
-//! Questions between agents. The owner answers in a separate conversation without editing tools, so
-//! an owner that waits for an answer can still answer others.
+//! Questions between agents. The owner of a symbol answers in a separate conversation without
+//! editing tools, so an owner that itself waits for an answer can still answer others.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -30,7 +30,8 @@ const TURNS: u32 = 4;
 const DEADLINE: Duration = Duration::from_secs(300);
 const ANSWER_CAP: Tokens = Tokens(1_200);
 
-/// Asks the owner of a symbol. `chain` holds all agents that wait for this answer, the asker last.
+/// Asks the owner of a symbol a question. `chain` contains all agents that wait for the answer,
+/// directly or through other agents; the asking agent is last.
 pub(crate) fn ask<'a>(
     run: &'a Arc<RunContext>,
     chain: Vec<ActorId>,
@@ -129,7 +130,7 @@ async fn answer(
     }
 }
 
-/// Lets the owner's model answer. The model may call read-only tools first.
+/// Lets the owner's model answer a question. The model may call read-only tools first.
 async fn by_model(
     run: &Arc<RunContext>,
     chain: &[ActorId],
@@ -150,7 +151,7 @@ async fn by_model(
 enum NoAnswer {
     #[error(transparent)]
     Call(#[from] CallFailed),
-    #[error("{TURNS} turns without an answer")]
+    #[error("the model gave no answer within {TURNS} turns")]
     Undecided,
 }
 
@@ -274,7 +275,8 @@ impl Turns for AnswerTurns<'_> {
     }
 }
 
-/// Describes a symbol from the index, without calling a model.
+/// Describes a symbol from the index, without calling a model. It is returned when the owner cannot
+/// answer.
 fn what_is_known(run: &RunContext, lookup: &Lookup, owner: &SymbolPath) -> String {
     let mut known = match lookup.symbol(owner) {
         Ok(found) => {

@@ -1,5 +1,6 @@
-//! Prompts for small models: one function, the failing tests and one reply. A small model repeats a
-//! wrong reply if it sees that reply and its result, so it is prompted in other ways instead.
+//! Prompts for small models: one function, the failing tests and one reply. A small model that sees
+//! its own wrong reply repeats it, so after a failure the next prompt asks in another way instead
+//! of showing the reply.
 
 use crate::agent::outcome;
 use crate::agent::outcome::Ending;
@@ -25,21 +26,21 @@ use starling_core::prompts::{
 };
 use starling_syntax::{SymbolKind, SymbolPath};
 
-/// Model temperature for prompts that sample replies at random.
+/// Sampling temperature of prompts whose replies should vary.
 const SAMPLING: f32 = 0.8;
-/// Number of repeated replies after which random sampling stops.
+/// Number of identical replies after which no more random samples are requested.
 const SAME_MOST: u32 = 2;
 /// Maximum size in bytes of a document that a small model rewrites.
 const DOCUMENT_MOST: usize = 4_000;
 /// Maximum number of failing tests in a prompt.
 const TESTS: usize = 2;
 
-/// Form of the requested reply.
+/// What a prompt asks the model to reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wording {
     /// Only the code.
     Code,
-    /// A sentence about the error first, then the code.
+    /// First a sentence about the error, then the code.
     Explain,
 }
 
@@ -48,16 +49,17 @@ pub(crate) fn ask(run: &RunContext, agent: &mut AgentState, symbol: &SymbolPath)
     put(run, agent, symbol, Wording::Code, 0.0);
 }
 
-/// The next step with a small model.
+/// The next step in the work with a small model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum PromptStep {
-    /// Send the prepared conversation.
+    /// Call the model with the prepared conversation.
     Answer,
     /// Use hole filling: remove one statement after the other and let the model write it anew.
     Fill { temperature: f32 },
 }
 
-/// The prompts for a model that supports hole filling, in order. The fastest ways come first.
+/// The prompts for a model that supports hole filling, in the order in which they are tried. The
+/// fastest come first.
 const FILLING: [PromptKind; 6] = [
     PromptKind::For(Wording::Code, 0.0),
     PromptKind::ToFill(0.0),
@@ -66,15 +68,15 @@ const FILLING: [PromptKind; 6] = [
     PromptKind::For(Wording::Explain, 0.0),
     PromptKind::For(Wording::Code, SAMPLING),
 ];
-/// The prompts for other models, and for runs without a failing test. Without a failing test, the
-/// texts for a hole cannot be ranked.
+/// The prompts for other models, and for runs without a failing test, in which the texts that fill
+/// a hole cannot be compared.
 const WHOLE: [PromptKind; 3] = [
     PromptKind::For(Wording::Code, 0.0),
     PromptKind::For(Wording::Explain, 0.0),
     PromptKind::For(Wording::Code, SAMPLING),
 ];
-/// Number of entries of [`FILLING`] that are used in the quick first pass over the suspect
-/// functions.
+/// Number of entries of [`FILLING`] that are used in the quick first pass over the functions that
+/// may be the cause.
 const QUICK: usize = 2;
 
 /// One prompt for a small model, with its sampling temperature: a whole reply in one of the
@@ -85,8 +87,8 @@ enum PromptKind {
     ToFill(f32),
 }
 
-/// Returns the next step with the agent's model in this piece of work; `None` if all steps have
-/// been tried.
+/// Returns the next step for the agent in this piece of work; `None` if all prompts have been
+/// tried.
 pub(crate) fn next_way(run: &RunContext, agent: &mut AgentState) -> Option<PromptStep> {
     let ActorId::Agent(symbol) = agent.actor.clone() else {
         return Some(PromptStep::Answer);
@@ -95,7 +97,8 @@ pub(crate) fn next_way(run: &RunContext, agent: &mut AgentState) -> Option<Promp
     let asking = loop {
         let asking = ways(run, &symbol).nth(agent.ways)?;
         agent.ways += 1;
-        // Hole filling is more promising than another sample after the model repeated its replies.
+        // If the model repeated its replies, another random sample is less promising than hole
+        // filling, so the sample is skipped.
         let is_random = asking == PromptKind::For(Wording::Code, SAMPLING);
         if !(is_stuck && is_random && run.services.models.agent.fills()) {
             break asking;
@@ -122,10 +125,11 @@ pub(crate) fn gave_up(run: &RunContext, agent: &AgentState) -> Ending {
     }
 }
 
-/// Returns the prompts to try, in order, with the owner of a symbol.
+/// Returns the prompts for the owner of a symbol, in the order in which they are tried.
 ///
 /// Replies of a small model are cheap and often repeat each other, so it gets twice as many
-/// attempts as the limit on repair attempts allows. The last prompt is repeated.
+/// attempts as the limit on refused proposals allows other models. The last prompt is repeated
+/// until this number is reached.
 fn ways(run: &RunContext, symbol: &SymbolPath) -> impl Iterator<Item = PromptKind> {
     let most = run.budget.limits().repairs.saturating_mul(2);
     let mut most = usize::try_from(most)
@@ -212,9 +216,9 @@ fn words(
     }
 }
 
-/// Picks the symbol for a small model if the task asks for a test, a change of a document, or a fix
-/// in a named function. A choice by a small model itself would not be better. Returns `None` for
-/// other tasks.
+/// Picks the symbol that a small model changes if the task asks for a test, a change of a document,
+/// or a fix in a named function. For these tasks, a small model would not choose better. Returns
+/// `None` for other tasks.
 ///
 /// # Errors
 /// Returns a message for the user if the model cannot carry out the task.
@@ -231,8 +235,8 @@ pub(crate) fn pick(run: &RunContext) -> Option<Result<Pick, String>> {
                 .map_or(0, |found| found.source().len());
             if length > DOCUMENT_MOST {
                 return Some(Err(format!(
-                    "{} is too long for this model to write anew ({length} bytes; {DOCUMENT_MOST} at \
-                     most): use a larger one by --model",
+                    "{} is too long for this model to rewrite ({length} bytes; the maximum is \
+                     {DOCUMENT_MOST}): use a larger model (--model)",
                     document.file
                 )));
             }
@@ -271,8 +275,9 @@ fn is_function(lookup: &Lookup, symbol: &SymbolPath) -> bool {
     })
 }
 
-/// Returns the prefix of the reply up to the name of the function, because small models often
-/// repeat the imports of the file. The prefix ends at a token boundary.
+/// Returns the text with which the model's reply must begin: the lines up to the name of the
+/// function. Without it, small models often repeat the imports of the file. The text ends at a
+/// token boundary.
 pub(crate) fn beginning(run: &RunContext, path: &SymbolPath) -> String {
     let Ok(found) = run.lookup().symbol(path) else {
         return String::new();
@@ -318,7 +323,7 @@ fn prompt(run: &RunContext, agent: &AgentState, path: &SymbolPath, wording: Word
     .render()
 }
 
-/// Returns the sources of tests that pass and that earlier replies of the agent broke.
+/// Returns the sources of passing tests that earlier replies of the agent broke.
 pub(crate) fn tests_to_keep(run: &RunContext, agent: &AgentState, lookup: &Lookup) -> Vec<String> {
     let broken = agent.broken.values();
     broken
@@ -375,8 +380,8 @@ pub(crate) fn failing_tests_of(
     shown.into_iter().take(TESTS).collect()
 }
 
-/// Returns whether the symbol is still in the list of suspects for the second pass, in which its
-/// owner is woken again.
+/// Returns whether the agent of a symbol will get work again in the second pass over the functions
+/// that may be the cause.
 pub(crate) fn is_looked_at_again(run: &RunContext, symbol: &SymbolPath) -> bool {
     let symbol = symbol.to_string();
     let state = run.agents();

@@ -1,4 +1,4 @@
-//! Executors for the calls of read-only tools.
+//! Executors, which carry out the calls of read-only tools.
 
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ use crate::state::run_context::RunContext;
 /// The agent that calls a tool, with its run.
 struct ToolUser {
     run: Arc<RunContext>,
-    /// All agents that wait for each other's answers; the agent that calls the tool is last.
+    /// The agents that wait for each other's answers, in order. The agent that calls the tool is
+    /// last.
     chain: Vec<ActorId>,
 }
 
@@ -26,13 +27,13 @@ impl ToolUser {
 
 /// Executes the tools that read code.
 struct LookAtCode(Arc<ToolUser>);
-/// Executes questions to the owners of symbols.
+/// Executes the tool that asks the owner of a symbol.
 struct AskOwners(Arc<ToolUser>);
-/// Executes test runs that an agent requests.
+/// Executes the tool that runs tests.
 struct RunProjectTests(Arc<ToolUser>);
 
-/// Returns the tools of a role. `chain` holds all agents that wait for each other's answers; the
-/// agent that uses the tools is last.
+/// Returns the tools of a role. `chain` contains the agents that wait for each other's answers, in
+/// order; the agent that uses the tools is last.
 pub(crate) fn toolbox(run: &Arc<RunContext>, role: ToolSet, chain: &[ActorId]) -> RunToolbox {
     let user = Arc::new(ToolUser {
         run: Arc::clone(run),

@@ -1,4 +1,4 @@
-//! The read-only tools, and the event for each tool call.
+//! The read-only tools, and the events that log tool calls.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -48,8 +48,8 @@ pub(crate) async fn look(
     }
 }
 
-/// Runs tests on the current workspace. If no tests are named and all tests would take long, the
-/// tests nearest to the agent's symbol or its changes run.
+/// Runs tests on the current workspace. If the call names no tests and all tests would take long,
+/// only the tests nearest to the agent's symbol or to its changes run.
 pub(crate) async fn run_tests(checker: &Checker, actor: &ActorId, wanted: &RunTests) -> String {
     if checker.services.tests.command().is_none() {
         return "This project has no tests that can be run here.".to_owned();
@@ -125,9 +125,8 @@ pub(crate) async fn run_tests(checker: &Checker, actor: &ActorId, wanted: &RunTe
     }
 }
 
-/// Returns the reason if the tests with these names must not run; `None` if they may. A name can be
-/// a path, and the output of a test runner can show the contents of a file that agents may not
-/// read.
+/// Returns why the tests with these names must not run; `None` if they may. A name can be the path
+/// of a file that agents may not read, and the output of the test runner could show its contents.
 fn forbidden(checker: &Checker, select: &[String]) -> Option<String> {
     let policy = checker.policy();
     let refuse = |entry: &String| {
@@ -150,7 +149,8 @@ fn forbidden(checker: &Checker, select: &[String]) -> Option<String> {
     named.filter_map(refuse).next()
 }
 
-/// Returns the symbol that an agent owns, otherwise the changed symbols.
+/// Returns the symbol that an agent owns. For an agent without a symbol, returns all changed
+/// symbols.
 fn symbols_of(checker: &Checker, actor: &ActorId) -> Vec<SymbolPath> {
     let state = checker.proposals();
     match actor {
@@ -161,7 +161,7 @@ fn symbols_of(checker: &Checker, actor: &ActorId) -> Vec<SymbolPath> {
     }
 }
 
-/// Adds the tests that an agent selected to the tests that run for later proposals.
+/// Adds the tests that an agent named to the tests that run for later proposals.
 fn remember_named(checker: &Checker, named: &[String]) {
     let mut state = checker.tests();
     for one in named {
@@ -171,7 +171,7 @@ fn remember_named(checker: &Checker, named: &[String]) {
     }
 }
 
-/// Appends an event for a tool call to the run's log.
+/// Logs a tool call as an event of the run.
 pub(crate) fn report(checker: &Checker, actor: &ActorId, asked: &Asked, text: &str) {
     if let Err(what) = &asked.action {
         checker.event(Event::Malformed {

@@ -1,5 +1,4 @@
-//! The work of an agent, which owns one symbol: from the causes for which it was woken to an
-//! outcome.
+//! The work of an agent, from the causes for which it was woken (given work) to an outcome.
 
 use std::sync::Arc;
 
@@ -22,8 +21,8 @@ use crate::state::agent_state::AgentState;
 use crate::state::attempts::Attempts;
 use crate::state::run_context::RunContext;
 
-/// Runs the agent in its own asynchronous task. The work starts only when the part that all prompts
-/// share is known, because the user may steer an agent before the first test run has ended.
+/// Runs the agent in its own asynchronous task. The work starts only after the first test run, when
+/// the common part of all prompts is known. The user may send an agent a message before that.
 pub(crate) fn work_in_task(run: Arc<RunContext>, actor: ActorId) -> BoxFuture<'static, ()> {
     if let ActorId::Agent(symbol) = &actor {
         diagnose::prepare(&run, &symbol.file);
@@ -81,8 +80,7 @@ fn with_something_to_do(run: &RunContext, actor: &ActorId, causes: Vec<Cause>) -
     causes.into_iter().filter(is_left).collect()
 }
 
-/// Carries out one piece of work and returns its outcome. `causes` are the reasons for which the
-/// agent was woken.
+/// Carries out one piece of work and returns its outcome. `causes` are the reasons for this work.
 async fn carry_out(run: &Arc<RunContext>, agent: &mut AgentState, causes: &[Cause]) -> Ending {
     let goes_on = agent.gave_up_at == Some(run.world().epoch);
     if !(goes_on && is_small(run.services.models.agent.profile())) {
@@ -105,8 +103,8 @@ async fn carry_out(run: &Arc<RunContext>, agent: &mut AgentState, causes: &[Caus
         | Cause::Declined { .. } => false,
     });
     agent.wave = causes.iter().map(wave_of).max().unwrap_or_default();
-    // The agent's changes are based on the workspace at this point. Later edits of the user count
-    // as unknown to the agent until a prompt or a result shows them.
+    // The agent's changes are based on the workspace at this point. If the user edits a file later,
+    // the agent does not know the edit until a prompt or a tool result shows it.
     agent.unread = Some(run.services.index.snapshot().clone());
     begin_work::begin_work(run, agent, causes);
     agent.begin_turn();
@@ -133,12 +131,12 @@ fn wave_of(cause: &Cause) -> u32 {
     }
 }
 
-/// Proposes the draft that the scout (the agent that picks symbols) wrote for this agent. Only if
-/// the draft is sent back, the agent's own model is called and the agent counts against the limit.
+/// Proposes the change that the scout (the agent that picks symbols) already wrote for this agent.
+/// Only if this proposal is sent back is the agent's own model called, and only then does the agent
+/// count against the limit of agents.
 async fn propose_draft(run: &Arc<RunContext>, agent: &mut AgentState) -> Option<Ending> {
     let draft = agent.draft.take()?;
-    // The draft is based on the texts that the scout saw, not on the texts that were shown to the
-    // agent since.
+    // The draft is based on the texts that the scout saw, not on texts that this agent saw later.
     let scouted_in = run.world().scouted_in.clone();
     let mut shown = std::mem::take(&mut agent.views);
     let unread = agent.unread.clone();
@@ -157,7 +155,7 @@ async fn propose_draft(run: &Arc<RunContext>, agent: &mut AgentState) -> Option<
         Proposed::GaveUp { ending, .. } => return Some(ending),
     };
     if let Err(exhausted) = run.count_agent(&agent.actor) {
-        // The reason for which the draft was sent back has already been logged.
+        // The reason why the draft was sent back has already been logged.
         let why = format!("its draft came back, and {exhausted}");
         run.not_woken(actor_name(&agent.actor), &ActorId::Scout, why.clone());
         return Some(gave_up(why));
@@ -171,7 +169,7 @@ async fn propose_draft(run: &Arc<RunContext>, agent: &mut AgentState) -> Option<
     None
 }
 
-/// Notifies the working agents whose change requests were declined.
+/// Notifies agents at work that the change which they requested was declined.
 fn decline_requests(
     run: &RunContext,
     agent: &AgentState,

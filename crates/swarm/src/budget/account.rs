@@ -35,8 +35,8 @@ pub(super) struct SharedBudget {
 /// The spent and reserved amounts of a run, and the callers that wait for budget.
 #[derive(Debug, Default)]
 pub(super) struct Account {
-    /// Calls, tokens and messages that were spent. The dollars are computed from [`Amount`], and
-    /// the times from the [`Clock`].
+    /// Calls, tokens and messages that were spent. The dollars and times in it are not used:
+    /// dollars are computed from [`Amount`], and times from the [`Clock`].
     pub(super) spent: Spent,
     pub(super) spent_on_requests: Amount,
     /// Amount held by requests in progress.
@@ -77,9 +77,10 @@ impl Budget {
 
     /// Reserves one model request.
     ///
-    /// Waits in order of arrival while the request would fit if all other reservations were
-    /// released unused. If no other reservation is held and the full reply does not fit, the
-    /// reservation is for a shorter reply; see [`Reservation::max_output`].
+    /// Waits while the request does not fit but would fit if all other reservations were released
+    /// unused. Requests are served in order of arrival. If no other reservation is held and the
+    /// full reply does not fit, the reservation is for a shorter reply; see
+    /// [`Reservation::max_output`].
     ///
     /// # Errors
     /// Returns [`Exhausted`] with the limit that the request would exceed.
@@ -121,7 +122,7 @@ impl Budget {
         (account.spent_on_requests + account.reserved).into()
     }
 
-    /// Counts one question or change request.
+    /// Counts one message between agents: a question, a change request or a notification.
     ///
     /// # Errors
     /// Returns [`Exhausted`] when the limit of messages is reached.
@@ -165,8 +166,8 @@ impl Budget {
 }
 
 impl Account {
-    /// Returns the worst case, scaled by the factor by which the model's provider exceeded earlier
-    /// estimates.
+    /// Returns the worst case, enlarged by the factor by which the model's provider exceeded
+    /// earlier estimates.
     pub(super) fn with_excess(&self, worst: &WorstCase) -> WorstCase {
         let excess = self.excess.get(&worst.model).copied().unwrap_or(1.0);
         WorstCase {

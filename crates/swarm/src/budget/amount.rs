@@ -55,7 +55,7 @@ impl Amount {
         Dollars(self.nanos as f64 / NANOS_PER_DOLLAR)
     }
 
-    /// Returns the first limit that this amount exceeds.
+    /// Returns the first limit that this amount exceeds; `None` if it exceeds no limit.
     pub fn exceeded(self, limits: &Limits) -> Option<Exceeded> {
         let most = limits
             .dollars

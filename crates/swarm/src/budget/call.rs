@@ -1,4 +1,4 @@
-//! Budget of one model call, which may take several requests.
+//! Budget of one model call, which may consist of several requests.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,7 +22,8 @@ pub enum CallFailed {
 }
 
 impl CallFailed {
-    /// Returns whether the model rejected tools and can be called again with the text protocol.
+    /// Returns whether the model rejected tool calls, so that the call can be repeated with the
+    /// text protocol.
     pub fn is_for_tools(&self, model: &Arc<dyn ChatModel>) -> bool {
         let is_refusal = matches!(self, CallFailed::Model(ModelError::NoTools { .. }));
         is_refusal && model.profile().tool_calling == ToolCalling::Text
@@ -38,9 +39,9 @@ impl ModelFailure for CallFailed {
     }
 }
 
-/// Holds the reservation of the current request. The first request is reserved when the call
-/// starts; retries, fallbacks and continuations reserve through [`ChatWatch::reserve`]. The budget
-/// holds no reservation while it waits for another one.
+/// The reservation of the current request of a call. The first request is reserved when the call
+/// starts; retries, fallbacks and continuations are reserved through [`ChatWatch::reserve`]. While
+/// a call waits for its next reservation, it holds no other reservation.
 #[derive(Debug)]
 pub struct CallBudget {
     budget: Budget,

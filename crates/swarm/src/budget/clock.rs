@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::account::Budget;
 use super::spent::Spent;
 
-/// An external activity for which the program waits.
+/// An activity outside Starling that a run waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExternalTime {
     Model,
@@ -26,7 +26,7 @@ pub(super) struct Clock {
     working: u32,
     standing_since: Option<Instant>,
     stood: Duration,
-    /// Periods of external activity, ordered by their end.
+    /// Periods of external activity (start and end), ordered by their end.
     outside: Vec<(ExternalTime, Instant, Instant)>,
 }
 
@@ -113,7 +113,8 @@ impl Budget {
         }
     }
 
-    /// Marks that the run waits for a person until the guard is dropped; see [`Budget::work`].
+    /// Marks that the run waits for a person until the returned guard is dropped; see
+    /// [`Budget::work`].
     pub fn wait_for_person(&self) -> PersonWait {
         self.change_clock(|clock| clock.people += 1);
         PersonWait {
@@ -121,8 +122,8 @@ impl Budget {
         }
     }
 
-    /// Marks that a model, a test run or a language server is working until the guard is dropped.
-    /// The clock then runs even if the run also waits for a person.
+    /// Marks that a model, a test run or a language server is working until the returned guard is
+    /// dropped. Meanwhile the clock runs even if the run also waits for a person.
     pub fn work(&self) -> WorkInProgress {
         self.change_clock(|clock| clock.working += 1);
         WorkInProgress {

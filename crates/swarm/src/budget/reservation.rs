@@ -4,7 +4,7 @@ use super::account::Budget;
 use super::amount::Amount;
 use starling_core::{ChatReply, Cost, ModelError, Tokens, WorstCase};
 
-/// Factor added to the observed excess when later prompts are estimated.
+/// Safety factor: the observed excess of prompts over their estimates is multiplied by it.
 const MARGIN: f64 = 1.1;
 
 /// Reserved budget for one request. Dropping it charges the whole reservation, because the request
@@ -12,7 +12,7 @@ const MARGIN: f64 = 1.1;
 #[derive(Debug)]
 pub struct Reservation {
     budget: Budget,
-    /// The caller's estimate of the worst case.
+    /// The worst case as estimated by the caller, before it was enlarged.
     asked: WorstCase,
     /// The reserved amount.
     held: WorstCase,

@@ -19,8 +19,8 @@ pub struct Spent {
     /// Calls to models without a known price.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unpriced_calls: u32,
-    /// The part of the token counts that is assumed: the worst cases of aborted calls, for which
-    /// the provider reported no usage.
+    /// The part of the token counts that is assumed: the worst cases of calls that were aborted, so
+    /// that the provider did not report their usage.
     #[serde(default, skip_serializing_if = "is_none")]
     pub assumed_tokens: Tokens,
     pub seconds: f64,
@@ -32,7 +32,8 @@ pub struct Spent {
     /// Seconds in which tests were running.
     #[serde(default)]
     pub test_seconds: f64,
-    /// Seconds in which a model call or tests were running. The remaining time is Starling's own.
+    /// Seconds in which a model call or tests were running. In the remaining time, Starling itself
+    /// was working.
     #[serde(default)]
     pub outside_seconds: f64,
     pub messages: u32,

@@ -124,7 +124,7 @@ fn request_without_reported_usage_is_charged_at_its_reservation() {
 #[test]
 fn dollars_of_a_request_are_reserved_before_it_is_sent() {
     let budget = budget(|limits| limits.dollars = Some(Dollars(0.5)));
-    // The prompt costs 0.1 and the reply 0.2.
+    // With the prices of this test, the prompt costs 0.1 dollars and the reply 0.2 dollars.
     let first = reserved(&budget, 10_000, 4_000);
     assert_eq!(budget.committed().dollars, Dollars(0.3));
     assert!(waits(&budget, 10_000, 4_000));
@@ -285,7 +285,7 @@ fn messages_and_agents_are_counted_up_to_their_limits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn time_limit_does_not_count_while_only_people_are_waited_for() {
+async fn clock_stops_while_the_run_waits_only_for_people() {
     let budget = budget(|limits| limits.seconds = 100);
     let pass = |seconds| tokio::time::advance(Duration::from_secs(seconds));
     pass(10).await;
@@ -310,7 +310,7 @@ async fn time_limit_does_not_count_while_only_people_are_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn time_limit_ends_after_the_counted_time_without_waiting_for_people() {
+async fn time_limit_is_extended_by_the_time_of_waiting_for_people() {
     let budget = budget(|limits| limits.seconds = 100);
     let began = tokio::time::Instant::now();
     let person = budget.wait_for_person();
@@ -348,7 +348,7 @@ async fn overlapping_external_work_is_counted_once() {
 
 /// One step in a sequence of many callers that share a budget.
 #[derive(Debug, Clone)]
-enum Step {
+enum BudgetStep {
     /// A caller asks for a reservation.
     Ask { prompt: u64, output: u64 },
     /// A caller stops waiting for its reservation.
@@ -365,28 +365,29 @@ enum Step {
     Release(usize),
 }
 
-fn step() -> impl Strategy<Value = Step> {
-    let ask =
-        || (0u64..6_000, 0u64..6_000).prop_map(|(prompt, output)| Step::Ask { prompt, output });
+fn step() -> impl Strategy<Value = BudgetStep> {
+    let ask = || {
+        (0u64..6_000, 0u64..6_000).prop_map(|(prompt, output)| BudgetStep::Ask { prompt, output })
+    };
     prop_oneof![
         ask(),
         ask(),
-        any::<usize>().prop_map(Step::GiveUp),
-        (any::<usize>(), any::<u8>()).prop_map(|(at, share)| Step::Answer(at, share)),
-        any::<usize>().prop_map(Step::Fail),
-        any::<usize>().prop_map(Step::TurnAway),
-        any::<usize>().prop_map(Step::Abandon),
-        any::<usize>().prop_map(Step::Release),
+        any::<usize>().prop_map(BudgetStep::GiveUp),
+        (any::<usize>(), any::<u8>()).prop_map(|(at, share)| BudgetStep::Answer(at, share)),
+        any::<usize>().prop_map(BudgetStep::Fail),
+        any::<usize>().prop_map(BudgetStep::TurnAway),
+        any::<usize>().prop_map(BudgetStep::Abandon),
+        any::<usize>().prop_map(BudgetStep::Release),
     ]
 }
 
 /// A pending request for a reservation.
-type Waiting = Pin<Box<dyn Future<Output = Result<Reservation, Exhausted>>>>;
+type PendingReservation = Pin<Box<dyn Future<Output = Result<Reservation, Exhausted>>>>;
 
 /// Callers that share one budget. The test polls their futures itself.
 struct Callers {
     budget: Budget,
-    waiting: Vec<(u64, u64, Waiting)>,
+    waiting: Vec<(u64, u64, PendingReservation)>,
     held: Vec<(u64, Reservation)>,
 }
 
@@ -418,29 +419,29 @@ impl Callers {
         (count > 0).then(|| self.held.remove(at % count))
     }
 
-    fn step(&mut self, step: Step) {
+    fn step(&mut self, step: BudgetStep) {
         let cost = match step {
-            Step::Ask { prompt, output } => {
+            BudgetStep::Ask { prompt, output } => {
                 let budget = self.budget.clone();
                 let asked = worst(prompt, output);
                 let reserve = async move { budget.reserve(asked).await };
                 self.waiting.push((prompt, output, Box::pin(reserve)));
                 None
             }
-            Step::GiveUp(at) => {
+            BudgetStep::GiveUp(at) => {
                 if !self.waiting.is_empty() {
                     drop(self.waiting.remove(at % self.waiting.len()));
                 }
                 None
             }
-            Step::Answer(at, share) => self.take(at).map(|(prompt, held)| {
+            BudgetStep::Answer(at, share) => self.take(at).map(|(prompt, held)| {
                 let part = |most: u64| most * u64::from(share) / 255;
                 let (prompt, output) = (part(prompt), part(held.max_output().0));
                 let dollars = PRICE.at_most(Tokens(prompt), Tokens(output));
                 held.answered(&reply(prompt, output, dollars.0, 1))
             }),
-            Step::Fail(at) => self.take(at).map(|(_, held)| held.failed(&timeout(), true)),
-            Step::TurnAway(at) => self.take(at).map(|(_, held)| {
+            BudgetStep::Fail(at) => self.take(at).map(|(_, held)| held.failed(&timeout(), true)),
+            BudgetStep::TurnAway(at) => self.take(at).map(|(_, held)| {
                 let turned_away = ModelError::RateLimited {
                     model: "m".to_owned(),
                     retry_after: None,
@@ -448,11 +449,11 @@ impl Callers {
                 };
                 held.failed(&turned_away, false)
             }),
-            Step::Abandon(at) => {
+            BudgetStep::Abandon(at) => {
                 drop(self.take(at));
                 None
             }
-            Step::Release(at) => {
+            BudgetStep::Release(at) => {
                 if let Some((_, held)) = self.take(at) {
                     held.release();
                 }
@@ -497,7 +498,8 @@ proptest! {
             callers.poll();
             callers.check();
         }
-        // Waiting callers are served or refused after the others have finished.
+        // Waiting callers get their reservation, or an error, after all held reservations have
+        // ended.
         while let Some((_, held)) = callers.held.pop() {
             drop(held);
             callers.poll();

@@ -11,16 +11,15 @@ use starling_core::{Role, Tokens};
 use starling_index::is_test_file;
 use starling_syntax::{FilePath, SymbolKind, SymbolPath};
 
-/// Maximum number of tests that are shown.
+/// Maximum number of tests among the shown candidates.
 const TESTS: usize = 1;
 /// Number of top candidates whose files' imports are shown.
 const IMPORTERS: usize = 2;
 /// Maximum size of the imports of one file.
 const IMPORTS_MOST: Tokens = Tokens(160);
-/// Last words of the line that marks an omitted part.
+/// Last words of the line that replaces an omitted part of a source.
 const CUT: &str = " not shown";
-/// Minimum size that must remain for a further excerpt. If less remains, no more excerpts are
-/// added.
+/// Minimum size that must be left for a further excerpt.
 const LEAST: Tokens = Tokens(80);
 
 /// The source code that the first prompts show, the most relevant first.
@@ -31,7 +30,7 @@ pub(crate) struct AgentContext {
     pub imports: String,
 }
 
-/// Returns the best candidates with their sources and their callees. The first candidates are shown
+/// Returns the sources of the best candidates and their callees. The first candidates are shown
 /// whole if their size allows it.
 pub(crate) fn material(run: &RunContext, role: Role) -> AgentContext {
     let profile = match role {
@@ -132,8 +131,8 @@ fn imports(lookup: &Lookup, file: &FilePath) -> String {
     }
 }
 
-/// Returns the size limit for a symbol. A class that does not fit gets a smaller limit, because an
-/// excerpt with single lines of a class is not useful.
+/// Returns the size limit for a symbol. A class that does not fit gets a lower limit, because
+/// single lines of a class are of little use.
 fn room(lookup: &Lookup, symbol: &SymbolPath, is_best: bool, caps: Caps) -> Tokens {
     let most = if is_best { caps.best } else { caps.candidate };
     match lookup.symbol(symbol) {
@@ -151,7 +150,7 @@ fn is_inside(symbol: &SymbolPath, shown: &str) -> bool {
         .is_ok_and(|shown| shown.encloses(symbol))
 }
 
-/// Returns whether a symbol is shown or contains a shown symbol.
+/// Returns whether the shown symbol is `symbol` itself or a part of it.
 fn encloses(symbol: &SymbolPath, shown: &str) -> bool {
     shown.parse().is_ok_and(|shown| symbol.encloses(&shown))
 }

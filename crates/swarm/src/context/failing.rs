@@ -1,13 +1,13 @@
-//! Describes failing tests in words: small models understand "`f(1)` must be `2`, but it is `3`."
-//! better than the output of a test runner.
+//! Describes failing tests in sentences, because small models understand "`f(1)` must be `2`, but
+//! it is `3`." better than the output of a test runner.
 
 use std::fmt::Write;
 
 use starling_core::TestCase;
 use starling_index::frames;
 
-/// Maximum length in characters of a message that is quoted because it cannot be described in
-/// words.
+/// Maximum number of characters of a message that is quoted because it cannot be described in a
+/// sentence.
 const QUOTED: usize = 600;
 
 /// Describes a failing test by its source code, the expected value and the actual value. If the
@@ -43,7 +43,8 @@ pub fn failure_in_short(message: &str) -> String {
     format!("{}{error}", place.unwrap_or_default())
 }
 
-/// Returns the last error that pytest marks with `E`: its first line, the assertion and its values.
+/// Returns the last error in pytest's output, whose lines are marked with `E`: the first line, and
+/// the assertion with its values.
 fn by_pytest(message: &str) -> Option<String> {
     let lines: Vec<&str> = message.lines().collect();
     let marked = |line: &&str| line.starts_with("E  ");
@@ -78,7 +79,7 @@ fn last_error(message: &str) -> &str {
     named.or_else(|| lines.next_back()).unwrap_or_default()
 }
 
-/// Returns the bare name of the function whose result a failing test compares.
+/// Returns the function, without its module or class, whose result a failing test compares.
 pub(crate) fn compared(case: &TestCase) -> Option<String> {
     let (call, _) = case.message.lines().rev().find_map(comparison)?;
     let name = last_called(&call)?;
@@ -86,8 +87,8 @@ pub(crate) fn compared(case: &TestCase) -> Option<String> {
     is_name.then(|| name.to_owned())
 }
 
-/// Returns the name that an expression reads or calls last: `nights` for `Stop("a").nights()`.
-/// Returns `None` if the expression contains no call.
+/// Returns the name of the last call or attribute in an expression: `nights` for
+/// `Stop("a").nights()`. Returns `None` if the expression contains no call.
 fn last_called(expression: &str) -> Option<&str> {
     let mut rest = expression.trim();
     if !rest.contains('(') {
@@ -143,7 +144,7 @@ fn sentence(message: &str) -> Option<String> {
     Some(format!("`{call}` must be `{want}`, but {got}."))
 }
 
-/// Returns the two sides of an `assertEqual(CALL, WANT)` or an `assert CALL == WANT`.
+/// Parses `assertEqual(CALL, WANT)` or `assert CALL == WANT` and returns the two sides.
 fn comparison(line: &str) -> Option<(String, String)> {
     let line = line.trim().trim_start_matches('>').trim();
     if let Some(rest) = line.strip_prefix("self.assertEqual(") {
@@ -305,7 +306,7 @@ mod tests {
         );
         assert_eq!(name("assert f(1) == 2").as_deref(), Some("f"));
         assert_eq!(name("assert f(1)[0] == 2").as_deref(), Some("f"));
-        // The method is more specific than the class of its object.
+        // In a chain of calls, the method is returned, not the class of its object.
         for line in [
             "assert Stop('a (b', 3).nights() == 3",
             "self.assertEqual(Stop(\"a\", 3).nights, 3)",

@@ -12,7 +12,7 @@ use crate::evidence::ids::tail;
 use crate::evidence::test_evidence::TestEvidence;
 use crate::excerpt::excerpt;
 use crate::lookup::callees::callees;
-use crate::lookup::{Lookup, NotThere, cap};
+use crate::lookup::{Lookup, MissingFile, cap};
 use crate::state::agent_state::AgentState;
 use crate::state::run_context::RunContext;
 use crate::state::views::Views;
@@ -29,7 +29,7 @@ const OTHER_FAILURES: usize = 5;
 /// Maximum number of uses of a symbol that are considered.
 const USES: usize = 200;
 
-/// Maximum size of each part of a prompt.
+/// Maximum sizes of the parts of a prompt, and maximum numbers of their entries.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Caps {
     pub task: Tokens,
@@ -92,14 +92,14 @@ impl Caps {
     }
 }
 
-/// Returns the part that is common to all prompts and does not change during the run.
+/// Returns the part that all prompts of a run share. It does not change during the run.
 pub(crate) fn frozen(run: &RunContext) -> String {
     let caps = Caps::of(run.services.models.agent.profile());
     let rules = run
         .world()
         .snapshot
         .read(&FilePath::new("AGENTS.md"))
-        // Text in the file must not close the surrounding tag of the prompt.
+        // The text of the rules must not close the tag of the prompt that encloses it.
         .map(|text| cap(&text.replace("</rules_of_the_repository", ""), caps.rules))
         .unwrap_or_default();
     let failures = required::shown(run)
@@ -119,23 +119,25 @@ pub(crate) fn frozen(run: &RunContext) -> String {
     .render()
 }
 
-/// Returns the methods that the task changes together, one name per line.
+/// Describes the methods of related classes that the task changes and that must change together,
+/// one group per line.
 fn method_families(run: &RunContext) -> String {
     let families = MethodFamily::of_task(&run.lookup(), &run.task.text, run.stated());
     let lines: Vec<String> = families.iter().map(MethodFamily::in_words).collect();
     lines.join("\n")
 }
 
-/// Returns the files and the names of code that the task names and that do not exist, one per line.
+/// Describes the files and the names of code that the task mentions and that do not exist, one per
+/// line.
 fn not_there(run: &RunContext) -> String {
     let gone = run.lookup().not_there(&run.task.text);
-    let mut lines: Vec<String> = gone.iter().map(NotThere::in_words).collect();
+    let mut lines: Vec<String> = gone.iter().map(MissingFile::in_words).collect();
     let absent = absent::near_others(&run.lookup(), &run.task.text);
     lines.extend(absent.iter().map(absent::AbsentName::in_words));
     lines.join("\n")
 }
 
-/// Formats a list of ids: the first ids, and the number of the others.
+/// Formats a list of ids: the first ids, and how many more there are.
 fn few(ids: &[String]) -> String {
     let shown = &ids[..ids.len().min(OTHER_FAILURES)];
     match ids.len() - shown.len() {
@@ -144,8 +146,8 @@ fn few(ids: &[String]) -> String {
     }
 }
 
-/// Number of output lines that are shown if tests were stopped. The last lines show where the tests
-/// hang.
+/// Number of output lines that are shown if a test run was stopped. The last lines show which test
+/// did not end.
 const LAST: usize = 4;
 
 /// Describes the failing tests of a report; empty if no test fails. If the tests were stopped at
@@ -171,7 +173,7 @@ pub(crate) fn failures(report: &TestReport, most: Tokens) -> String {
     }
 }
 
-/// Records the texts of the symbols that the agent is about to see.
+/// Records the symbols that a prompt shows to the agent, with the texts of their files.
 pub(crate) fn remember_view(run: &RunContext, agent: &mut AgentState, shown: &[String]) {
     let lookup = run.lookup();
     for symbol in lookup.read_symbols(shown) {
@@ -181,8 +183,8 @@ pub(crate) fn remember_view(run: &RunContext, agent: &mut AgentState, shown: &[S
     }
 }
 
-/// Returns the definitions of a name with the texts of their files, which are recorded if a result
-/// shows them.
+/// Returns the definitions of a name with the current texts of their files. They are recorded
+/// later, if a tool result shows them.
 pub(crate) fn definitions(run: &RunContext, name: &str) -> Vec<Definition> {
     let lookup = run.lookup();
     let defined = lookup.index().definitions(name).into_iter();
@@ -204,7 +206,7 @@ pub(crate) struct Definition {
     text: Arc<str>,
 }
 
-/// Records in the agent's views the definitions that a tool result shows in full.
+/// Records the definitions that a tool result shows in full as seen by the agent.
 pub(crate) fn remember_definitions(
     agent: &mut AgentState,
     definitions: Vec<Definition>,
@@ -229,7 +231,7 @@ pub(crate) fn note_shown<'s>(
     }
 }
 
-/// Describes for an agent why it was woken.
+/// Describes to an agent why it got work.
 pub(crate) fn cause_text(cause: &Cause) -> String {
     let prompt = match cause {
         Cause::Picked { why } => CausePrompt {
@@ -387,7 +389,7 @@ pub(crate) fn callers(lookup: &Lookup, path: &SymbolPath, caps: Caps) -> Vec<Str
     lines
 }
 
-/// Returns the functions that a function calls and that the task mentions.
+/// Returns the functions that a function calls and that match words of the task.
 fn called_by(lookup: &Lookup, path: &SymbolPath, caps: Caps) -> Vec<Excerpt> {
     if caps.callees == 0 {
         return Vec::new();

@@ -1,6 +1,6 @@
 //! Finds candidates for the scout (the agent that picks the symbols where work begins): the
 //! innermost project frames of tracebacks, names that the task imports, symbols that match words of
-//! the task, and symbols one step away from the best of these.
+//! the task, and symbols that the best candidates call, extend or are constructed by.
 
 use std::collections::BTreeSet;
 
@@ -42,8 +42,8 @@ const ASIDE: [&str; 8] = [
 pub(crate) enum CandidateOrigin {
     /// The task or the output of a failing test refers to the symbol.
     Itself,
-    /// The symbol is called by, or is the base class or the constructor of, a symbol to which the
-    /// task refers.
+    /// The symbol is not mentioned itself, but is called by a symbol to which the task refers, or
+    /// is its base class or its constructor.
     Near,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Candidate {
     pub standing: CandidateOrigin,
 }
 
-/// An ordered list of candidates in which each symbol occurs once.
+/// The candidates in order. Each symbol occurs once.
 #[derive(Default)]
 struct CandidateList(Vec<Candidate>);
 
@@ -188,7 +188,7 @@ fn own_attributes(source: &str) -> BTreeSet<&str> {
     names.collect()
 }
 
-/// Returns the first base class in the project of a class, or of a method's class.
+/// Returns the first base class that the project defines of a class, or of the class of a method.
 fn base_of(lookup: &Lookup, symbol: &SymbolPath) -> Option<SymbolPath> {
     let found = lookup.symbol(symbol).ok()?;
     let class = match found.symbol.kind {
@@ -204,8 +204,8 @@ fn base_of(lookup: &Lookup, symbol: &SymbolPath) -> Option<SymbolPath> {
     })
 }
 
-/// Returns the symbols in which the tracebacks of a text end. For an error raised in a library,
-/// this is the last call into the library.
+/// Returns the project's symbols in which the tracebacks of a text end. If the error was raised in
+/// a library, this is the symbol that called the library.
 pub(crate) fn innermost(lookup: &Lookup, text: &str) -> Vec<SymbolPath> {
     let mut found: Vec<SymbolPath> = Vec::new();
     let mut last: Option<SymbolPath> = None;
@@ -264,7 +264,8 @@ fn distance(tree: &SymbolTree, symbol: &Symbol, line: u32) -> u32 {
     }
 }
 
-/// Returns the file of a traceback path, by its path in the project or by the end of the path.
+/// Returns the project's file for a path in a traceback. The path may be relative to the project,
+/// or only end in the project's path.
 fn file_of(lookup: &Lookup, path: &str) -> Option<FilePath> {
     let path = path.replace('\\', "/");
     let ends = |file: &&FilePath| {
@@ -274,7 +275,7 @@ fn file_of(lookup: &Lookup, path: &str) -> Option<FilePath> {
                 .strip_suffix(file)
                 .is_some_and(|before| before.ends_with('/'))
     };
-    // If two files match, the longer path is more specific.
+    // If the path ends in the paths of two files, the longer path is more specific.
     lookup
         .files()
         .iter()
@@ -283,7 +284,8 @@ fn file_of(lookup: &Lookup, path: &str) -> Option<FilePath> {
         .cloned()
 }
 
-/// Returns the symbols of the project that code in a text imports, if they are unambiguous.
+/// Returns the symbols of the project that import statements in a text import, if there is only one
+/// definition.
 fn imported(lookup: &Lookup, text: &str) -> Vec<SymbolPath> {
     let mut found: Vec<SymbolPath> = Vec::new();
     for line in text.lines() {
@@ -304,8 +306,8 @@ fn imported(lookup: &Lookup, text: &str) -> Vec<SymbolPath> {
     found
 }
 
-/// Returns the only definition of a name in a module, if the definition lies in the module's
-/// package.
+/// Returns the definition of a name that a module imports, if there is exactly one and it is in the
+/// package of the module.
 fn one_of(lookup: &Lookup, module: &str, name: &str) -> Option<SymbolPath> {
     let folder = module.trim_start_matches('.').replace('.', "/");
     let mut defined = lookup.index().definitions(name);

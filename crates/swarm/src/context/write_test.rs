@@ -1,5 +1,5 @@
-//! Prompts a small model for a new test. The prompt shows the function and one test of the target
-//! file. The reply is added to that file, and existing code is not changed.
+//! Prompts for a small model that writes a new test. The prompt shows the function to test and one
+//! test of the target file. The reply is added to that file, and existing code is not changed.
 
 use std::collections::BTreeSet;
 
@@ -28,13 +28,14 @@ pub(crate) struct NewTestTarget {
     pub file: FilePath,
 }
 
-/// Returns whether the task of the symbol's owner is to write a new test into the symbol's file.
+/// Returns whether the task asks for a new test and the agent that owns `symbol` must write it,
+/// because `symbol` is a test file.
 pub(crate) fn is_asked_of(checker: &Checker, symbol: &SymbolPath) -> bool {
     checker.goal == Goal::NewTest && symbol.is_module() && is_test_file(&symbol.file)
 }
 
-/// Picks the test file in which the test belongs. Returns `None` if the function to test is
-/// unknown.
+/// Picks the test file to which the test is added. Returns `None` if it is unknown which function
+/// to test.
 pub(crate) fn pick(checker: &Checker) -> Option<Pick> {
     let NewTestTarget { target, file } = place(checker)?;
     Some(Pick {
@@ -45,7 +46,7 @@ pub(crate) fn pick(checker: &Checker) -> Option<Pick> {
 }
 
 /// Returns the function to test and the file for the test. The function is the one that the task
-/// names, otherwise the first candidate that was found without a model.
+/// names, otherwise the first candidate of a search without a model.
 pub(crate) fn place(checker: &Checker) -> Option<NewTestTarget> {
     let lookup = checker.lookup();
     let located = checker.world().located.clone();
@@ -119,14 +120,15 @@ struct TestStyle {
     /// A passing test of this or another file; empty if there is none.
     example: String,
     is_from_other_file: bool,
-    /// Base of a test class. `None` if plain functions are collected as tests too.
+    /// Base class of test classes; `None` if the test runner also collects plain functions as
+    /// tests.
     base: Option<String>,
-    /// The statements that import the base.
+    /// The statements that import the base class.
     imports: Vec<String>,
 }
 
 impl TestStyle {
-    /// Returns the style of the file, otherwise that of the first other file with a test.
+    /// Returns the style of the file, otherwise the style of the first other file with a test.
     fn of(checker: &Checker, file: &FilePath) -> TestStyle {
         let lookup = checker.lookup();
         let failing = checker.tests().failing.clone();
@@ -139,7 +141,7 @@ impl TestStyle {
         let mut others: Vec<&FilePath> = lookup.files().iter().filter(is_other).collect();
         others.sort_by_key(|other| other.directory() != file.directory());
         let own = example(&lookup, file, &failing);
-        // A failing test is not used as an example, but the base of its class is used.
+        // A failing test is not used as an example, but the base class of its test class is used.
         let own =
             own.or_else(|| Some((String::new(), example(&lookup, file, &BTreeSet::new())?.1)));
         let (found, is_from_other_file) = match own {
@@ -174,8 +176,8 @@ impl TestStyle {
         }
     }
 
-    /// Returns the reply with its tests moved into a class, if the test runner collects only
-    /// classes as tests.
+    /// Returns the reply. If the test runner collects tests only from classes, the tests of the
+    /// reply are moved into a class.
     fn fitted(&self, target: &SymbolPath, file: &FilePath, source: &str) -> String {
         let Some(base) = &self.base else {
             return source.to_owned();
@@ -261,7 +263,8 @@ fn class_name(target: &SymbolPath) -> String {
     format!("Test{}", in_camel_case(target.base_name()))
 }
 
-/// Returns the prompt for the owner of a test file. The reply stops after the first test.
+/// Returns the prompt for the agent that owns a test file. Stop sequences end the reply after the
+/// first test.
 pub(crate) fn words(checker: &Checker, file: &FilePath) -> Option<SmallPrompt> {
     let NewTestTarget { target, .. } = place(checker)?;
     let lookup = checker.lookup();
@@ -271,7 +274,7 @@ pub(crate) fn words(checker: &Checker, file: &FilePath) -> Option<SmallPrompt> {
         SymbolKind::Class => "class",
         SymbolKind::Function | SymbolKind::Module => "function",
     };
-    // To test a method, the test imports the outermost class.
+    // To test a method, the test must import the outermost class that contains it.
     let outermost = target.name.split('.').next().unwrap_or_default();
     let importable = lookup.index().importable(outermost, file);
     let import = importable.first().map(|one| one.statement.as_str());
@@ -325,8 +328,8 @@ fn in_camel_case(name: &str) -> String {
     words.map(capital).collect()
 }
 
-/// Returns the text of a test file. A long file is reduced to the text before its first test and
-/// the example.
+/// Returns the text of a test file for the prompt. A long file is reduced to the text before its
+/// first test, and the example.
 fn in_part(tree: &SymbolTree, example: &str) -> String {
     let text = tree.text();
     if text.len() <= FILE_MOST {
@@ -346,8 +349,8 @@ fn in_part(tree: &SymbolTree, example: &str) -> String {
     format!("{}\n\n\n{example}", text[..end].trim_end())
 }
 
-/// Returns the shortest passing test of a file, with the bases of its class. A test in a class is
-/// shown with the first line of the class.
+/// Returns the shortest passing test of a file, and the base classes of its class. If the test is
+/// in a class, it is returned with the first line of the class.
 fn example(
     lookup: &Lookup,
     file: &FilePath,
@@ -385,7 +388,7 @@ fn example(
     Some((shown, bases.filter(|bases| !bases.is_empty())))
 }
 
-/// Returns the new tests of classes that exist in the file already, each in a new class, so that
+/// Returns the reply's tests in classes that the file already has. Each gets a new class, so that
 /// existing code does not change.
 fn beside_known_classes(tree: &SymbolTree, answer: &SymbolTree) -> Vec<String> {
     let is_known =
@@ -417,7 +420,7 @@ fn beside_known_classes(tree: &SymbolTree, answer: &SymbolTree) -> Vec<String> {
     classes
 }
 
-/// Returns the reply as the text of a new test file, in the style of the other tests.
+/// Returns the reply in the form of a new test file, in the style of the existing tests.
 pub(crate) fn as_file(checker: &Checker, file: &FilePath, change: &Propose) -> Option<Propose> {
     let NewTestTarget { target, .. } = place(checker)?;
     let source = change.source.as_deref()?;
@@ -427,8 +430,8 @@ pub(crate) fn as_file(checker: &Checker, file: &FilePath, change: &Propose) -> O
     })
 }
 
-/// Returns the reply as an addition to a test file: its imports and the tests with new names.
-/// Returns `None` if the reply holds no test.
+/// Returns the reply as an addition to a test file: its imports, and its tests under names that are
+/// not used yet. Returns `None` if the reply contains no test.
 pub(crate) fn as_added(checker: &Checker, tree: &SymbolTree, change: &Propose) -> Option<Propose> {
     let fitted = as_file(checker, tree.file(), change);
     let change = fitted.as_ref().unwrap_or(change);

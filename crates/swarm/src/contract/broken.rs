@@ -1,5 +1,5 @@
 //! Finds the code that a changed contract breaks: calls that are no longer valid, overrides that
-//! are no longer compatible, and every mention of removed symbols.
+//! are no longer compatible, and all mentions of removed symbols.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,17 +18,19 @@ const REFERENCES_MOST: usize = 400;
 /// A location in the code that a changed contract (the parts of a symbol on which its users rely,
 /// such as the name and the parameters) breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Site {
+pub(crate) struct BrokenLocation {
     /// The innermost symbol at the location.
     pub symbol: SymbolPath,
     pub line: u32,
     /// Whether the location is a method that overrides the changed method.
     pub is_override: bool,
-    /// The method that a call names if it reaches the changed one only on some objects.
+    /// The method that a call at this location names, if the call can reach the changed method only
+    /// through that method on some objects; `None` for a direct call.
     pub through: Option<SymbolPath>,
 }
 
-/// Returns the symbols that a draft removes, each with the locations that mention it.
+/// Returns the symbols that a draft removes, each with the locations that mention it before the
+/// removal.
 pub(crate) fn mentions_of_the_gone(lookup: &Lookup, draft: &Draft) -> Mentions {
     let after = SymbolTree::parse(draft.file.clone(), Arc::clone(&draft.text));
     let gone = draft
@@ -36,7 +38,7 @@ pub(crate) fn mentions_of_the_gone(lookup: &Lookup, draft: &Draft) -> Mentions {
         .iter()
         .filter(|symbol| after.find(&symbol.name).is_none());
     let mentions = |symbol: &SymbolPath| {
-        // If the name is imported under another name, only the import is wrong.
+        // If a file imports the symbol under an alias, only the import mentions its name.
         let name = symbol.base_name().split('#').next().unwrap_or_default();
         let usages = sure_usages(lookup, symbol).into_iter();
         let named = usages.filter(|usage| usage.text.contains(name));
@@ -59,26 +61,27 @@ impl Scope {
     }
 }
 
-/// Returns the locations outside tests and outside the symbol itself that a draft breaks by
-/// changing the contract of `changed`. `lookup` is the workspace before the draft, or after the
-/// draft if the mentions of removed symbols are given.
+/// Returns the locations that a draft breaks by changing the contract of `changed`, except
+/// locations in tests and in the symbol itself. `lookup` is the workspace before the draft. If
+/// `gone` contains the mentions of removed symbols, `lookup` may also be the workspace after the
+/// draft.
 pub(crate) fn broken(
     lookup: &Lookup,
     draft: &Draft,
     changed: &SymbolPath,
     gone: &Mentions,
-) -> Vec<Site> {
+) -> Vec<BrokenLocation> {
     broken_in(Scope::Code, lookup, draft, changed, gone)
 }
 
-/// Same as [`broken`], for the files of one scope.
+/// Like [`broken`], but searches only the files of one scope.
 pub(crate) fn broken_in(
     scope: Scope,
     lookup: &Lookup,
     draft: &Draft,
     changed: &SymbolPath,
     gone: &Mentions,
-) -> Vec<Site> {
+) -> Vec<BrokenLocation> {
     let contract = |text: &Arc<str>| {
         let tree = SymbolTree::parse(draft.file.clone(), Arc::clone(text));
         tree.find(&changed.name)
@@ -103,7 +106,7 @@ pub(crate) fn broken_in(
     calls.extend(indirect.map(|one| (one.usage, one.through)));
     calls.retain(|(usage, _)| usage.is_call && elsewhere(&usage.symbol));
     calls.retain(|(usage, _)| !holds(lookup, usage, changed, &old, &new));
-    let calls = calls.into_iter().map(|(usage, through)| Site {
+    let calls = calls.into_iter().map(|(usage, through)| BrokenLocation {
         symbol: usage.symbol,
         line: usage.line,
         is_override: false,
@@ -117,7 +120,8 @@ pub(crate) fn broken_in(
     sites
 }
 
-/// Returns the certain uses of a symbol. For a constructor, the uses of its class are included.
+/// Returns the uses that certainly refer to a symbol. For a constructor, the uses of its class are
+/// included.
 pub(crate) fn sure_usages(lookup: &Lookup, symbol: &SymbolPath) -> Vec<Usage> {
     let of = |symbol: &SymbolPath| lookup.usages(&symbol.to_string(), REFERENCES_MOST).found;
     let mut found = of(symbol);
@@ -131,8 +135,8 @@ pub(crate) fn sure_usages(lookup: &Lookup, symbol: &SymbolPath) -> Vec<Usage> {
     found
 }
 
-/// Returns the calls that may reach a method without being certain uses of it, each with the method that
-/// the call names.
+/// Returns the calls that may reach a method but do not certainly refer to it, each with the method
+/// that the call names.
 pub(crate) fn indirect_calls(
     lookup: &Lookup,
     symbol: &SymbolPath,
@@ -150,8 +154,9 @@ fn makes(symbol: &SymbolPath) -> bool {
     ["__init__", "__new__"].contains(&symbol.base_name())
 }
 
-/// Returns the lines that mentioned a removed symbol and still exist, at their current positions.
-fn still_mentioned(lookup: &Lookup, places: &BTreeSet<(FilePath, String)>) -> Vec<Site> {
+/// Returns the lines that mentioned a removed symbol before the removal and still exist, at their
+/// current positions.
+fn still_mentioned(lookup: &Lookup, places: &BTreeSet<(FilePath, String)>) -> Vec<BrokenLocation> {
     let mut sites = Vec::new();
     for (file, text) in places {
         let Ok(tree) = lookup.tree(file) else {
@@ -161,7 +166,7 @@ fn still_mentioned(lookup: &Lookup, places: &BTreeSet<(FilePath, String)>) -> Ve
         sites.extend(
             lines
                 .filter(|(_, line)| line.trim() == text)
-                .map(|(line, _)| Site {
+                .map(|(line, _)| BrokenLocation {
                     symbol: tree.at_line(line).path.clone(),
                     line,
                     is_override: false,
@@ -184,7 +189,12 @@ fn uses_of_others(lookup: &Lookup, gone: &SymbolPath) -> Vec<(FilePath, u32)> {
 
 /// Returns whether all mentions of a name at a location refer to another symbol, such as a moved
 /// function that is imported there from its new module.
-fn means_another(lookup: &Lookup, site: &Site, name: &str, others: &[(FilePath, u32)]) -> bool {
+fn means_another(
+    lookup: &Lookup,
+    site: &BrokenLocation,
+    name: &str,
+    others: &[(FilePath, u32)],
+) -> bool {
     let place = (site.symbol.file.clone(), site.line);
     let uses = others.iter().filter(|one| **one == place).count();
     let Ok(tree) = lookup.tree(&site.symbol.file) else {
@@ -199,7 +209,8 @@ fn means_another(lookup: &Lookup, site: &Site, name: &str, others: &[(FilePath, 
     uses > 0 && uses >= mentions.count()
 }
 
-/// Returns whether a call binds its arguments to the same parameters under the new contract.
+/// Returns whether a call is still valid under the new contract and passes its arguments to the
+/// same parameters.
 fn holds(
     lookup: &Lookup,
     usage: &Usage,
@@ -253,7 +264,7 @@ fn receiver(lookup: &Lookup, tree: &SymbolTree, usage: &Usage, changed: &SymbolP
 }
 
 /// Returns the methods that override a changed method and are not compatible with it.
-fn overrides(lookup: &Lookup, changed: &SymbolPath, new: &Contract) -> Vec<Site> {
+fn overrides(lookup: &Lookup, changed: &SymbolPath, new: &Contract) -> Vec<BrokenLocation> {
     let is_private = changed.base_name().starts_with("__") && !changed.base_name().ends_with("__");
     if makes(changed) || is_private {
         return Vec::new();
@@ -271,8 +282,8 @@ fn overrides(lookup: &Lookup, changed: &SymbolPath, new: &Contract) -> Vec<Site>
 
 /// Returns the location of an overriding method if it is not compatible with the new contract;
 /// `None` if it is compatible.
-fn misfit(tree: &SymbolTree, own: &Symbol, new: &Contract) -> Option<Site> {
-    (!own.contract.stands_in_for(new)).then(|| Site {
+fn misfit(tree: &SymbolTree, own: &Symbol, new: &Contract) -> Option<BrokenLocation> {
+    (!own.contract.stands_in_for(new)).then(|| BrokenLocation {
         symbol: own.path.clone(),
         line: tree.line_of(own),
         is_override: true,

@@ -1,12 +1,12 @@
 //! Follow-ups: if an accepted change alters a contract, the owners of the code that it breaks are
-//! notified, once for each contract. The changes that these owners make can break further
-//! contracts; each such round of follow-ups is a wave, and the number of waves is limited.
+//! notified, once for each contract. Their changes can break further contracts, which starts the
+//! next round of follow-ups (a wave). The number of waves is limited.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::contract::broken::{
-    Scope, Site, broken, broken_in, indirect_calls, mentions_of_the_gone, sure_usages,
+    BrokenLocation, Scope, broken, broken_in, indirect_calls, mentions_of_the_gone, sure_usages,
 };
 use crate::event::actor::ActorId;
 use crate::event::dependencies::Dependencies;
@@ -31,24 +31,24 @@ pub(crate) const OWNERS_MOST: usize = 24;
 /// another wave.
 pub(crate) const WAVES_MOST: u32 = 3;
 
-/// Text that is added to the notification if a change is applied only together with the changes of
-/// its callers.
+/// Text that is added to the notification if the change is applied only together with the changes
+/// of its callers.
 const WAITS: &str = "That change waits for yours: both are tested together, and applied together.";
 
 /// The code of one owner that a contract change breaks.
 #[derive(Debug, Default)]
-struct Concern {
+struct BrokenCode {
     /// The broken lines, counted from 1.
     lines: Vec<u32>,
     /// Whether the code overrides the changed method.
     overrides: bool,
-    /// The methods that the calls name, if all lines are calls that reach the changed method only on
-    /// some objects.
+    /// The methods that the broken calls name, if all of them can reach the changed method only
+    /// through these methods on some objects.
     through: Option<BTreeSet<SymbolPath>>,
 }
 
-impl Concern {
-    fn add(&mut self, site: Site) {
+impl BrokenCode {
+    fn add(&mut self, site: BrokenLocation) {
         let is_first = self.lines.is_empty();
         self.lines.push(site.line);
         self.overrides |= site.is_override;
@@ -63,15 +63,15 @@ impl Concern {
     }
 }
 
-/// Returns the locations that a changed contract breaks and that must be updated: code, and the
-/// tests of symbols that the task asks to rename or remove.
+/// Returns the locations that a changed contract breaks and that must be updated. These are in
+/// code, and also in the tests of symbols that the task asks to rename or remove.
 fn to_follow(
     run: &RunContext,
     lookup: &Lookup,
     draft: &Draft,
     changed: &SymbolPath,
     gone: &Mentions,
-) -> Vec<Site> {
+) -> Vec<BrokenLocation> {
     let mut sites = broken(lookup, draft, changed, gone);
     if tests_follow(run, changed, gone) {
         sites.extend(broken_in(Scope::Tests, lookup, draft, changed, gone));
@@ -101,7 +101,7 @@ pub(crate) fn owners_of_broken(run: &RunContext, draft: &Draft) -> Vec<SymbolPat
     owners
 }
 
-/// Returns the owners of uses outside tests that a changed contract leaves valid.
+/// Returns the owners of uses outside tests that stay valid under the changed contract.
 pub(crate) fn owners_that_keep(
     run: &RunContext,
     draft: &Draft,
@@ -124,8 +124,8 @@ pub(crate) fn owners_that_keep(
     owners
 }
 
-/// Returns the calls outside tests that may reach a changed method, but neither name it nor are known
-/// to mean it, besides those of the callers in `evidence`.
+/// Returns the calls outside tests that may reach a changed method, but do not certainly refer to
+/// it. Calls in the code of owners that `evidence` already lists as callers are left out.
 pub(crate) fn indirect_callers(
     run: &RunContext,
     draft: &Draft,
@@ -155,8 +155,7 @@ pub(crate) fn indirect_callers(
     found
 }
 
-/// Returns the number of tests that contain calls which a draft breaks and which no owner is asked
-/// to update.
+/// Returns the number of tests whose calls a draft breaks and which no owner is asked to update.
 pub(crate) fn broken_tests(run: &RunContext, draft: &Draft) -> usize {
     if draft.breaking.is_empty() {
         return 0;
@@ -175,8 +174,8 @@ pub(crate) fn broken_tests(run: &RunContext, draft: &Draft) -> usize {
     tests.len()
 }
 
-/// Returns the mentions of the symbols that a draft removes. Must be called before the draft is
-/// applied.
+/// Returns the locations that mention the symbols which a draft removes. Must be called before the
+/// draft is applied.
 pub(crate) fn before(run: &RunContext, draft: &Draft) -> Mentions {
     match draft.breaking.is_empty() {
         true => Mentions::new(),
@@ -184,10 +183,14 @@ pub(crate) fn before(run: &RunContext, draft: &Draft) -> Mentions {
     }
 }
 
-/// Groups broken locations by owner. Methods of a class belong to the owner of the class if that
-/// owner is at work. Symbols that the draft changes are not included.
-fn by_owner(run: &RunContext, draft: &Draft, sites: Vec<Site>) -> BTreeMap<SymbolPath, Concern> {
-    let mut owners: BTreeMap<SymbolPath, Concern> = BTreeMap::new();
+/// Groups broken locations by owner. A method belongs to the owner of its class if that owner is at
+/// work. Locations in symbols that the draft itself changes are left out.
+fn by_owner(
+    run: &RunContext,
+    draft: &Draft,
+    sites: Vec<BrokenLocation>,
+) -> BTreeMap<SymbolPath, BrokenCode> {
+    let mut owners: BTreeMap<SymbolPath, BrokenCode> = BTreeMap::new();
     for site in sites {
         let by_draft = draft.symbols.contains(&site.symbol) && !site.symbol.is_module();
         if by_draft {
@@ -207,14 +210,15 @@ fn by_owner(run: &RunContext, draft: &Draft, sites: Vec<Site>) -> BTreeMap<Symbo
 /// Whether the callers are notified before or after a change is applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Timing {
-    /// Before: the change waits for the changes of its callers.
+    /// Before: the change is applied only together with the changes of its callers.
     Waits,
     /// After: the change is already applied.
     Applied,
 }
 
-/// Wakes the owners of the code that a draft will break, before the draft is applied. If no person
-/// reviews, the draft is applied only together with the owners' changes.
+/// Notifies the owners of the code that a draft will break, before the draft is applied. Does
+/// nothing if a person reviews changes; otherwise the draft is applied only together with the
+/// owners' changes.
 pub(crate) fn before_it_is_applied(run: &Arc<RunContext>, by: &ActorId, wave: u32, draft: &Draft) {
     if !run.task.approval.is_by_person() {
         let gone = before(run, draft);
@@ -222,7 +226,7 @@ pub(crate) fn before_it_is_applied(run: &Arc<RunContext>, by: &ActorId, wave: u3
     }
 }
 
-/// Wakes the owners of the code that an applied draft has broken.
+/// Notifies the owners of the code that an applied draft has broken.
 pub(crate) fn follow_up(
     run: &Arc<RunContext>,
     by: &ActorId,
@@ -251,10 +255,11 @@ fn wake_broken(
             draft,
             to_follow(run, &run.lookup(), draft, changed, gone),
         );
-        // An owner that already has a fixing proposal under review has nothing to do.
+        // An owner whose waiting proposal already adapts the code has nothing to do.
         let still = by_owner(run, draft, to_follow(run, &soon, draft, changed, gone));
         owners.retain(|owner, _| ActorId::Agent(owner.clone()) != *by);
-        // An owner that was told of the method that it calls hears nothing new.
+        // If the owner was already notified of the method that its calls name, a second
+        // notification would contain nothing new.
         owners.retain(|owner, concern| {
             let mut through = concern.through.iter().flatten().peekable();
             let is_direct = through.peek().is_none();
@@ -268,8 +273,8 @@ fn wake_broken(
         let visit = (changed.clone(), contract.clone());
         let again = !run.contracts().followed.insert(visit);
         let why = match (again, wave >= WAVES_MOST) {
-            (true, _) => "they were told of the same change before".to_owned(),
-            (false, true) => format!("follow-ups end after {WAVES_MOST} waves"),
+            (true, _) => "they were already notified of the same change".to_owned(),
+            (false, true) => format!("follow-ups end after {WAVES_MOST} rounds"),
             (false, false) if follow_already => continue,
             (false, false) => {
                 tell(run, changed, wave + 1, (draft, timing), owners);
@@ -293,7 +298,8 @@ fn was_told(run: &RunContext, owner: &SymbolPath, changed: &SymbolPath) -> bool 
     told_of.is_some_and(|symbols| symbols.contains(changed))
 }
 
-/// Returns whether a symbol is still broken by a change that its owner was notified of.
+/// Returns whether the code of an owner is still broken by a contract change that the owner was
+/// notified of.
 pub(crate) fn is_still_broken(run: &RunContext, owner: &SymbolPath, changed: &SymbolPath) -> bool {
     let change = run.contracts().changes.get(changed).cloned();
     let Some(change) = change else { return true };
@@ -302,13 +308,13 @@ pub(crate) fn is_still_broken(run: &RunContext, owner: &SymbolPath, changed: &Sy
     by_owner(run, draft, sites).contains_key(owner)
 }
 
-/// Notifies the owners of one changed contract, as far as the budget allows.
+/// Notifies the owners of the code that one changed contract breaks, as far as the budget allows.
 fn tell(
     run: &Arc<RunContext>,
     changed: &SymbolPath,
     wave: u32,
     (draft, timing): (&Draft, Timing),
-    owners: BTreeMap<SymbolPath, Concern>,
+    owners: BTreeMap<SymbolPath, BrokenCode>,
 ) {
     let after = SymbolTree::parse(draft.file.clone(), Arc::clone(&draft.text));
     let signature = after
@@ -354,8 +360,7 @@ fn tell(
     }
 }
 
-/// Records that a proposal depends on the applied contract changes that its owner was asked to
-/// follow.
+/// Records that a proposal depends on the applied contract changes that its owner was notified of.
 pub(crate) fn note_followed(run: &RunContext, id: ProposalId, by: &ActorId) {
     let mut state = run.state();
     let told_of = by
@@ -400,7 +405,7 @@ fn missed(run: &RunContext, changed: &SymbolPath, owners: Vec<SymbolPath>, why: 
     });
 }
 
-/// Records the owners that were notified of a contract change and whose code is still broken by it.
+/// Records the owners that were notified of a contract change and did not fix their code.
 fn unfollowed(run: &RunContext, changed: &SymbolPath, owners: Vec<SymbolPath>) {
     if owners.is_empty() {
         return;
@@ -409,7 +414,7 @@ fn unfollowed(run: &RunContext, changed: &SymbolPath, owners: Vec<SymbolPath>) {
     run.event(Event::FollowUpMissed {
         changed: changed.clone(),
         owners,
-        why: "they were told of it, and their code is as it was".to_owned(),
+        why: "they were notified, but did not change their code".to_owned(),
         told: true,
     });
 }

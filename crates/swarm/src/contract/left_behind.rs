@@ -1,5 +1,5 @@
-//! Tells the owners of places that a change leaves behind, such as the declaration in a stub file or
-//! a string in a data file, before the change is applied.
+//! Notifies the owners of code that a change misses, such as the declaration in a stub file or a
+//! string in a data file, before the change is applied.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use crate::state::waiting;
 use starling_core::{Driver, Problem};
 use starling_syntax::{FilePath, SymbolPath};
 
-/// Text that is added to the message about a change that is not applied yet.
+/// Text that is added to the notification about a change that is not applied yet.
 const WAITS: &str =
     "The change that brings this waits for yours: both are tested together, and applied together.";
 
-/// Groups problems by the owners of their places, as text.
+/// Groups problems by the owners of the symbols at their locations, as text.
 pub(crate) fn by_owner<'p>(
     run: &RunContext,
     problems: impl Iterator<Item = &'p Problem>,
@@ -44,9 +44,9 @@ pub(crate) fn by_owner<'p>(
     messages
 }
 
-/// Wakes the owners of the places that a proposal leaves behind, each once. If no person reviews, the
-/// proposal waits for their changes. An owner that is at work, or whose change of the place waits
-/// already, is not woken.
+/// Notifies the owners of the locations that a proposal misses, each owner once. If no person
+/// reviews, the proposal is applied only together with the owners' changes. An owner that is at
+/// work, or whose waiting proposal already changes the location, is not notified.
 pub(crate) fn tell(run: &Arc<RunContext>, by: &ActorId, proposal: &Proposal) {
     let can_follow = run.task.driver == Driver::Swarm
         && !run.task.approval.is_by_person()

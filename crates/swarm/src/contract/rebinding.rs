@@ -1,6 +1,7 @@
-//! Refuses a draft that gives names of a module another meaning for code of other owners: an import
-//! such as `from math import prod as sum` changes every function of the module that calls `sum`. A
-//! new file has the same effect if Python finds it instead of a module that other code imports.
+//! Refuses a draft that changes what a name of a module refers to in code of other owners. For
+//! example, the import `from math import prod as sum` changes every function of the module that
+//! calls `sum`. A new file has the same effect if Python finds the file instead of a module that
+//! other code imports.
 
 use crate::event::actor::ActorId;
 use crate::evidence::return_reason::ReturnReason;
@@ -10,11 +11,11 @@ use crate::state::run_context::RunContext;
 use starling_index::{Rebound, rebound};
 use starling_syntax::{Language, SymbolPath, SymbolTree};
 
-/// Maximum number of users of a name that a refusal lists.
+/// Maximum number of users of a name that the reason of a refusal lists.
 const USERS_MOST: usize = 4;
 
 /// Returns why the agent may not make this change; `None` if the change is allowed. The owner of
-/// the module body may change the meaning of all names of the module.
+/// the module body may change what any name of the module refers to.
 pub(crate) fn refusal(run: &RunContext, agent: &AgentState, draft: &Draft) -> Option<ReturnReason> {
     if let Some(why) = hides_a_module(run, draft) {
         return Some(why);
@@ -89,7 +90,7 @@ fn used_by(found: &Rebound) -> String {
     }
 }
 
-/// Formats the first of these users as a list, with the number of the others.
+/// Formats a list of users: the first [`USERS_MOST`], and how many more there are.
 fn listed<T: ToString>(users: &[T]) -> String {
     let named = users.iter().take(USERS_MOST).map(ToString::to_string);
     let mut named: Vec<String> = named.collect();

@@ -12,10 +12,11 @@ pub enum ActorId {
     User,
     Scout,
     Proxy,
-    /// The program itself, for example when it sends follow-ups or reports failing tests.
+    /// The program itself, for example when it notifies an agent of a changed contract or of
+    /// failing tests.
     Starling,
     Agent(SymbolPath),
-    /// The one agent of `--driver single`.
+    /// The one agent of `--driver single`, which owns no symbol.
     Solo,
 }
 

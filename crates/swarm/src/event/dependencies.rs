@@ -1,4 +1,5 @@
-//! Dependencies between applied proposals, which are undone together or not at all.
+//! Dependencies between applied proposals: proposals that must be undone together, and proposals
+//! that others need.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,12 +11,12 @@ use crate::evidence::ids::ProposalId;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dependencies {
     /// Mutual dependencies: each of these proposals breaks without this one, and this one breaks
-    /// without them. They were accepted as one set, or one of them was made to follow a contract
-    /// change of the other.
+    /// without them. Either they were accepted as one set (proposals that pass the checks only
+    /// together), or one of them adapts code to a contract change that the other one makes.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub set: BTreeSet<ProposalId>,
-    /// Proposals that this proposal may need: they were applied when it passed its checks, but not
-    /// when it failed an earlier check.
+    /// Proposals that this proposal may need: without them it failed a check, and with them it
+    /// passed its last check.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub needs: BTreeSet<ProposalId>,
 }
@@ -34,17 +35,17 @@ impl Dependencies {
 /// The kind of a dependency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dependence {
-    /// Both proposals are in one set.
+    /// Both proposals are in one set (proposals that are applied and undone together).
     Set,
     /// The proposal may need the other proposal.
     Needs,
 }
 
-/// A proposal that must stay because a proposal that depends on it stays.
+/// A proposal that must stay applied because another proposal, which stays applied, depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Held {
     pub proposal: ProposalId,
-    /// The proposal that stays and depends on this one.
+    /// The proposal that stays applied and depends on this one.
     pub by: ProposalId,
     pub dependence: Dependence,
 }
@@ -71,8 +72,8 @@ impl DependencyGraph {
         DependencyGraph(applied.into_iter().collect())
     }
 
-    /// Returns the proposals in `chosen` that cannot be undone as long as the proposals in
-    /// `staying` stay applied.
+    /// Returns the proposals in `chosen` that cannot be undone while the proposals in `staying`
+    /// stay applied, because one of these depends on them.
     pub fn held(&self, chosen: &BTreeSet<ProposalId>, staying: &BTreeSet<ProposalId>) -> Vec<Held> {
         let mut held: Vec<Held> = Vec::new();
         let mut open: BTreeSet<ProposalId> = chosen.difference(staying).copied().collect();
@@ -88,7 +89,7 @@ impl DependencyGraph {
         held
     }
 
-    /// Returns the proposals that stay applied but break if the proposals in `gone` are undone,
+    /// Returns the proposals that stay applied but may break if the proposals in `gone` are undone,
     /// each with one of the dependencies that it loses.
     pub fn broken_without(&self, gone: &BTreeSet<ProposalId>) -> Vec<Held> {
         let staying = self.0.keys().filter(|id| !gone.contains(id));
@@ -96,7 +97,7 @@ impl DependencyGraph {
         broken.collect()
     }
 
-    /// Returns the proposals in `others` on which the proposal `by` depends.
+    /// Returns the proposals in `others` that the proposal `by` depends on.
     fn depended_on(&self, by: ProposalId, others: &BTreeSet<ProposalId>) -> Vec<Held> {
         let names = |one: ProposalId, other: ProposalId| {
             let dependencies = self.0.get(&one);
@@ -126,8 +127,8 @@ impl DependencyGraph {
     }
 }
 
-/// Describes the proposals that break if the proposals they depend on are undone without them;
-/// `None` if no proposal breaks.
+/// Describes the proposals that may break because proposals they depend on are undone; `None` if
+/// there are no such proposals.
 pub fn broken_in_words(broken: &[Held]) -> Option<String> {
     let told = broken.iter().map(|one| match one.dependence {
         Dependence::Set => format!("{} belongs together with {}", one.by, one.proposal),
@@ -145,7 +146,7 @@ mod tests {
         ids.map(ProposalId).into()
     }
 
-    /// Returns a graph in which the proposals #1, #2 and #3 are a set (recorded by #3), #5 needs
+    /// Returns a graph in which the proposals #1, #2 and #3 form a set (stored with #3), #5 needs
     /// #4, and #6 needs #5.
     fn graph() -> DependencyGraph {
         let needs = |needs| Dependencies {
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn undo_holds_back_the_rest_of_a_set_and_required_proposals() {
+    fn proposal_is_not_undone_while_a_dependent_proposal_stays_applied() {
         let all = ids([1, 2, 3, 4, 5, 6]);
         let held = |staying| -> Vec<u32> {
             let held = graph().held(&all, &staying);
@@ -179,12 +180,12 @@ mod tests {
         assert_eq!(held(ids([6])), [4, 5]);
         assert_eq!(held(ids([5])), [4]);
         assert_eq!(held(ids([4])), [0; 0], "nothing that stays needs #5 or #6");
-        // A single proposal can be undone if that is requested.
+        // A single proposal of a set can be undone if the user requests exactly that.
         assert_eq!(graph().held(&ids([2]), &ids([])), []);
     }
 
     #[test]
-    fn proposals_that_may_break_without_another_are_listed() {
+    fn proposals_that_may_break_after_an_undo_are_listed() {
         let broken = |gone| broken_in_words(&graph().broken_without(&gone));
         assert_eq!(
             broken(ids([4])).as_deref(),

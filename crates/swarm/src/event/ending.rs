@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Proof {
-    /// Tests pass on the workspace as the run leaves it, and at least one of them fails without the
-    /// run's change.
+    /// Tests pass on the workspace as the run leaves it, and at least one of these tests fails
+    /// without the run's change.
     Proven,
     /// The same tests pass as before the run, and the task does not ask for different behaviour,
     /// for example in a rename.
     AsBefore,
-    /// The task needed no change, or a change of documentation alone.
+    /// The task needed no change, or only documentation was changed.
     NothingToProve,
     /// Changes are in the workspace, and no test proves them.
     Unproven,

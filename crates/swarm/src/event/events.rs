@@ -1,4 +1,5 @@
-//! Defines the events of a run as a closed enum. All user interfaces are derived from them.
+//! The events of a run, and the log that stores them. All user interfaces are derived from the
+//! events.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -33,14 +34,14 @@ pub enum AnswerSource {
     Model,
     /// Reused from an earlier question in this run.
     Memory,
-    /// The owner is itself waiting for the asking agent, so facts from the index are returned
-    /// instead of an answer.
+    /// The owner is itself waiting for an answer of the asking agent, so a description from the
+    /// index is returned instead of an answer.
     Cycle,
-    /// No answer arrived in time, or the budget does not allow one.
+    /// There is no answer: it did not arrive in time, or the budget does not allow the question.
     Refused,
 }
 
-/// Why an agent was woken, that is, started, or received more work.
+/// Why an agent was woken (started, or given more work).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "cause", rename_all = "snake_case")]
 pub enum Cause {
@@ -51,14 +52,15 @@ pub enum Cause {
         from: ActorId,
         reason: String,
     },
-    /// The contract of another symbol, which this symbol uses, has changed.
+    /// The contract of another symbol, which this symbol uses, has changed, so that its uses may
+    /// have to be adapted.
     FollowUp {
         changed: SymbolPath,
         changes: Vec<String>,
         lines: Vec<u32>,
         text: String,
-        /// Number of the round of follow-ups, counted from 1. Round 1 follows a change of the task
-        /// itself, and round 2 follows the changes that were made in round 1.
+        /// Number of the round of follow-ups, counted from 1. Changes that agents make in round 1
+        /// can require follow-ups in round 2, and so on.
         #[serde(default)]
         wave: u32,
     },
@@ -80,7 +82,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Returns a short form of the cause, which is shown to other agents.
+    /// Returns a short description of the cause, which is shown to other agents.
     pub fn in_short(&self) -> String {
         match self {
             Cause::Picked { why } => why.clone(),
@@ -88,8 +90,8 @@ impl Cause {
             Cause::FollowUp {
                 changed, changes, ..
             } => format!("follow {changed}: {}", changes.join("; ")),
-            Cause::FailedTests { .. } => "mend tests that fail".to_owned(),
-            Cause::Problems { .. } => "mend problems that the changes brought".to_owned(),
+            Cause::FailedTests { .. } => "fix tests that fail".to_owned(),
+            Cause::Problems { .. } => "fix problems that the changes introduced".to_owned(),
             Cause::Steered { text } => text.clone(),
             Cause::Declined { reason, .. } => format!("declined: {reason}"),
         }
@@ -102,7 +104,7 @@ impl Cause {
 pub enum AgentOutcome {
     Changed,
     NothingToChange,
-    /// The agent gave up, or reached its limit of turns, repair attempts or malformed replies.
+    /// The agent gave up, or reached its limit of turns, refused proposals or malformed replies.
     GaveUp {
         why: String,
     },
@@ -116,7 +118,7 @@ pub enum TestPhase {
     Before,
     /// During the check of a proposal.
     Proposal,
-    /// When no agent has work, to decide whether the run can end.
+    /// When no agent has work left, to decide whether the run can end.
     Settling,
 }
 
@@ -124,17 +126,18 @@ pub enum TestPhase {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum StopReason {
-    /// No agent has work, and no test fails that passed before the run.
+    /// No agent has work left, and no test fails that passed before the run or that the task
+    /// requires to pass.
     Settled,
-    /// No agent has work, but nothing was changed.
+    /// No agent has work left, but nothing was changed.
     NothingChanged {
         why: String,
     },
-    /// No agent has work, but tests fail.
+    /// No agent has work left, but tests fail.
     TestsFail {
         failing: Vec<String>,
     },
-    /// No agent has work, but the changes introduced problems that nobody accepted.
+    /// No agent has work left, but the changes introduced problems that nobody accepted.
     ProblemsRemain {
         problems: Vec<String>,
     },
@@ -153,7 +156,7 @@ impl StopReason {
     }
 }
 
-/// A symbol that may be relevant for the task and that was found without a model.
+/// A symbol that may be relevant for the task. It was found by a search, without a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Candidate {
     pub symbol: SymbolPath,
@@ -174,13 +177,14 @@ pub struct AppliedChange {
     /// The directories that were created for the file, outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub directories: Vec<String>,
-    /// The proposals that this change depends on. Absent in older recordings.
+    /// The proposals that this change depends on, or that depend on it as parts of the same set.
+    /// Absent in older recordings.
     #[serde(default, skip_serializing_if = "Dependencies::is_empty")]
     pub dependencies: Dependencies,
 }
 
 impl AppliedChange {
-    /// Returns whether nothing was changed, because the text of the proposal was already there.
+    /// Returns whether nothing was changed, because the file already had the text of the proposal.
     pub fn is_empty(&self) -> bool {
         !self.created && self.changes.edits().is_empty()
     }
@@ -195,7 +199,7 @@ pub enum Event {
         task: String,
         driver: Driver,
         models: Vec<(Role, String)>,
-        /// True if model replies come from a recording.
+        /// Whether model replies come from a recording.
         replayed: bool,
         limits: Limits,
         /// Workspace directory of the run; empty in older recordings.
@@ -243,7 +247,7 @@ pub enum Event {
         agent: ActorId,
         role: Role,
         error: String,
-        /// Cost recorded for the failed requests.
+        /// Cost that was charged for the failed requests.
         #[serde(default)]
         spent: Cost,
     },
@@ -251,7 +255,7 @@ pub enum Event {
         agent: ActorId,
         notice: ModelNotice,
     },
-    /// A reply could not be parsed or used. The agent was notified.
+    /// A reply could not be parsed or used. The agent receives a message about it.
     Malformed {
         agent: ActorId,
         what: String,
@@ -280,7 +284,7 @@ pub enum Event {
         to: ActorId,
         reason: String,
     },
-    /// The owner declined a requested change.
+    /// The owner of a symbol declined the change that another agent requested.
     ChangeDeclined {
         by: ActorId,
         to: ActorId,
@@ -302,7 +306,7 @@ pub enum Event {
         symbols: Vec<SymbolPath>,
         reason: String,
         diff: String,
-        /// The previous version of this proposal, which the approver sent back.
+        /// The earlier proposal that this one replaces because the approver sent it back.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         revises: Option<ProposalId>,
     },
@@ -315,7 +319,7 @@ pub enum Event {
         files: Vec<FilePath>,
         found: DiagnosticEvidence,
     },
-    /// The checks refused a proposal.
+    /// A proposal failed its checks and was sent back to its agent.
     ProposalRefused {
         agent: ActorId,
         /// The reason, as shown to the agent.
@@ -328,7 +332,7 @@ pub enum Event {
         proposal: ProposalId,
         evidence: Evidence,
     },
-    /// Several models wrote candidates, and one candidate was chosen.
+    /// Several models wrote alternative versions of a change, and one version was chosen.
     CandidateChosen {
         agent: ActorId,
         model: String,
@@ -342,15 +346,17 @@ pub enum Event {
         diff: String,
         reason: String,
         evidence: Evidence,
-        /// The other proposals of the set. The verdict applies to the whole set.
+        /// The other proposals of the set, which are applied only together with this one. The
+        /// verdict applies to the whole set.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         with: Vec<ProposalId>,
-        /// The change of each proposal, stored so that the review can be shown after the run.
+        /// The changes of all proposals under review, stored so that the review can be shown after
+        /// the run.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         parts: Vec<FileChange>,
     },
-    /// The reviewer edited a proposal. The edited change is checked and shown again with its set.
-    /// An empty diff drops the proposal.
+    /// The reviewer edited a proposal. The edited version is checked, and the set is reviewed
+    /// again. An empty diff means that the reviewer removed the proposal from the set.
     ProposalEdited {
         proposal: ProposalId,
         symbols: Vec<SymbolPath>,
@@ -377,7 +383,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         change: Option<AppliedChange>,
     },
-    /// The user edited the same lines as the proposal. The proposal went back to its agent.
+    /// The user edited the same lines as the proposal, so the proposal went back to its agent.
     ProposalConflicted {
         proposal: ProposalId,
         why: String,
@@ -390,9 +396,9 @@ pub enum Event {
     },
     ProposalUndone {
         proposal: ProposalId,
-        /// Whether the user removed the change, for example by the editor's own undo. Only then can
-        /// the editor's redo make it again; after an undo of Starling, the same text is the user's
-        /// own.
+        /// Whether the user removed the change, for example with the editor's undo command. Only in
+        /// this case can the editor's redo command apply the change again. After an undo by
+        /// Starling, the same text can only be the user's own edit.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         by_editor: bool,
     },
@@ -401,8 +407,8 @@ pub enum Event {
         changes: Vec<String>,
         to: Vec<SymbolPath>,
     },
-    /// Some owners of references that a changed contract can break were not notified, or were
-    /// notified and left their code as it was.
+    /// A changed contract can break code of these owners. Either they were not notified, or they
+    /// were notified and did not change their code.
     FollowUpMissed {
         changed: SymbolPath,
         owners: Vec<SymbolPath>,
@@ -411,13 +417,14 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         told: bool,
     },
-    /// The owner of a symbol could not be woken. `from` is the actor that wanted to give it work.
+    /// The agent of a symbol could not be started or given work. `from` is the actor that requested
+    /// this.
     NotWoken {
         symbol: String,
         from: ActorId,
         why: String,
     },
-    /// The run did not settle and no person reviewed its changes, so the changes were reverted.
+    /// The run did not succeed and nobody reviewed its changes, so the changes were reverted.
     TakenBack {
         /// The reverted changes, as a unified diff.
         diff: String,
@@ -438,7 +445,7 @@ pub enum Event {
         diff: String,
         spent: Spent,
         summary: String,
-        /// Number of chosen candidates for each model.
+        /// For each model, the number of times that its version of a change was chosen.
         tally: Vec<(String, u32)>,
         /// The result of the run. Absent in older recordings.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -452,7 +459,8 @@ impl Event {
         !matches!(self, Event::ProposalApplying { .. })
     }
 
-    /// Returns the proposal whose change is now in the text (`true`) or no longer in it (`false`).
+    /// Returns the proposal whose change was applied to the text (`true`) or removed from it
+    /// (`false`) by this event; `None` for other events.
     pub fn standing(&self) -> Option<(ProposalId, bool)> {
         if let Event::ProposalApplied { proposal, .. } = self {
             Some((*proposal, true))
@@ -463,7 +471,8 @@ impl Event {
         }
     }
 
-    /// Returns the change that is about to be sent to the editor, as a part of a review.
+    /// For an event that announces an edit before it is sent to the editor, returns the edit as a
+    /// part of a review.
     pub fn announced_part(&self) -> Option<FileChange> {
         let Event::ProposalApplying {
             proposal,
@@ -521,16 +530,17 @@ pub struct Stamped {
 /// The run's budget bounds its length.
 #[derive(Debug, Clone)]
 pub struct EventLog {
-    inner: Arc<Inner>,
+    inner: Arc<EventLogData>,
 }
 
 /// The data of an event log, shared by all its clones and cursors.
 #[derive(Debug)]
-struct Inner {
+struct EventLogData {
     began: Instant,
     records: Mutex<Vec<Arc<Stamped>>>,
     count: watch::Sender<LogProgress>,
-    /// Number of records in the trajectory; `None` if no trajectory is written.
+    /// Number of records that were written to the trajectory file; `None` if no trajectory is
+    /// written.
     written: watch::Sender<Option<usize>>,
 }
 
@@ -541,9 +551,9 @@ struct LogProgress {
     closed: bool,
 }
 
-impl Inner {
-    /// Waits until `count` records have been written to the trajectory. Returns at once if no
-    /// trajectory is written.
+impl EventLogData {
+    /// Waits until the first `count` records have been written to the trajectory file. Returns at
+    /// once if no trajectory is written.
     async fn written(&self, count: usize) {
         let mut written = self.written.subscribe();
         // The sender is a field of `self`, so this wait cannot fail.
@@ -565,7 +575,7 @@ impl EventLog {
             count: 0,
             closed: false,
         });
-        let inner = Inner {
+        let inner = EventLogData {
             began: Instant::now(),
             records: Mutex::default(),
             count,
@@ -576,12 +586,12 @@ impl EventLog {
         }
     }
 
-    /// Creates a log that continues from `records`.
+    /// Creates a log that begins with `records` and numbers its further records after them.
     pub fn resumed(records: Vec<Stamped>) -> Self {
         let log = EventLog::new();
         let at_ms = records.last().map_or(0, |last| last.at_ms);
         let began = Instant::now().checked_sub(Duration::from_millis(at_ms));
-        let inner = Inner {
+        let inner = EventLogData {
             began: began.unwrap_or(log.inner.began),
             count: watch::channel(LogProgress {
                 count: records.len(),
@@ -611,9 +621,9 @@ impl EventLog {
         self.inner.written(count).await;
     }
 
-    /// Appends an event that says whether the change of a proposal is in the text, unless the
-    /// proposal's last event already says so. Both the run and the editor watcher may detect the same
-    /// undo or redo. Returns whether the event was appended.
+    /// Appends an event that reports whether the change of a proposal is in the text, unless the
+    /// last event about this proposal already reports the same. Both the run and the editor watcher
+    /// may detect the same undo or redo. Returns whether the event was appended.
     pub fn noticed(&self, event: Event) -> bool {
         let mut records = self.lock();
         let Some((proposal, stands)) = event.standing() else {
@@ -652,8 +662,8 @@ impl EventLog {
         u64::try_from(self.inner.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Returns a reader for the trajectory writer that starts at record `next`. From then on,
-    /// [`EventLog::durable_event`] waits for this reader.
+    /// Returns the reader with which the trajectory is written, starting at record `next`. While it
+    /// exists, [`EventLog::durable_event`] waits until this reader has confirmed the event.
     pub fn write_from(&self, next: usize) -> Writing {
         self.inner.written.send_replace(Some(next));
         Writing {
@@ -717,7 +727,8 @@ impl EventLog {
     }
 }
 
-/// The reader of the trajectory writer. After it is dropped, nothing waits for the trajectory.
+/// The reader with which the trajectory is written. After it is dropped, nothing waits for the
+/// trajectory.
 #[derive(Debug)]
 pub struct Writing {
     cursor: Cursor,
@@ -743,14 +754,14 @@ impl Drop for Writing {
 /// A reader of an [`EventLog`].
 #[derive(Debug)]
 pub struct Cursor {
-    inner: Arc<Inner>,
+    inner: Arc<EventLogData>,
     next: usize,
     changes: watch::Receiver<LogProgress>,
 }
 
 impl Cursor {
-    /// Waits until the last record that this cursor returned is in the trajectory. Returns at once
-    /// if no trajectory is written.
+    /// Waits until the last record that this cursor returned has been written to the trajectory
+    /// file. Returns at once if no trajectory is written.
     pub async fn written(&self) {
         self.inner.written(self.next).await;
     }

@@ -19,26 +19,26 @@ pub enum DiagnosticEvidence {
     Unknown {
         reason: String,
     },
-    /// The diagnostics were determined. Only the problems that the change introduced are stored.
+    /// The diagnostics are known. Only the problems that the change introduced are stored.
     Known {
         /// Name and version of the tool.
         tool: String,
         new: Vec<Problem>,
-        /// Number of problems without the change, and with it.
+        /// Numbers of problems without the change (`before`) and with the change (`after`).
         #[serde(default)]
         before: usize,
         #[serde(default)]
         after: usize,
         #[serde(default)]
         millis: u64,
-        /// Why another service gave no result; `None` if there was no other service or it gave one.
+        /// If a further service gave no result: why.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unknown: Option<String>,
     },
 }
 
 impl DiagnosticEvidence {
-    /// Returns the new problems that must be fixed.
+    /// Returns the new problems that prevent the change from being accepted.
     pub fn stopping(&self) -> impl Iterator<Item = &Problem> {
         let new = match self {
             DiagnosticEvidence::Absent | DiagnosticEvidence::Unknown { .. } => &[],
@@ -138,8 +138,8 @@ impl fmt::Display for DiagnosticEvidence {
     }
 }
 
-/// The imports that were automatically added to a change or removed from it, before any check or
-/// model call.
+/// The imports that were automatically added to a change or removed from it before the checks,
+/// without a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportMends {
     /// Missing imports that were added.
@@ -162,7 +162,7 @@ pub struct UnclearImport {
 }
 
 impl ImportMends {
-    /// Adds the import changes of another change.
+    /// Adds the automatic import changes of another change.
     pub fn extend(&mut self, other: &ImportMends) {
         self.added.extend(other.added.iter().cloned());
         self.left_out.extend(other.left_out.iter().cloned());

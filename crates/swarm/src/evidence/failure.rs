@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-/// Why a change was not applied. Nothing was changed.
+/// Why a change was not applied. The file is unchanged in each of these cases.
 #[derive(Debug, Clone)]
 pub enum Failure {
     Conflict { why: String, current: Arc<str> },

@@ -33,8 +33,8 @@ impl FileChange {
         carry(&self.file, &self.base, &self.changes, current)
     }
 
-    /// Returns why the change cannot be applied to a file that cannot be read, and what to do about
-    /// it. Returns `None` if the change creates the file.
+    /// For a file that cannot be read, returns why the change cannot be applied to it, and what the
+    /// reviewer can do. Returns `None` if the change creates the file.
     pub fn lost(&self, error: &EditorError) -> Option<String> {
         let (file, proposal) = (&self.file, self.proposal);
         let happened = match error {
@@ -52,8 +52,8 @@ impl FileChange {
         ))
     }
 
-    /// Describes a conflict with the user's text for the reviewer: the lines in conflict, and what
-    /// the reviewer can do.
+    /// Describes a conflict between the change and the user's text for the reviewer: the lines in
+    /// conflict, and what the reviewer can do.
     pub fn conflict_told(&self, conflict: &Conflict) -> String {
         let (file, proposal) = (&self.file, self.proposal);
         let lines = conflict.in_lines(&self.base);

@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 use crate::evidence::ids::few;
 use starling_syntax::{FilePath, SymbolPath};
 
-/// A call that may reach a changed method: through a method of a base class, or on an object of unknown
-/// type.
+/// A call that may reach a changed method, although it names a method of a base class or the type
+/// of its object is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct IndirectCaller {
     /// The method that the call names; `None` if the type of the object is unknown.
     pub through: Option<SymbolPath>,
     pub file: FilePath,
-    /// The line of the call, from 1.
+    /// Line number of the call, counted from 1.
     pub line: u32,
 }
 

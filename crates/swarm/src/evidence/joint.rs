@@ -22,18 +22,19 @@ pub struct JointEvidence {
     /// Diagnostics of all changed files.
     #[serde(default)]
     pub diagnostics: DiagnosticEvidence,
-    /// Proposals that this proposal needs to pass, and that were under review during the check.
-    /// This proposal is applied only together with them or after them.
+    /// Proposals that were under review during the check and without which this proposal does not
+    /// pass. This proposal is applied only together with them or after them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<ProposalId>,
-    /// Number of changes that the run had applied or reverted when the check began. Not recorded.
+    /// How many changes had been applied or reverted in the run when the check began. Not recorded.
     #[serde(skip)]
     pub checked_in: u64,
 }
 
 impl JointEvidence {
-    /// Converts the results that are stored for the proposal `founder` to results for another
-    /// proposal of the same joint check.
+    /// Converts the results that are stored for the proposal `founder` into the results for another
+    /// proposal of the same check: the founder takes the place of that proposal in the lists of
+    /// others.
     pub(crate) fn as_seen_by(
         &self,
         other: (ProposalId, &SymbolPath),
@@ -52,24 +53,25 @@ impl JointEvidence {
         seen
     }
 
-    /// Returns the proposals outside `set` that were part of the check.
+    /// Returns the proposals that were part of the check and are not in `set`.
     pub fn passes_with(&self, set: &BTreeSet<ProposalId>) -> BTreeSet<ProposalId> {
         let others = self.needs.iter().chain(&self.proposals).copied();
         others.filter(|id| !set.contains(id)).collect()
     }
 
-    /// Lists the other proposals.
+    /// Lists the other proposals of the check.
     fn others(&self) -> String {
         let names: Vec<String> = self.with.iter().map(ToString::to_string).collect();
         match names.len() {
-            0 if !self.needs.is_empty() => "those under review".to_owned(),
-            0 => "what was accepted meanwhile".to_owned(),
+            0 if !self.needs.is_empty() => "the proposals under review".to_owned(),
+            0 => "the changes that were accepted meanwhile".to_owned(),
             1 => format!("the other waiting proposal ({})", names[0]),
             count => format!("the {count} other waiting proposals ({})", few(&names)),
         }
     }
 
-    /// Returns whether all proposals pass together. The standalone results do not matter then.
+    /// Returns whether all proposals pass the check together. In this case the results of their
+    /// separate checks do not matter.
     pub fn passes(&self) -> bool {
         let tests = match &self.tests {
             TestEvidence::Unknown { .. } => true,

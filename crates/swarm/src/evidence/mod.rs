@@ -1,5 +1,5 @@
-//! The results of the checks of a change, as plain data. This module depends on no other module of
-//! the crate.
+//! The results of checking a change, as plain data. This module depends on no other module of the
+//! crate.
 
 pub(crate) mod check_results;
 pub(crate) mod failure;

@@ -15,17 +15,18 @@ use starling_syntax::{FilePath, Loss, SymbolPath};
 use starling_text::ContentHash;
 use starling_workspace::Snapshot;
 
-/// Reason to show a failing proposal: it changes a contract, and the owners of the callers are
-/// asked to update them.
+/// Reason to show a failing proposal to the reviewer: it changes a contract, and the owners of the
+/// callers are asked to update them.
 pub(crate) const CALLERS_FOLLOW: &str = "it changes a contract, and the callers follow";
-/// Reason to show a failing proposal: its agent announced more proposals.
+/// Reason to show a failing proposal to the reviewer: its agent announced more proposals.
 pub(crate) const MORE_COMES: &str = "the agent has more to propose";
-/// Reason to show a failing proposal: other agents are working and may fix the problem.
+/// Reason to show a failing proposal to the reviewer: other agents are working and may fix the
+/// problem.
 pub(crate) const OTHERS_WORK: &str = "other agents are still at work";
-/// Reasons to show a proposal that fails its checks. They are valid only while the run continues.
+/// Reasons to show a failing proposal that apply only while the run continues.
 const WHILE_IT_RUNS: [&str; 3] = [CALLERS_FOLLOW, MORE_COMES, OTHERS_WORK];
 
-/// Ending of the text that evidence is out of date, while the checks run again.
+/// Suffix of the message that evidence is out of date, used while the checks run again.
 pub(crate) const RUN_AGAIN: &str = "; they run again";
 
 /// All check results of a proposal.
@@ -41,10 +42,10 @@ pub struct Evidence {
     pub losses: Vec<Loss>,
     /// Descriptions of the contract changes; empty if the contract does not change.
     pub contract: Vec<String>,
-    /// Owners of references that a changed contract can break.
+    /// Owners of the references that the changed contract can break.
     pub callers: Vec<SymbolPath>,
-    /// Owners of such references whose own changes are in the same set, so that no follow-up is
-    /// needed.
+    /// Owners of references that the changed contract can break, but whose own changes are in the
+    /// same set (applied together), so that they need not be notified.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub callers_in_set: Vec<SymbolPath>,
     /// Owners of uses that stay valid under the changed contract.
@@ -56,7 +57,7 @@ pub struct Evidence {
     /// Number of tests with calls that the changed contract breaks.
     #[serde(default)]
     pub test_callers: usize,
-    /// The changes that only a person can accept.
+    /// The files of the change for which only a person can accept the change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs_person: Vec<NeedsPerson>,
     /// Results of the joint check with other waiting proposals, if the proposal fails alone.
@@ -65,8 +66,8 @@ pub struct Evidence {
     /// Versions of the other files that the proposal was checked with.
     #[serde(default, skip_serializing_if = "CheckedTexts::is_empty")]
     pub texts: CheckedTexts,
-    /// Set if a proposal that failed a check is shown to a person nevertheless: the failed check,
-    /// and why it is shown.
+    /// Set if a proposal that failed a check is nevertheless shown to a person: which check failed,
+    /// and why the proposal is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overridden: Option<String>,
     /// Set if the results belong to an earlier text: what was changed since.
@@ -95,15 +96,15 @@ impl fmt::Display for NeedsPerson {
 /// Versions of the files that a check used.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckedTexts {
-    /// Hashes of the texts that differ from the files on disk: unsaved buffers, and files that the
-    /// run changed.
+    /// Hashes of the texts that were used instead of the files on disk: unsaved buffers, and files
+    /// that the run changed.
     pub over_disk: BTreeMap<FilePath, ContentHash>,
     /// Files that changed while the checks ran.
     pub changed_since: Vec<FilePath>,
 }
 
 impl CheckedTexts {
-    /// Compares the workspace that was checked with the workspace `now`, after the check.
+    /// Compares the workspace that was checked with `now`, the workspace after the check.
     pub fn of(checked: &Snapshot, now: &Snapshot) -> Self {
         let texts = checked.overlay().iter();
         let hash = |(file, text): (&FilePath, &Option<Arc<str>>)| {
@@ -135,21 +136,21 @@ fn breaks(broken: &[String]) -> String {
 }
 
 impl Evidence {
-    /// Returns the proposals under review without which this proposal fails.
+    /// Returns the proposals under review that this proposal needs to pass its checks.
     pub fn needs(&self) -> &[ProposalId] {
         let together = self.together.as_ref();
         together.map_or(&[], |together| together.needs.as_slice())
     }
 
-    /// Returns the proposals outside `set` that were part of the joint check that `set` passed.
+    /// If the joint check passed, returns the proposals that were part of it and are not in `set`.
     /// Without them, `set` may fail.
     pub fn passes_with(&self, set: &BTreeSet<ProposalId>) -> BTreeSet<ProposalId> {
         let together = self.together.as_ref().filter(|together| together.passes());
         together.map_or_else(BTreeSet::new, |together| together.passes_with(set))
     }
 
-    /// Returns the evidence as it applies after the run has ended: no agent will fix broken tests
-    /// or callers any more.
+    /// Returns the evidence as it applies after the end of the run: no agent will fix broken tests
+    /// or adapt callers any more.
     pub fn of_ended(&self) -> Evidence {
         let overridden = self.overridden.as_deref().map(|told| {
             let reason = WHILE_IT_RUNS
@@ -166,9 +167,10 @@ impl Evidence {
         }
     }
 
-    /// Describes the failed checks and the tests that stay broken.
+    /// Returns `told`, a description of failed checks, with the broken tests and the remark that no
+    /// agent will fix them.
     fn left_broken(&self, told: &str) -> String {
-        let end = "the run is over, so nobody follows";
+        let end = "the run is over, so no agent will fix this";
         match &self.tests {
             TestEvidence::Known { broken, .. }
                 if !broken.is_empty() && !told.contains(&named(broken)) =>
@@ -179,7 +181,8 @@ impl Evidence {
         }
     }
 
-    /// Marks the evidence as out of date if files were changed since it was measured.
+    /// Marks the evidence as out of date if `files`, the files that changed since the checks, is
+    /// not empty.
     pub fn note_changed_files(&mut self, files: &[String]) {
         if !files.is_empty() {
             let told = format!("files changed since these checks: {}", few(files));
@@ -187,7 +190,7 @@ impl Evidence {
         }
     }
 
-    /// Returns these test results of the proposal, unless they belong to an earlier text.
+    /// Returns `tests`, or an unknown result if the evidence is out of date.
     pub(crate) fn unless_outdated(&self, tests: &TestEvidence) -> TestEvidence {
         match &self.outdated {
             Some(told) => TestEvidence::Unknown {
@@ -197,7 +200,7 @@ impl Evidence {
         }
     }
 
-    /// Moves the callers that change in the same set from `callers` to `callers_in_set`.
+    /// Moves the callers whose own changes are in the same set from `callers` to `callers_in_set`.
     pub fn callers_change_with(&mut self, is_in_set: impl Fn(&SymbolPath) -> bool) {
         let callers = std::mem::take(&mut self.callers);
         let (inside, outside) = callers.into_iter().partition(is_in_set);
@@ -237,8 +240,8 @@ impl Evidence {
         told
     }
 
-    /// Returns the decisive results: those of the joint check if the set passes, otherwise those of
-    /// the standalone check.
+    /// Returns the results that decide about the proposal: the results of the joint check if the
+    /// proposals pass together, otherwise those of the proposal's own check.
     pub fn counting(&self) -> (&TestEvidence, &DiagnosticEvidence) {
         match &self.together {
             Some(together) if together.passes() => (&together.tests, &together.diagnostics),

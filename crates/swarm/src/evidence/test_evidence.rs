@@ -9,7 +9,7 @@ use crate::evidence::ids::{WHOLE_RUN, few, tail};
 use starling_core::{ResultSource, TestCase, TestOutcome, TestReport, TestStatus, Tokens};
 use starling_syntax::FilePath;
 
-/// Results of the tests for a change.
+/// Results of the tests for a change, compared with the results without the change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "tests", rename_all = "snake_case")]
 pub enum TestEvidence {
@@ -43,7 +43,7 @@ pub enum TestEvidence {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OnlyAsChanged {
     pub tests: Vec<String>,
-    /// Test files that the run changed and that could not be loaded with their original text.
+    /// Test files that the run changed and whose tests could not be run with the original text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unheld: Vec<String>,
     /// Tests that are flaky with their original text.
@@ -66,18 +66,19 @@ pub struct UncountedTests {
     /// Tests that both failed and passed on the same text when they were repeated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unsteady: Vec<String>,
-    /// Tests that failed earlier and pass now because files were changed meanwhile, not by the
-    /// change.
+    /// Tests that failed earlier and pass now, not because of this change but because other files
+    /// were changed meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mended_elsewhere: Vec<String>,
-    /// Cases that passed before and do not exist any more, because the change edits their
-    /// parametrized test.
+    /// Cases that passed before and no longer exist, because the change edits the parametrized test
+    /// to which they belong.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gone_cases: Vec<String>,
 }
 
 impl UncountedTests {
-    /// Returns the unsteady tests of a report, and those that are marked in it.
+    /// Collects the uncounted tests of a report: tests with the status "unsteady", and tests whose
+    /// message ends in one of the marks.
     fn of(report: &TestReport) -> UncountedTests {
         let marked = |mark: &str| {
             let cases = report.cases.iter();
@@ -94,14 +95,16 @@ impl UncountedTests {
     }
 }
 
-/// Last line of the message of a test that passes because files were changed meanwhile.
+/// Mark of an uncounted test, the last line of its message: it passes because files were changed
+/// meanwhile.
 pub(crate) const MENDED_ELSEWHERE: &str =
     "failed earlier, and passes now that files were changed meanwhile";
-/// Last line of the message of a case that is gone with the change of its parametrized test.
+/// Mark of an uncounted case, the last line of its message: it no longer exists because the change
+/// edits its parametrized test.
 pub(crate) const GONE_CASE: &str =
     "passed before, and is gone: the change edits the parametrized test";
 
-/// The selection of tests that ran.
+/// Which tests ran for a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "run", rename_all = "snake_case")]
 pub enum Tried {
@@ -124,8 +127,8 @@ pub enum Tried {
     },
 }
 
-/// Default for records of older versions, in which a selection always consisted of the nearest
-/// tests.
+/// Default for records of older versions, in which a selection always contained tests near the
+/// change.
 fn yes() -> bool {
     true
 }
@@ -163,9 +166,9 @@ pub enum TestDelta {
     StillFailing,
     /// The test is flaky: it fails and passes on the same text.
     Unsteady,
-    /// The test passes because files were changed meanwhile, not by the change.
+    /// The test passes because other files were changed meanwhile, not because of the change.
     MendedElsewhere,
-    /// The case does not exist any more, because the change edits its parametrized test.
+    /// The case no longer exists, because the change edits its parametrized test.
     GoneCase,
 }
 
@@ -232,7 +235,7 @@ impl TestEvidence {
             .iter()
             .filter(|case| is.contains(&case.id))
             .collect();
-        // The messages of failures that existed before are used only if there are no new failures.
+        // Messages of failures that existed before are shown only if there are no new failures.
         let new = failed.iter().filter(|case| !was.contains(&case.id));
         let new: Vec<&TestCase> = new.copied().collect();
         let details = each_error_once(if new.is_empty() { &failed } else { &new });
@@ -261,8 +264,8 @@ impl TestEvidence {
         }
     }
 
-    /// Records that only a selection of tests ran, and replaces the displayed command by the
-    /// command without the selected tests.
+    /// Records that only a selection of tests ran. The displayed command becomes `plain`, the
+    /// command without the names of the selected tests.
     pub fn by(mut self, plain: String, some: Tried) -> TestEvidence {
         match &mut self {
             TestEvidence::Unknown { .. } => {}
@@ -274,7 +277,7 @@ impl TestEvidence {
         self
     }
 
-    /// Adds the tests that pass only with the run's changes to the tests.
+    /// Adds the tests that pass with the changed test files, but not with the original ones.
     pub fn with_changed(mut self, found: OnlyAsChanged) -> TestEvidence {
         match &mut self {
             TestEvidence::Unknown { .. } => {}
@@ -285,7 +288,7 @@ impl TestEvidence {
         self
     }
 
-    /// Returns a note that is added to test counts if they were parsed from printed output.
+    /// Returns a note that is added to test counts which were parsed from printed output.
     pub fn by_print(&self) -> &'static str {
         match self {
             TestEvidence::Known {
@@ -296,8 +299,8 @@ impl TestEvidence {
         }
     }
 
-    /// Returns the tests that pass only with the run's changes to the tests; `None` if there are
-    /// none.
+    /// Returns the tests that pass with the changed test files, but not with the original ones;
+    /// `None` if there are none.
     pub fn only_as_changed(&self) -> Option<&OnlyAsChanged> {
         match self {
             TestEvidence::Unknown { .. } => None,
@@ -307,7 +310,7 @@ impl TestEvidence {
         }
     }
 
-    /// Returns the results of the tests with their original text.
+    /// Returns the results of the run in which the changed test files had their original text.
     pub fn with_original(&self) -> OnlyAsChanged {
         match self {
             TestEvidence::Unknown { .. } => OnlyAsChanged::default(),
@@ -317,7 +320,7 @@ impl TestEvidence {
         }
     }
 
-    /// Returns whether the results cover all tests of the command.
+    /// Returns whether all tests of the command ran, not only a selection.
     pub fn is_of_all(&self) -> bool {
         match self {
             TestEvidence::Unknown { .. } => false,
@@ -434,7 +437,7 @@ impl fmt::Display for TestEvidence {
     }
 }
 
-/// Writes the lines about tests that pass only with the run's changes to the tests.
+/// Writes the lines about tests that do not pass with the original test files.
 pub(crate) fn write_changed(f: &mut fmt::Formatter<'_>, tests: &TestEvidence) -> fmt::Result {
     if let TestEvidence::Known {
         only_as_changed, ..
@@ -466,7 +469,7 @@ pub(crate) fn write_changed(f: &mut fmt::Formatter<'_>, tests: &TestEvidence) ->
         None => Ok(()),
     }
 }
-/// Maximum size of the output of a command that names no test, in bytes.
+/// Maximum size in bytes of the quoted output of a test command that names no test.
 pub(crate) const OUTPUT_MOST: usize = 4_000;
 
 /// Joins the messages of failing tests. Failures with the same last line are shown once and

@@ -1,4 +1,4 @@
-//! Test results on the code without the run's change, or without a part of the change.
+//! Results of tests on the code without the run's changes, or without a part of them.
 
 use starling_syntax::SymbolPath;
 
@@ -10,8 +10,8 @@ pub(crate) struct WithoutChange {
     /// Existing tests that the run changed and that, in their changed form, fail on the original
     /// code.
     pub changed_fail: Vec<String>,
-    /// Changed functions whose change no test covers: all tests still pass if only this function
-    /// gets its original text back.
+    /// Changed functions whose change no test covers: if only such a function gets its original
+    /// text back, all tests still pass.
     pub unshown_parts: Vec<SymbolPath>,
 }
 

@@ -1,4 +1,4 @@
-//! Chooses the lines of a symbol that are shown if the symbol does not fit.
+//! Chooses the lines of a symbol that an excerpt shows if the whole symbol does not fit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,17 +10,18 @@ use starling_syntax::SymbolKind;
 
 /// Number of lines at the top of a file that are shown first.
 const TOP: usize = 12;
-/// Maximum number of positions that match words of the text, and the maximum for a class, of which
-/// method heads are shown as well.
+/// Maximum number of lines that are shown with their context because they match words of the text.
+/// The maximum is lower for a class, whose method signatures are shown too.
 const WINDOWS: usize = 16;
 const WINDOWS_OF_CLASS: usize = 4;
-/// Numbers of lines shown above and below such a position. The widest context that fits is used.
+/// Numbers of lines that are shown above and below a matching line. The widest context that fits is
+/// used.
 const WIDTHS: [(usize, usize); 3] = [(4, 8), (2, 3), (0, 1)];
-/// Maximum distance in lines between matches that count as one cluster.
+/// Maximum distance in lines between two matches at which they increase each other's weight.
 const NEAR: usize = 6;
-/// Cost in tokens of a line that marks omitted lines.
+/// Cost in tokens of the line that takes the place of omitted lines.
 const MARK: u64 = 10;
-/// Minimum number of comment lines that are worth omitting.
+/// Minimum number of consecutive comment lines that are worth omitting.
 const COMMENTS: usize = 3;
 
 /// Format of the chosen lines.
@@ -42,23 +43,24 @@ impl Layout {
     }
 }
 
-/// Chooses the lines of a symbol that are shown.
+/// Chooses the lines of a symbol that an excerpt shows.
 ///
 /// If the whole symbol fits, all lines are chosen; if it fits without docstrings and long comments,
-/// those are omitted. Otherwise the lines are chosen in this order until the cap is reached: the
-/// head of the symbol, lines quoted in tracebacks, lines that match words of the text, the heads of
-/// its children (first for a class), and the remaining lines from the top. In a module body, the
-/// contents of its symbols are chosen only if everything fits.
+/// these are omitted. Otherwise the lines are chosen in this order until the size limit is reached:
+/// the first lines of the symbol (its signature), lines quoted in tracebacks, lines that match
+/// words of the text, the signatures of its children (for a class, these come second), and the
+/// remaining lines from the top. In a module body, the contents of its symbols are chosen only if
+/// everything fits.
 pub fn chosen(found: &Found, focus: &Focus, most: Tokens, layout: Layout) -> BTreeSet<usize> {
-    let mut choice = Choice::new(found, most, layout);
+    let mut choice = LineSelection::new(found, most, layout);
     let all = match layout {
         Layout::Source => choice.all(),
-        // Numbered lines are used for citations, which name the innermost symbol. Lines of nested
-        // symbols are therefore left out.
+        // Numbered lines are shown so that they can be cited, and a citation names the innermost
+        // symbol. Lines of nested symbols are therefore left out.
         Layout::Numbered => choice.own().collect(),
     };
-    // The limit may be exceeded a little, because the model would need another turn to read an
-    // omitted part.
+    // A small excess over the limit is allowed, because to read an omitted part the model would
+    // need another turn.
     let lenient = most.0 + (most.0 / 3).min(200);
     if choice.cost(&all) <= lenient {
         return all;
@@ -92,19 +94,19 @@ pub fn chosen(found: &Found, focus: &Focus, most: Tokens, layout: Layout) -> BTr
 }
 
 /// The lines of a symbol that have been chosen so far, and the remaining size.
-struct Choice<'f> {
+struct LineSelection<'f> {
     found: &'f Found,
     lines: Vec<&'f str>,
     layout: Layout,
-    /// Lines that belong to other symbols and must not be shown.
+    /// Lines of nested symbols, which the excerpt of a module must not show.
     others: BTreeSet<usize>,
-    /// Docstrings except their first lines, and long comments.
+    /// Lines of docstrings after the first one, and long comments.
     asides: BTreeSet<usize>,
     left: u64,
     taken: BTreeSet<usize>,
 }
 
-impl<'f> Choice<'f> {
+impl<'f> LineSelection<'f> {
     fn new(found: &'f Found, most: Tokens, layout: Layout) -> Self {
         let lines: Vec<&str> = found.tree.text().lines().collect();
         let others = match found.symbol.path.is_module() {
@@ -113,7 +115,7 @@ impl<'f> Choice<'f> {
         };
         let mut asides = docstrings(found);
         asides.extend(comments(found));
-        Choice {
+        LineSelection {
             found,
             lines,
             layout,
@@ -144,7 +146,8 @@ impl<'f> Choice<'f> {
             .collect()
     }
 
-    /// Returns the cost in tokens of the lines that are not chosen yet, with the marks of new gaps.
+    /// Returns the cost in tokens of choosing these lines, including the marks of the gaps before
+    /// them.
     fn cost(&self, lines: &BTreeSet<usize>) -> u64 {
         let begins =
             |line: &&usize| !lines.contains(&(*line - 1)) && !self.taken.contains(&(*line - 1));
@@ -157,7 +160,7 @@ impl<'f> Choice<'f> {
         text + gaps.saturating_sub(first) * MARK
     }
 
-    /// Chooses lines if all of them fit. Returns whether they fit.
+    /// Chooses the lines if all of them fit. Returns whether they do.
     fn take(&mut self, wanted: BTreeSet<usize>) -> bool {
         let new: BTreeSet<usize> = wanted.difference(&self.taken).copied().collect();
         match self.left.checked_sub(self.cost(&new)) {
@@ -198,7 +201,7 @@ impl<'f> Choice<'f> {
         }
     }
 
-    /// Chooses the lines that match the text best, with their context.
+    /// Chooses the lines that match words of the text best, with their context.
     fn take_places(&mut self, focus: &Focus) {
         let (asides, code): (Vec<_>, Vec<_>) = self
             .places(focus)
@@ -232,7 +235,7 @@ impl<'f> Choice<'f> {
         }
         let worth = |words: &[(std::borrow::Cow<'_, str>, u32)]| -> u32 {
             let each = words.iter().map(|(word, worth)| match *worth > 1 {
-                // A name from the text makes a position relevant even if the name occurs often.
+                // A name from the text keeps a high weight even if many lines contain it.
                 true => worth * 8_000 / (8 + often[word.as_ref()]),
                 false => worth * 1_000 / often[word.as_ref()],
             });
@@ -254,7 +257,7 @@ impl<'f> Choice<'f> {
         places.into_iter().map(|(_, line)| line).collect()
     }
 
-    /// Chooses the heads of the children. Children that match the text best come first.
+    /// Chooses the signatures of the children. Children that match the text best come first.
     fn take_heads(&mut self, focus: &Focus) {
         let mut children: Vec<((usize, usize), usize)> = Vec::new();
         for (at, child) in self.found.symbol.children.iter().enumerate() {
@@ -290,7 +293,7 @@ impl<'f> Choice<'f> {
         }
     }
 
-    /// Returns the less indented lines above a line that open its enclosing blocks.
+    /// Returns the lines above a line that open the blocks around it; they are less indented.
     fn blocks_around(&self, line: usize) -> Vec<usize> {
         let (first, _) = lines_of(self.found);
         let mut indent = indent_of(self.line(line));
@@ -306,7 +309,8 @@ impl<'f> Choice<'f> {
         around
     }
 
-    /// Returns the chosen lines, and gaps that are no longer than their mark.
+    /// Returns the chosen lines, together with omitted lines that take no more space than their
+    /// mark.
     fn done(self) -> BTreeSet<usize> {
         let mut lines = self.taken.clone();
         let taken: Vec<usize> = self.taken.iter().copied().collect();

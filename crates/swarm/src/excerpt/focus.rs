@@ -1,13 +1,14 @@
-//! The focus of an excerpt: the names and words of a text, and the lines that its tracebacks quote.
+//! The focus of an excerpt: the words of a text that decide which lines are shown, and the source
+//! lines that the text quotes in tracebacks.
 
 use std::collections::BTreeSet;
 
 use starling_index::frame;
 use starling_syntax::FilePath;
 
-/// Weight of a name from the text compared with a word.
+/// Weight of a matching name, relative to the weight 1 of a matching word.
 const NAME: u32 = 3;
-/// Common words of code and prose that are ignored.
+/// Common words of code and prose that do not count as matches.
 const EMPTY: [&str; 46] = [
     "self", "none", "true", "false", "return", "this", "that", "with", "from", "when", "then",
     "which", "where", "what", "there", "they", "them", "into", "have", "does", "each", "than",
@@ -16,7 +17,7 @@ const EMPTY: [&str; 46] = [
     "here", "while", "called",
 ];
 
-/// The search terms of a text.
+/// The search terms that are taken from a text, such as a task with its failing tests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Focus {
     /// Identifiers as written.
@@ -56,7 +57,7 @@ impl Focus {
         self.quoted.contains(line.trim()) || self.frames.iter().any(here)
     }
 
-    /// Returns the names and stems that occur in a line, with their weights.
+    /// Returns the search terms that occur in a line, with their weights.
     pub fn in_line<'l>(&self, line: &'l str) -> Vec<(std::borrow::Cow<'l, str>, u32)> {
         let is_name = |word: &&str| self.names.contains(*word);
         let mut found: Vec<(std::borrow::Cow<'l, str>, u32)> = Vec::new();
@@ -74,7 +75,7 @@ impl Focus {
         found
     }
 
-    /// Returns the number of names and the number of stems that occur in another text.
+    /// Returns how many of the names and how many of the word stems occur in another text.
     pub fn shared_with(&self, text: &str) -> (usize, usize) {
         let names: BTreeSet<&str> = words(text)
             .filter(|word| self.names.contains(*word))
@@ -94,7 +95,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the words that look like names of code: words with an underscore, inner capitals or
-/// digits, and words that are called, dotted, assigned or quoted.
+/// digits, and words that are called, assigned, quoted or next to a dot.
 fn names(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut at = 0;
@@ -115,13 +116,14 @@ fn names(text: &str) -> BTreeSet<String> {
     found
 }
 
-/// Returns whether a word is in camel case, such as `HttpResponse`, but not `Http` or `HTTP`.
+/// Returns whether a word has capitals inside, such as `HttpResponse`, but unlike `Http` or `HTTP`.
 fn has_humps(word: &str) -> bool {
     let capitals = word.chars().skip(1).filter(|c| c.is_uppercase()).count();
     capitals > 0 && word.chars().any(char::is_lowercase)
 }
 
-/// Returns the prefixes of the significant words in a text and of the parts of its names.
+/// Returns the stems (prefixes) of the significant words of a text. A name is split into its words
+/// first.
 pub fn stems(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for word in text.split(|c: char| !c.is_alphanumeric()) {

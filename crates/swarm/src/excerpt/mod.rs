@@ -1,8 +1,8 @@
-//! Excerpts of a symbol's source, limited in size: the most relevant lines, and the numbers of the
-//! omitted lines, so that a follow-up read can request them.
+//! Excerpts of a symbol's source, limited in size. An excerpt contains the most relevant lines and
+//! the numbers of the omitted lines, which a model can then request.
 //!
-//! A [`Focus`] determines which lines are [`chosen`]. They are written as source with marks for the
-//! gaps ([`source`]) or with line numbers ([`numbered`]).
+//! A [`Focus`] (search terms) determines which lines are [`chosen`]. They are formatted as source
+//! with marks for the gaps ([`source`]) or with line numbers ([`numbered`]).
 
 mod choose;
 mod focus;
@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 use crate::excerpt::found::Found;
 use starling_core::Tokens;
 
-/// Returns the source of a symbol within a cap, and whether lines were omitted.
+/// Returns an excerpt of a symbol's source of limited size, and whether lines were omitted.
 pub fn excerpt(found: &Found, focus: &Focus, most: Tokens) -> (String, bool) {
     let lines = chosen(found, focus, most, Layout::Source);
     let (first, last) = lines_of(found);
@@ -42,7 +42,7 @@ fn line_at(found: &Found, offset: usize) -> usize {
     starts.partition_point(|start| *start <= offset).max(1)
 }
 
-/// Returns the lines that belong to a symbol's children, without their heads.
+/// Returns the lines of a symbol's children, except for their heads (decorators and signatures).
 fn inside_children(found: &Found) -> BTreeSet<usize> {
     let mut inside = BTreeSet::new();
     for child in &found.symbol.children {
@@ -53,8 +53,8 @@ fn inside_children(found: &Found) -> BTreeSet<usize> {
     inside
 }
 
-/// Maximum length in lines of a head that is shown whole. For a longer head, only the line of the
-/// name is shown.
+/// Maximum length in lines of a head (decorators and signature) that is shown whole. Of a longer
+/// head, only the line with the name is shown.
 const LONG_HEAD: usize = 8;
 
 /// Returns the lines of a symbol's decorators and signature.
@@ -64,7 +64,7 @@ fn head_of(found: &Found, symbol: &starling_syntax::Symbol) -> std::ops::RangeIn
         line_at(found, symbol.name.start),
     );
     let body = line_at(found, symbol.body.start);
-    // The body of `def f(): return 1` is on the line of its signature.
+    // The body of `def f(): return 1` is on the same line as the signature.
     let last = if body > name { body - 1 } else { name };
     match last - first < LONG_HEAD {
         true => first..=last,

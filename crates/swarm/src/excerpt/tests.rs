@@ -68,7 +68,7 @@ fn lines_with_names_from_the_task_are_shown_with_their_enclosing_blocks() {
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
-    // Without words from a task, the first lines are shown.
+    // Without search words, the first lines are shown.
     let (shown, _) = excerpt(&found, &Focus::default(), Tokens(200));
     assert!(
         !shown.contains("sub_partial") && shown.contains("step_3 "),
@@ -121,7 +121,7 @@ fn line_quoted_by_a_traceback_is_shown_first() {
     let traceback = "m.py:90: in load\n    step_82 = prepare(82)\nlib/x.py:3: in prepare\n    fail()\nTypeError: sub_partial";
     let (shown, _) = excerpt(&found, &Focus::of(traceback), Tokens(110));
     assert!(shown.contains("step_82 = prepare(82)"), "{shown}");
-    // Without a quoted line, only the line number counts.
+    // If the traceback quotes no source line, the line number decides.
     let (shown, _) = excerpt(&found, &Focus::of("/old/m.py:40: in load"), Tokens(110));
     assert!(shown.contains(text.lines().nth(39).unwrap()), "{shown}");
 }
@@ -159,7 +159,7 @@ fn rarest_words_of_the_task_have_the_largest_weight() {
     assert!(shown.contains("option.flag_value = rare"), "{shown}");
 }
 
-/// Many matches of a name in one place count more than an isolated match.
+/// Many matches of a name close together count more than an isolated match.
 #[test]
 fn cluster_of_matches_is_preferred_to_an_isolated_match() {
     let filler: String = (0..40)

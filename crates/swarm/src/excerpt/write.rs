@@ -1,4 +1,4 @@
-//! Formats the chosen lines of a symbol.
+//! Formats the chosen lines of a symbol as text.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -41,8 +41,8 @@ pub fn source(found: &Found, chosen: &BTreeSet<usize>) -> String {
     shown
 }
 
-/// Returns the nested symbols of which only the head is shown: the last line of the head, and the
-/// last line of the symbol.
+/// Returns the nested symbols of which only the head (decorators and signature) is shown: for each,
+/// the last line of the head and the last line of the symbol.
 fn hidden_bodies(found: &Found, chosen: &BTreeSet<usize>) -> Vec<(usize, usize)> {
     let mut hidden = Vec::new();
     for child in &found.symbol.children {
@@ -57,7 +57,7 @@ fn hidden_bodies(found: &Found, chosen: &BTreeSet<usize>) -> Vec<(usize, usize)>
     hidden
 }
 
-/// Writes a line that marks omitted lines. Nothing is written if only blank lines are omitted.
+/// Writes a line that names the omitted lines. Nothing is written if only blank lines are omitted.
 fn write_gap<'t>(shown: &mut String, gap: &[usize], line: &impl Fn(usize) -> &'t str) {
     let says = |number: &&usize| !line(**number).trim().is_empty();
     let (Some(first), Some(last)) = (gap.iter().find(says), gap.iter().rev().find(says)) else {
@@ -97,7 +97,7 @@ pub fn numbered(text: &str, wanted: impl IntoIterator<Item = usize>, most: Token
             );
             break;
         }
-        // The head of a nested symbol already shows that lines before it are omitted.
+        // After the head of a nested symbol, the gap is already marked.
         let is_gap = before.is_some_and(|before| before + 1 < number);
         shown.push_str(match is_gap {
             true if !is_head(line) => "      …\n",

@@ -1,4 +1,5 @@
-//! Resolves an address that an agent uses, and the files that a text names.
+//! Resolves addresses of symbols and files as agents write them, and finds the files that a text
+//! names.
 
 use super::Lookup;
 use starling_syntax::{FilePath, SymbolPath};
@@ -25,8 +26,8 @@ impl Lookup {
             .map_err(|error| format!("{error}, or path/to/file for a whole file"))
     }
 
-    /// Returns the class whose body or methods give the attribute at an address a value: the class of
-    /// an enumeration for one of its members.
+    /// Returns the class whose body or methods assign the attribute at an address. For a member of
+    /// an enumeration, this is the enumeration.
     pub fn class_of_member(&self, text: &str) -> Option<SymbolPath> {
         let path = self.address(text).ok()?;
         let (class, member) = path.name.rsplit_once('.')?;
@@ -34,7 +35,7 @@ impl Lookup {
         self.index().has_attribute(&class, member).then_some(class)
     }
 
-    /// Returns an address without surrounding backquotes, unless they are part of a path.
+    /// Removes the backquotes around an address, unless they are part of a path.
     pub fn unquoted<'t>(&self, text: &'t str) -> &'t str {
         let text = text.trim();
         let file = text.split("::").next().unwrap_or(text);
@@ -44,8 +45,8 @@ impl Lookup {
         }
     }
 
-    /// Returns the files that a text names by their paths, in the order of the text. A name without
-    /// a directory matches the only file of that name, and "readme" matches `README.md` or a
+    /// Returns the files that a text names, in the order of the text. A file name without a
+    /// directory counts if only one file has this name, and "readme" matches `README.md` or a
     /// similar file.
     pub fn files_named_in(&self, text: &str) -> Vec<FilePath> {
         let is_outside = |c: char| c.is_whitespace() || "`'\"()[]{}<>,;*".contains(c);
@@ -63,7 +64,8 @@ impl Lookup {
         found
     }
 
-    /// Returns the document in the root directory that is commonly called by this name.
+    /// Returns the document in the root directory that is commonly called by this name, such as
+    /// `README.md` for "readme".
     fn document_called(&self, name: &str) -> Option<FilePath> {
         let name = name.to_lowercase();
         if !DOCUMENTS.contains(&name.as_str()) {
@@ -81,7 +83,7 @@ impl Lookup {
         self.files().binary_search(&file).is_ok().then_some(file)
     }
 
-    /// Returns the only file with this name, which must have an extension.
+    /// Returns the file with this name if there is exactly one. The name must have an extension.
     pub(super) fn only_file_called(&self, name: &str) -> Option<FilePath> {
         if name.contains('/') || !name.trim_start_matches('.').contains('.') {
             return None;

@@ -1,5 +1,5 @@
-//! Finds the functions that a function calls in the project. The cause is often one call away from
-//! the code that the words of the task match.
+//! Finds the functions of the project that a function calls. The cause of a failure is often in a
+//! function that is called by the code which matches the words of the task.
 
 use crate::excerpt::found::Found;
 use crate::lookup::Lookup;
@@ -11,11 +11,13 @@ const NAMES: usize = 24;
 /// Minimum length of a called name. Shorter names are shared by too many symbols.
 const SHORTEST: usize = 3;
 
-/// Rank of a callee; greater is better. The parts are: the match between its name and the focus,
-/// whether it is in the same file, and the number of focus names in its source.
+/// Rank of a callee; greater is better. The parts are: how well its name matches the focus (the
+/// words of the task), whether it is in the file of the caller, and the number of focus names in
+/// its source.
 type Rank = (usize, bool, usize);
 
-/// Returns the direct callees of a function that match the focus, and its helpers.
+/// Returns the functions that a function calls directly, best first: those that match the focus
+/// (the words of the task), and private helpers, whose names begin with an underscore.
 pub(crate) fn callees(lookup: &Lookup, symbol: &SymbolPath, most: usize) -> Vec<SymbolPath> {
     let Ok(found) = lookup.symbol(symbol) else {
         return Vec::new();
@@ -36,7 +38,7 @@ pub(crate) fn callees(lookup: &Lookup, symbol: &SymbolPath, most: usize) -> Vec<
             continue;
         };
         let is_known = callees.iter().any(|(_, known)| *known == callee);
-        // Symbols defined inside the function are shown already.
+        // Functions inside this function are shown with it already.
         if is_known || symbol.encloses(&callee) || callee.is_module() || is_test_file(&callee.file)
         {
             continue;
@@ -50,7 +52,7 @@ pub(crate) fn callees(lookup: &Lookup, symbol: &SymbolPath, most: usize) -> Vec<
     best.map(|(_, callee)| callee).collect()
 }
 
-/// Returns the rank of a callee; `None` if it does not match the focus.
+/// Returns the rank of a callee; `None` if it is not worth showing.
 fn rank(lookup: &Lookup, caller: &SymbolPath, callee: &SymbolPath) -> Option<Rank> {
     let name = callee.base_name();
     let found = lookup.symbol(callee).ok()?;
@@ -75,8 +77,9 @@ enum NameUse {
     Read,
 }
 
-/// Resolves a name used in a symbol by imports and types, otherwise to the only definition of the
-/// name in the project or in the file. A name that is only read must be a property.
+/// Resolves a name that a symbol uses, by imports and types. If that fails, returns the only
+/// definition of the name in the project or in the file. A name that is read without a call must be
+/// a property.
 fn used(lookup: &Lookup, found: &Found, name: &str, how: NameUse) -> Option<SymbolPath> {
     let callee = meant(lookup, found, name, how)?;
     let is_property = || {

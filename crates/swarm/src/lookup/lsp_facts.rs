@@ -1,5 +1,5 @@
-//! Facts about names from a language server. Uses that are uncertain in the index become certain.
-//! Facts about an outdated text are ignored.
+//! Replies of a language server about names: uses that are uncertain in the index become certain if
+//! the server confirms them. Replies about an outdated text are ignored.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use starling_index::{Certainty, Usage, Usages, is_test_file};
 use starling_syntax::{FilePath, SymbolPath, SymbolTree, references};
 use starling_text::ContentHash;
 
-/// Facts from a language server, stored by symbol.
+/// Uses and overrides that a language server reported, stored by symbol.
 #[derive(Debug, Clone, Default)]
 pub struct LspFacts {
     uses: HashMap<SymbolPath, Vec<NameLocation>>,
@@ -34,7 +34,7 @@ struct CurrentPosition {
 }
 
 impl Lookup {
-    /// Sets the facts from a language server.
+    /// Sets the replies of a language server that later lookups use.
     pub fn with_lsp_facts(self, lsp_facts: Arc<LspFacts>) -> Self {
         Lookup { lsp_facts, ..self }
     }

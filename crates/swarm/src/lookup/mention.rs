@@ -7,7 +7,7 @@ use starling_syntax::{FilePath, Language, SymbolPath};
 /// Maximum number of symbols that are listed for one ambiguous mention.
 const AMBIGUOUS_MOST: usize = 5;
 
-/// A mention in a text.
+/// A mention of a file or symbol in a text, after it was looked up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mention {
     /// One file (represented by its module body) or one symbol.
@@ -24,14 +24,14 @@ pub enum Mention {
 
 /// A file that a text names after `@` and that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotThere {
+pub struct MissingFile {
     pub written: String,
     pub file: FilePath,
     /// Files with similar names, the most similar first.
     pub nearest: Vec<FilePath>,
 }
 
-impl NotThere {
+impl MissingFile {
     /// Describes the missing file, as in `there is no a/cat.py; is a/cart.py meant?`
     pub fn in_words(&self) -> String {
         let names: Vec<&str> = self.nearest.iter().map(FilePath::as_str).collect();
@@ -48,9 +48,9 @@ impl NotThere {
 const NEAREST_MOST: usize = 3;
 
 impl Lookup {
-    /// Returns the missing files that a text names after `@`. The index is not used.
-    pub fn not_there(&self, text: &str) -> Vec<NotThere> {
-        let mut found: Vec<NotThere> = Vec::new();
+    /// Returns the files that a text names after `@` and that do not exist. The index is not used.
+    pub fn not_there(&self, text: &str) -> Vec<MissingFile> {
+        let mut found: Vec<MissingFile> = Vec::new();
         for word in self.mention_words(text) {
             let Some(name) = word.strip_prefix('@').filter(|name| !name.contains("::")) else {
                 continue;
@@ -61,7 +61,7 @@ impl Lookup {
             if !is_known && self.is_path(path) && found.iter().all(|one| one.file != file) {
                 let nearest = self.nearest(&file);
                 let written = format!("@{name}");
-                found.push(NotThere {
+                found.push(MissingFile {
                     written,
                     file,
                     nearest,
@@ -150,7 +150,7 @@ impl Lookup {
             {
                 0 => {
                     let gone = self.not_there(&format!("@{name}"));
-                    gone.first().map_or_else(String::new, NotThere::in_words)
+                    gone.first().map_or_else(String::new, MissingFile::in_words)
                 }
                 count => format!("{count} files are called {path}: write the whole path"),
             },

@@ -8,7 +8,7 @@ mod mention;
 mod read;
 pub(crate) mod test_symbol;
 pub use lsp_facts::LspFacts;
-pub use mention::{Mention, NotThere};
+pub use mention::{Mention, MissingFile};
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ use starling_workspace::{Snapshot, UnusualPaths};
 
 /// Maximum size of an outline.
 const OUTLINE_CAP: Tokens = Tokens(6_000);
-/// Excess in bytes up to which a text is shown whole, because an omitted part would cost another
-/// turn.
+/// Number of bytes by which a text may exceed its limit and still be shown whole. If a part were
+/// omitted, the model would need another turn to read it.
 const LENIENCE: usize = 700;
 const SEARCH_HITS: usize = 30;
 const REFERENCE_HITS: usize = 40;
@@ -32,7 +32,7 @@ const REFERENCE_HITS: usize = 40;
 pub struct Lookup {
     world: Snapshot,
     index: Arc<Index>,
-    /// The words whose lines are shown first if not everything fits.
+    /// The words of the task, whose lines are shown first if not everything fits.
     focus: Arc<Focus>,
     lsp_facts: Arc<LspFacts>,
 }
@@ -47,7 +47,7 @@ impl Lookup {
         }
     }
 
-    /// Sets the focus of excerpts.
+    /// Sets the words whose lines excerpts show first.
     pub fn with_focus(self, focus: Arc<Focus>) -> Self {
         Lookup { focus, ..self }
     }
@@ -75,7 +75,7 @@ impl Lookup {
         self.world.tree(file).map_err(|error| error.to_string())
     }
 
-    /// Returns whether a path names the module body of a file that does not exist yet and lies
+    /// Returns whether a path names the module body of a file that does not exist yet and would be
     /// inside the workspace.
     pub fn is_new_file(&self, path: &SymbolPath) -> bool {
         let file = path.file.as_str();
@@ -146,7 +146,7 @@ impl Lookup {
         }
     }
 
-    /// Searches for lines with these words in files whose path contains `within`.
+    /// Searches for lines that contain these words, in files whose path contains `within`.
     pub fn search(&self, query: &str, within: &str) -> String {
         let found = self.index().search_most(query, within, SEARCH_HITS);
         let place = match within.is_empty() {

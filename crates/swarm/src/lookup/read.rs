@@ -1,4 +1,5 @@
-//! Reads the source of symbols and line ranges, as much of each as fits into one call.
+//! Reads the source of symbols and line ranges, shortened so that all of them fit into one tool
+//! result.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -29,8 +30,8 @@ enum ReadTarget {
 }
 
 impl Lookup {
-    /// Returns the source of symbols and line ranges. A line range is shown from its start as far
-    /// as it fits, and ends with the next lines to read. A long symbol is shown as an excerpt.
+    /// Returns the source of symbols and line ranges. If a line range does not fit, its first lines
+    /// are shown, followed by the lines to read next. A long symbol is shown as an excerpt.
     pub fn read(&self, targets: &[String]) -> String {
         let shared = self.shared(targets);
         let mut texts: Vec<String> = shared
@@ -80,7 +81,7 @@ impl Lookup {
         symbols
     }
 
-    /// Resolves the targets and assigns each its share of the available size.
+    /// Looks up the targets and assigns each of them a share of the size of the result.
     fn shared(&self, targets: &[String]) -> Vec<(ReadTarget, Tokens)> {
         let read: Vec<ReadTarget> = targets
             .iter()
@@ -155,8 +156,8 @@ impl ReadTarget {
     }
 }
 
-/// Distributes `whole` among the needs. A need that fits into an equal share is met in full; the
-/// others share the rest equally.
+/// Distributes `whole` among texts that need these sizes. A text that fits into an equal share gets
+/// what it needs; the other texts share the rest equally.
 fn shares(needs: &[Tokens], whole: Tokens) -> Vec<Tokens> {
     let mut order: Vec<usize> = (0..needs.len()).collect();
     order.sort_by_key(|at| needs[*at]);
@@ -178,7 +179,7 @@ fn is_overload(symbol: &Symbol) -> bool {
         .any(|decorator| decorator.ends_with("overload"))
 }
 
-/// Returns the implementation if the first definition of a name is only an overload.
+/// Returns the implementation of a function if the definition that was found is only an overload.
 fn implementation(found: Found) -> Found {
     if !is_overload(&found.symbol) || found.symbol.path.name.contains('#') {
         return found;

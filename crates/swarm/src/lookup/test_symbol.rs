@@ -5,7 +5,8 @@ use starling_core::TestCase;
 use starling_index::{frames, is_test_file};
 use starling_syntax::{FilePath, SymbolPath};
 
-/// Returns the test function of a failing test: the first frame of its traceback in a test file.
+/// Returns the test function of a failing test: the function of the first traceback frame that is
+/// in a test file.
 pub(crate) fn test_symbol(lookup: &Lookup, case: &TestCase) -> Option<SymbolPath> {
     let frames = frames(&case.message);
     let frame = frames

@@ -2,13 +2,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use starling_dialogue::InShort;
 
-/// The role of a model, which decides its tools. A model that answers a question has no editing
-/// tools.
+/// The set of tools that a model gets, according to its role. A model that answers a question gets
+/// no editing tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolSet {
     Scout,
     Owner,
-    /// The only agent of `--driver single`.
+    /// The tools of the only agent of `--driver single`.
     Solo,
     Answerer,
 }
@@ -205,7 +205,8 @@ pub struct Pick {
 }
 
 impl Pick {
-    /// Returns the change that the scout wrote for the owner; `None` if the pick has no change.
+    /// Returns the change that the scout wrote for the owner of the symbol; `None` if the pick
+    /// contains no change.
     pub fn draft(&self) -> Option<Propose> {
         let is_written = self.source.is_some() || !self.hunks.is_empty() || !self.delete.is_empty();
         is_written.then(|| Propose {
@@ -221,7 +222,7 @@ impl Pick {
     }
 }
 
-// Arguments of the tool with which the scout wakes the owners of the picked symbols.
+// Arguments of the tool with which the scout starts the agents of the symbols that it picked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Wake {
     pub symbols: Vec<Pick>,

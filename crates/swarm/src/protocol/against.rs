@@ -1,5 +1,5 @@
-//! Detects with lists of phrases whether the reason that a model gives for its decision contradicts
-//! the decision. The lists are not complete, so other phrases are not detected.
+//! Detects, with lists of phrases, whether the reason that a model gives contradicts its decision.
+//! The lists are not complete: a contradiction in other words is not detected.
 
 /// Returns whether a text clearly objects to a proposal.
 pub(crate) fn is_against(text: &str) -> bool {
@@ -95,7 +95,7 @@ pub(crate) fn is_in_favour(reason: &str) -> bool {
     says(reason, &IN_FAVOUR)
 }
 
-/// Returns whether a reason begins with the word of another decision.
+/// Returns whether a reason begins with a word of refusal, such as "reject", "wrong" or "steer".
 pub(crate) fn is_refusal(reason: &str) -> bool {
     let reason = reason.trim().to_lowercase();
     let mut words = reason
@@ -107,7 +107,7 @@ pub(crate) fn is_refusal(reason: &str) -> bool {
     )
 }
 
-/// Returns whether a reason states a condition that must be met before the proposal may be applied.
+/// Returns whether a reason names a condition that must be met before the proposal may be applied.
 pub(crate) fn is_condition(reason: &str) -> bool {
     const CONDITIONS: [&str; 12] = [
         "only if",
@@ -200,8 +200,8 @@ fn demands_first(words: &[&str]) -> bool {
     words.last() == Some(&"first") && (is_demand || is_order)
 }
 
-/// Returns whether a text contains one of the phrases as whole words, and without an adjacent word
-/// that negates the phrase.
+/// Returns whether a text contains one of the phrases as whole words, and no word next to the
+/// phrase negates it.
 fn says(text: &str, phrases: &[&str]) -> bool {
     const TAKES_BACK: [&str; 13] = [
         "not", "no", "never", "nor", "longer", "if", "when", "where", "before", "nothing", "none",

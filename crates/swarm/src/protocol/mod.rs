@@ -18,12 +18,13 @@ use starling_core::{ChatReply, Finish, Message, ToolCalling};
 use starling_dialogue::Call;
 use starling_workspace::UnusualPaths;
 
-/// One action that a reply requests. `Err` tells the model why the request is invalid.
+/// One action that a reply requests. `Err` contains a message to the model: why the request is
+/// invalid.
 pub type Asked = Call<Action>;
 
-/// Parses the actions of a reply. Tool calls are accepted in both protocols; text counts as actions
-/// only in the text protocol. `paths` are recognized in text even if they contain unusual
-/// characters.
+/// Parses the actions that a reply requests. Tool calls are accepted in both protocols; text counts
+/// as actions only in the text protocol. The known `paths` are recognized in text even if they
+/// contain spaces or other unusual characters.
 pub fn parse(
     calling: ToolCalling,
     role: ToolSet,

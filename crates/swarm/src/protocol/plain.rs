@@ -59,15 +59,15 @@ fn owner(tools: &RunToolbox, text: &str, paths: &UnusualPaths) -> Vec<Asked> {
 
 /// The flags of the proposal in a plain-text reply.
 #[derive(Default)]
-struct Flags {
+struct ProposalFlags {
     imports: Vec<String>,
     insist: bool,
     symbol: Option<String>,
 }
 
 /// Parses the lines of a text into tool calls and flags of the proposal.
-fn commands(tools: &RunToolbox, text: &str, paths: &UnusualPaths) -> (Vec<Asked>, Flags) {
-    let mut flags = Flags::default();
+fn commands(tools: &RunToolbox, text: &str, paths: &UnusualPaths) -> (Vec<Asked>, ProposalFlags) {
+    let mut flags = ProposalFlags::default();
     let mut asked = Vec::new();
     for line in text.lines() {
         let command = line.trim().split_once(char::is_whitespace);
@@ -158,7 +158,7 @@ fn hunks(block: &str) -> Vec<Hunk> {
     hunks
 }
 
-/// Returns the prose of a reply, limited in length, which is used as the reason of the proposal.
+/// Returns the prose of a reply, cut to a maximum length. It is used as the reason of the proposal.
 fn first_sentences(prose: &str) -> String {
     let lines = prose
         .lines()

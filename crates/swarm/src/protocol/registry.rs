@@ -15,7 +15,7 @@ pub(crate) type RunToolbox = Toolbox<'static, ToolSet, Action>;
 /// Executes the calls of one kind of tools.
 type Executor = Arc<dyn Execute<Action>>;
 
-/// The executors of read-only tools. All other calls are carried out by the agent's own loop.
+/// The executors of read-only tools. The loop in which an agent works carries out all other calls.
 /// Without executors, the toolbox can describe tools and parse calls, but not execute them.
 #[derive(Clone, Default)]
 pub(crate) struct Executors {
@@ -28,7 +28,8 @@ pub(crate) struct Executors {
 
 const ALL: &[ToolSet] = &[Scout, Owner, Solo, Answerer];
 
-/// Returns all tools, in a fixed order, so that provider caches hit.
+/// Returns all tools. The order is fixed, so that prompts begin alike and the provider's prompt
+/// cache is used.
 pub(crate) fn all(by: &Executors) -> Vec<RunTool> {
     let mut tools = reading(by);
     tools.extend(acting(by));
@@ -160,7 +161,7 @@ pub(crate) fn toolbox(role: ToolSet, by: &Executors) -> RunToolbox {
     Toolbox::of(role, all(by))
 }
 
-/// Returns the tools with these names, of any role. Unknown names are ignored.
+/// Returns the descriptions of the tools with these names, of any role. Unknown names are ignored.
 pub fn described(names: &[String]) -> Vec<ToolSpec> {
     let specs = all(&Executors::default()).into_iter().map(|tool| tool.spec);
     specs.filter(|spec| names.contains(&spec.name)).collect()

@@ -26,7 +26,7 @@ fn reply(text: &str, calls: &[(&str, &str)]) -> ChatReply {
     }
 }
 
-/// Parses a reply in a project without unusual paths.
+/// Parses a reply in a project whose paths contain no unusual characters.
 fn parse(calling: ToolCalling, toolset: ToolSet, reply: &ChatReply) -> Vec<Asked> {
     super::parse(calling, toolset, reply, &UnusualPaths::default())
 }

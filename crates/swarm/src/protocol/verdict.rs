@@ -1,5 +1,5 @@
-//! Parses the decision of the proxy user: a call of `decide`, or the first line of a plain-text
-//! reply. An ambiguous reply is unclear.
+//! Parses the decision of the proxy user (a model that reviews in place of the user): a call of the
+//! tool `decide`, or the first line of a plain-text reply. An ambiguous reply is an error.
 //!
 //! The tool has separate fields for conditions and objections, so that an acceptance with either of
 //! them is detected without parsing prose. Reasons are also compared with lists of phrases; such a
@@ -53,17 +53,18 @@ fn words<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D:
     /// A string, or a list of strings.
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum Words {
+    enum TextOrTexts {
         One(String),
         Many(Vec<String>),
     }
-    let said = match Option::<Words>::deserialize(deserializer)? {
-        Some(Words::One(text)) => vec![text],
-        Some(Words::Many(texts)) => texts,
+    let said = match Option::<TextOrTexts>::deserialize(deserializer)? {
+        Some(TextOrTexts::One(text)) => vec![text],
+        Some(TextOrTexts::Many(texts)) => texts,
         None => Vec::new(),
     };
     let said: Vec<&str> = said.iter().map(|text| text.trim()).collect();
-    // A text that contains invisible characters may have a meaning that the user cannot see.
+    // A text with invisible characters counts as not empty, because it may have a meaning that the
+    // user cannot see.
     let is_hidden = |text: &str| invisible(text).next().is_some();
     let said = said
         .into_iter()
@@ -97,18 +98,18 @@ fn says_nothing(text: &str) -> bool {
 
 /// Why a reply of the proxy user is not a clear decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Unclear {
-    #[error("The reply holds no decision.")]
+pub(crate) enum UnclearDecision {
+    #[error("The reply contains no decision.")]
     Missing,
-    #[error("The reply holds more than one decision.")]
+    #[error("The reply contains more than one decision.")]
     Several,
-    #[error("An ACCEPT stands alone: conditions belong into REJECT or STEER.")]
+    #[error("An ACCEPT must not contain a condition: use REJECT or STEER to set one.")]
     Conditional,
-    #[error("An accept has no objections: what is wrong belongs into a reject or a steer.")]
+    #[error("An accept must not contain an objection: use reject or steer to object.")]
     Objected,
-    #[error("A REJECT or STEER needs its reason.")]
+    #[error("A REJECT or STEER must give a reason.")]
     NoReason,
-    #[error("The reason speaks against the decision.")]
+    #[error("The reason contradicts the decision.")]
     Contradicted,
     /// The reply was cut off, so text that followed the acceptance may be missing.
     #[error("The reply was not complete, so its acceptance does not count.")]
@@ -127,7 +128,8 @@ pub(crate) fn tools(calling: ToolCalling) -> Vec<ToolSpec> {
     }
 }
 
-/// Returns the instructions for a decision, which are sent after an unclear reply.
+/// Returns the instructions for stating a decision. They are sent after a reply whose decision is
+/// unclear.
 pub(crate) fn how(calling: ToolCalling) -> &'static str {
     match calling {
         ToolCalling::Native => {
@@ -144,13 +146,13 @@ pub(crate) fn how(calling: ToolCalling) -> &'static str {
 /// only in a complete reply.
 ///
 /// # Errors
-/// Returns [`Unclear`] if the reply holds no decision, is ambiguous, or breaks off after an
-/// acceptance.
-pub(crate) fn read(reply: &ChatReply) -> Result<Verdict, Unclear> {
+/// Returns [`UnclearDecision`] if the reply contains no decision, is ambiguous, or breaks off after
+/// an acceptance.
+pub(crate) fn read(reply: &ChatReply) -> Result<Verdict, UnclearDecision> {
     let said = match reply.tool_calls.as_slice() {
         [] => in_text(&reply.text)?,
         [call] => in_call(call, &reply.text)?,
-        [_, _, ..] => return Err(Unclear::Several),
+        [_, _, ..] => return Err(UnclearDecision::Several),
     };
     let reason: String = said.reason.trim().chars().take(REASON_MOST).collect();
     let beside = match reply.tool_calls.is_empty() {
@@ -162,21 +164,21 @@ pub(crate) fn read(reply: &ChatReply) -> Result<Verdict, Unclear> {
         Finish::Length | Finish::Filtered => false,
     };
     match said.decision {
-        Decision::Accept if !is_complete => Err(Unclear::Incomplete),
-        Decision::Accept if !said.conditions.is_empty() => Err(Unclear::Conditional),
-        Decision::Accept if !said.objections.is_empty() => Err(Unclear::Objected),
-        Decision::Accept if against::is_refusal(&reason) => Err(Unclear::Contradicted),
-        Decision::Accept if against::is_against(&reason) => Err(Unclear::Contradicted),
-        Decision::Accept if against::is_against(beside) => Err(Unclear::Contradicted),
-        Decision::Accept if against::is_condition(&reason) => Err(Unclear::Conditional),
+        Decision::Accept if !is_complete => Err(UnclearDecision::Incomplete),
+        Decision::Accept if !said.conditions.is_empty() => Err(UnclearDecision::Conditional),
+        Decision::Accept if !said.objections.is_empty() => Err(UnclearDecision::Objected),
+        Decision::Accept if against::is_refusal(&reason) => Err(UnclearDecision::Contradicted),
+        Decision::Accept if against::is_against(&reason) => Err(UnclearDecision::Contradicted),
+        Decision::Accept if against::is_against(beside) => Err(UnclearDecision::Contradicted),
+        Decision::Accept if against::is_condition(&reason) => Err(UnclearDecision::Conditional),
         Decision::Accept => Ok(Verdict::Accept),
-        Decision::Reject if against::is_in_favour(&reason) => Err(Unclear::Contradicted),
+        Decision::Reject if against::is_in_favour(&reason) => Err(UnclearDecision::Contradicted),
         Decision::Reject | Decision::Steer => {
             let parts = [reason, said.objections, said.conditions];
             let parts = parts.into_iter().filter(|part| !part.is_empty());
             let reason = parts.collect::<Vec<String>>().join("\n");
             match (said.decision, reason.is_empty()) {
-                (_, true) => Err(Unclear::NoReason),
+                (_, true) => Err(UnclearDecision::NoReason),
                 (Decision::Steer, false) => Ok(Verdict::Steer { text: reason }),
                 (Decision::Accept | Decision::Reject, false) => Ok(Verdict::Reject { reason }),
             }
@@ -184,7 +186,7 @@ pub(crate) fn read(reply: &ChatReply) -> Result<Verdict, Unclear> {
     }
 }
 
-/// A decision with the texts that the reply gives for it.
+/// A decision with the conditions, objections and reason that the reply gives for it.
 #[derive(Debug)]
 struct DecisionText {
     decision: Decision,
@@ -193,11 +195,11 @@ struct DecisionText {
     reason: String,
 }
 
-fn in_call(call: &ToolCall, text: &str) -> Result<DecisionText, Unclear> {
+fn in_call(call: &ToolCall, text: &str) -> Result<DecisionText, UnclearDecision> {
     let decide = (call.name == TOOL)
         .then(|| serde_json::from_str::<Decide>(&call.arguments).ok())
         .flatten()
-        .ok_or(Unclear::Missing)?;
+        .ok_or(UnclearDecision::Missing)?;
     let mut said = text.lines().filter_map(decision_of);
     match said.all(|(decision, _)| decision == decide.verdict) {
         true => Ok(DecisionText {
@@ -206,21 +208,21 @@ fn in_call(call: &ToolCall, text: &str) -> Result<DecisionText, Unclear> {
             objections: decide.objections,
             reason: decide.reason,
         }),
-        false => Err(Unclear::Several),
+        false => Err(UnclearDecision::Several),
     }
 }
 
-fn in_text(text: &str) -> Result<DecisionText, Unclear> {
+fn in_text(text: &str) -> Result<DecisionText, UnclearDecision> {
     let mut lines = text.trim().lines();
     let first = lines.next().unwrap_or_default();
-    let (decision, reason) = decision_of(first).ok_or(Unclear::Missing)?;
+    let (decision, reason) = decision_of(first).ok_or(UnclearDecision::Missing)?;
     let rest: Vec<&str> = lines.collect();
     if rest.iter().any(|line| decision_of(line).is_some()) {
-        return Err(Unclear::Several);
+        return Err(UnclearDecision::Several);
     }
     let reason = format!("{reason}\n{}", rest.join("\n"));
     if decision == Decision::Accept && !reason.trim().is_empty() {
-        return Err(Unclear::Conditional);
+        return Err(UnclearDecision::Conditional);
     }
     Ok(DecisionText {
         decision,
@@ -270,7 +272,7 @@ mod tests {
         }
     }
 
-    fn text(text: &str) -> Result<Verdict, Unclear> {
+    fn text(text: &str) -> Result<Verdict, UnclearDecision> {
         read(&reply(text, &[]))
     }
 
@@ -282,14 +284,14 @@ mod tests {
                 let whole = reply(text, calls);
                 read(&ChatReply { finish, ..whole })
             };
-            assert_eq!(cut("ACCEPT", &[]), Err(Unclear::Incomplete));
-            assert_eq!(cut("", &[accept]), Err(Unclear::Incomplete));
+            assert_eq!(cut("ACCEPT", &[]), Err(UnclearDecision::Incomplete));
+            assert_eq!(cut("", &[accept]), Err(UnclearDecision::Incomplete));
             assert_eq!(cut("REJECT: it hides", &[]), reject("it hides"));
-            assert_eq!(cut("I looked", &[]), Err(Unclear::Missing));
+            assert_eq!(cut("I looked", &[]), Err(UnclearDecision::Missing));
         }
     }
 
-    fn reject(reason: &str) -> Result<Verdict, Unclear> {
+    fn reject(reason: &str) -> Result<Verdict, UnclearDecision> {
         Ok(Verdict::Reject {
             reason: reason.to_owned(),
         })
@@ -313,17 +315,20 @@ mod tests {
     #[test]
     fn ambiguous_review_reply_is_unclear() {
         for (said, why) in [
-            ("", Unclear::Missing),
-            ("Looks good to me", Unclear::Missing),
-            ("accept", Unclear::Missing),
-            ("ACCEPTABLE? Hardly.", Unclear::Missing),
-            ("I looked at it.\nACCEPT", Unclear::Missing),
-            ("ACCEPT only when g is mended too", Unclear::Conditional),
-            ("ACCEPT\nIf g is mended.", Unclear::Conditional),
-            ("REJECT: no\nACCEPT", Unclear::Several),
-            ("ACCEPT\nREJECT: no", Unclear::Several),
-            ("REJECT", Unclear::NoReason),
-            ("STEER:", Unclear::NoReason),
+            ("", UnclearDecision::Missing),
+            ("Looks good to me", UnclearDecision::Missing),
+            ("accept", UnclearDecision::Missing),
+            ("ACCEPTABLE? Hardly.", UnclearDecision::Missing),
+            ("I looked at it.\nACCEPT", UnclearDecision::Missing),
+            (
+                "ACCEPT only when g is mended too",
+                UnclearDecision::Conditional,
+            ),
+            ("ACCEPT\nIf g is mended.", UnclearDecision::Conditional),
+            ("REJECT: no\nACCEPT", UnclearDecision::Several),
+            ("ACCEPT\nREJECT: no", UnclearDecision::Several),
+            ("REJECT", UnclearDecision::NoReason),
+            ("STEER:", UnclearDecision::NoReason),
         ] {
             assert_eq!(text(said), Err(why), "{said:?}");
         }
@@ -360,12 +365,15 @@ mod tests {
         ] {
             assert_eq!(
                 decide(verdict, reason, ""),
-                Err(Unclear::Contradicted),
+                Err(UnclearDecision::Contradicted),
                 "{reason}"
             );
         }
         let said = "The change is wrong.";
-        assert_eq!(decide("accept", "", said), Err(Unclear::Contradicted));
+        assert_eq!(
+            decide("accept", "", said),
+            Err(UnclearDecision::Contradicted)
+        );
         for reason in [
             "",
             "It does not hide anything",
@@ -393,14 +401,14 @@ mod tests {
         ] {
             assert_eq!(decide("reject", reason, ""), reject(reason), "{reason}");
         }
-        // The text of a steering verdict may contain objections.
+        // The text of a STEER verdict may contain objections.
         let steer = Verdict::Steer {
             text: "This is wrong: keep the name".to_owned(),
         };
         assert_eq!(text("STEER: This is wrong: keep the name"), Ok(steer));
     }
 
-    fn decide(arguments: serde_json::Value) -> Result<Verdict, Unclear> {
+    fn decide(arguments: serde_json::Value) -> Result<Verdict, UnclearDecision> {
         read(&reply("", &[("decide", &arguments.to_string())]))
     }
 
@@ -418,7 +426,7 @@ mod tests {
             "Add a test first.",
         ] {
             let decided = decide(serde_json::json!({"verdict": "accept", "reason": reason}));
-            assert_eq!(decided, Err(Unclear::Conditional), "{reason}");
+            assert_eq!(decided, Err(UnclearDecision::Conditional), "{reason}");
         }
     }
 
@@ -433,11 +441,17 @@ mod tests {
         let accept = |conditions, objections| says("accept", conditions, objections);
         let test = || json!("a test for g");
         for condition in [test(), json!(["a test for g"]), json!("No tests yet")] {
-            assert_eq!(accept(condition, json!("")), Err(Unclear::Conditional));
+            assert_eq!(
+                accept(condition, json!("")),
+                Err(UnclearDecision::Conditional)
+            );
         }
-        assert_eq!(accept(json!(""), json!("slow")), Err(Unclear::Objected));
+        assert_eq!(
+            accept(json!(""), json!("slow")),
+            Err(UnclearDecision::Objected)
+        );
         let unseen = accept(json!("\u{200b}\u{200b}"), json!(""));
-        assert_eq!(unseen, Err(Unclear::Conditional));
+        assert_eq!(unseen, Err(UnclearDecision::Conditional));
         for nothing in [
             json!(""),
             json!("None."),
@@ -470,21 +484,21 @@ mod tests {
         assert_eq!(read(&reply("It is right.", &[accept])), Ok(Verdict::Accept));
         assert_eq!(read(&reply("REJECT: no", &[no])), reject("no"));
         for (said, calls, why) in [
-            ("", vec![accept, no], Unclear::Several),
-            ("", vec![accept, accept], Unclear::Several),
-            ("REJECT: no", vec![accept], Unclear::Several),
+            ("", vec![accept, no], UnclearDecision::Several),
+            ("", vec![accept, accept], UnclearDecision::Several),
+            ("REJECT: no", vec![accept], UnclearDecision::Several),
             (
                 "",
                 vec![("decide", r#"{"verdict": "reject"}"#)],
-                Unclear::NoReason,
+                UnclearDecision::NoReason,
             ),
             (
                 "",
                 vec![("decide", r#"{"verdict": "maybe"}"#)],
-                Unclear::Missing,
+                UnclearDecision::Missing,
             ),
-            ("ACCEPT", vec![("decide", "{")], Unclear::Missing),
-            ("ACCEPT", vec![("propose", "{}")], Unclear::Missing),
+            ("ACCEPT", vec![("decide", "{")], UnclearDecision::Missing),
+            ("ACCEPT", vec![("propose", "{}")], UnclearDecision::Missing),
         ] {
             assert_eq!(read(&reply(said, &calls)), Err(why), "{said:?} {calls:?}");
         }

@@ -1,5 +1,5 @@
-//! Checks whether a run changed the code that its task names. A change of other code does not prove
-//! anything about the task, even if it fixes a test.
+//! Checks whether a run changed the code that its task names. If it changed only other code, that
+//! does not show that the task is done, even if a failing test passes now.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,36 +20,41 @@ use starling_core::TestCase;
 use starling_index::Certainty;
 use starling_syntax::{FilePath, Language, SymbolPath};
 
-/// Maximum number of steps from a symbol to its users, to their users, and so on.
+/// Maximum number of steps when users of a symbol, the users of these users, and so on are
+/// searched.
 const STEPS: usize = 8;
-/// Maximum number of users. If there are more, every symbol counts as a user.
+/// Maximum number of users that are searched. If there are more, every symbol counts as a user.
 const USERS: usize = 100;
 /// Maximum number of uses of one symbol that are considered.
 const USES: usize = 200;
 
 /// How the changes of a run relate to the code that its task names.
 #[derive(Debug, Default)]
-pub(crate) struct Aim {
+pub(crate) struct ChangeRelevance {
     /// Why the changes do not affect the code that the task names; `None` if they do.
     pub missed: Option<String>,
-    /// The named code, if other code was changed as well.
+    /// The named code, described in words, if other code was changed as well.
     pub named: String,
-    /// Tests that failed before the run and that reach only changes outside the code that the task
-    /// names.
+    /// Tests that failed before the run and that reach only changed code which the task does not
+    /// name.
     pub aside: BTreeSet<String>,
 }
 
-/// Compares the changes of a run with the names in its task. `changed` are all changed symbols,
-/// `changing` those whose behaviour changed.
-pub(crate) fn of(checker: &Checker, changed: &[SymbolPath], changing: &[&SymbolPath]) -> Aim {
+/// Compares the changes of a run with the names in its task. `changed` contains all changed
+/// symbols, `changing` only those whose behaviour changed.
+pub(crate) fn of(
+    checker: &Checker,
+    changed: &[SymbolPath],
+    changing: &[&SymbolPath],
+) -> ChangeRelevance {
     let Some(names) = checker.tests().required.names.clone() else {
-        return Aim::default();
+        return ChangeRelevance::default();
     };
     let missed_document = missed_document(checker, changed);
     if let Some(missed) = missed_document.or_else(|| missed_strings(checker)) {
-        return Aim {
+        return ChangeRelevance {
             missed: Some(missed),
-            ..Aim::default()
+            ..ChangeRelevance::default()
         };
     }
     let judged: Vec<&SymbolPath> = match changing.is_empty() {
@@ -59,7 +64,7 @@ pub(crate) fn of(checker: &Checker, changed: &[SymbolPath], changing: &[&SymbolP
     let no_document = |symbol: &&SymbolPath| !is_documentation(&symbol.file);
     let judged: Vec<&SymbolPath> = judged.into_iter().filter(no_document).collect();
     if judged.is_empty() || !names.lead() {
-        return Aim::default();
+        return ChangeRelevance::default();
     }
     let task = &checker.task.text;
     let around = NamedCode::of(checker, &names);
@@ -69,27 +74,28 @@ pub(crate) fn of(checker: &Checker, changed: &[SymbolPath], changing: &[&SymbolP
         .map(|symbol| (*symbol).clone())
         .collect();
     if near.is_empty() {
-        return Aim {
+        return ChangeRelevance {
             missed: Some(missed(&names)),
-            ..Aim::default()
+            ..ChangeRelevance::default()
         };
     }
     if near.len() == judged.len() {
-        return Aim::default();
+        return ChangeRelevance::default();
     }
     let failed = failed_before(checker);
     let reached = required::reached(&around.after, &near, &failed);
     let ids = failed.into_iter().map(|case| case.id);
-    Aim {
+    ChangeRelevance {
         missed: None,
         named: in_words(names.code()),
         aside: ids.filter(|id| !reached.contains(id)).collect(),
     }
 }
 
-/// Describes that nothing of the code that the task names was changed, because what was proposed
-/// for it was refused; `None` otherwise. What was changed beside it, such as a caller that follows,
-/// makes no sense alone. Required tests decide themselves whether a task is done.
+/// Describes the named code that was not changed because the proposal for it was refused, if none
+/// of the code that the task names was changed; `None` otherwise. Changes of other code, such as an
+/// adapted caller, make no sense alone then. If there are required tests, they alone decide whether
+/// the task is done.
 pub(crate) fn refused(
     checker: &Checker,
     changed: &[SymbolPath],
@@ -118,15 +124,15 @@ pub(crate) fn refused(
     ))
 }
 
-/// Describes the strings that may have a name still that the task renames.
+/// Describes strings that may still contain a name which the task renames.
 fn missed_strings(checker: &Checker) -> Option<String> {
     let index = &checker.services.index;
     let before = Lookup::new(index.snapshot().clone(), Arc::clone(index));
     left::unsure(checker.stated(), &before, &checker.lookup())
 }
 
-/// Describes the documents that the task asks to change and that were not changed. Of documents with
-/// "or" between them, one is enough.
+/// Describes the documents that the task asks to change and that were not changed. If the task
+/// joins documents by "or", a change of one of them is enough.
 fn missed_document(checker: &Checker, changed: &[SymbolPath]) -> Option<String> {
     let words = goal::documents_to_change(&checker.task.text);
     let is_meant = |file: &FilePath| {
@@ -169,7 +175,7 @@ fn failed_before(checker: &Checker) -> Vec<TestCase> {
     failed.cloned().collect()
 }
 
-/// Describes the named code that was not changed, in the form ``nothing in `f`, which the task
+/// Describes the named code that was not changed, for example as ``nothing in `f`, which the task
 /// names, was changed``.
 fn missed(names: &Names) -> String {
     let there = in_words(names.code());
@@ -191,14 +197,14 @@ fn in_words<'s>(symbols: impl Iterator<Item = &'s SymbolPath>) -> String {
     some_of(&names)
 }
 
-/// The code that the task names, with all its direct and indirect users.
+/// The code that the task names, and the code that uses it directly or indirectly.
 struct NamedCode {
     before: Lookup,
     after: Lookup,
     named: Vec<SymbolPath>,
-    /// Files that the task may mean by a missing file, or that it asks to create.
+    /// Files that the task asks to create, or that it may mean although it misspells their names.
     files: Vec<FilePath>,
-    users: Users,
+    users: CodeUsers,
 }
 
 impl NamedCode {
@@ -214,7 +220,7 @@ impl NamedCode {
             .cloned()
             .collect();
         NamedCode {
-            users: Users::of(&after, &symbols),
+            users: CodeUsers::of(&after, &symbols),
             files: files.cloned().collect(),
             before,
             after,
@@ -222,8 +228,8 @@ impl NamedCode {
         }
     }
 
-    /// Returns whether a changed symbol is named by the task, uses named code, or is used by named
-    /// code.
+    /// Returns whether a changed symbol has to do with the named code: the task names the symbol,
+    /// or the symbol uses named code, or named code uses the symbol, or it is close to named code.
     fn holds(&self, goal: Goal, task: &str, changed: &SymbolPath) -> bool {
         let is_made = || {
             let is_new = self.before.tree(&changed.file).is_err();
@@ -251,13 +257,13 @@ impl NamedCode {
             Ok(_) => &self.after,
             Err(_) => &self.before,
         };
-        let used_by = Users::of(lookup, std::slice::from_ref(changed));
+        let used_by = CodeUsers::of(lookup, std::slice::from_ref(changed));
         let is_used = |named: &SymbolPath| used_by.hold(named);
         self.named.iter().any(is_used) || self.is_beside(goal, lookup, changed)
     }
 
-    /// Returns whether a changed symbol is close to named code: the symbol is in the same file and
-    /// is new or the task asks to add code, or the symbol mentions named code.
+    /// Returns whether a changed symbol is close to named code. It is if it mentions named code. It
+    /// also is if it is in the same file and either is new or the task asks to add code.
     fn is_beside(&self, goal: Goal, lookup: &Lookup, changed: &SymbolPath) -> bool {
         let is_new = self.before.symbol(changed).is_err();
         let may_be_beside = match goal {
@@ -294,17 +300,17 @@ impl NamedCode {
 }
 
 /// Symbols with their direct and indirect users.
-struct Users {
+struct CodeUsers {
     found: Vec<SymbolPath>,
-    /// Modules whose body uses the symbols, for example in a table. Any symbol of these files may
-    /// use them.
+    /// Modules whose body uses the symbols, for example in a table. Any symbol of such a module may
+    /// use them indirectly.
     modules: Vec<FilePath>,
     are_all: bool,
 }
 
-impl Users {
-    fn of(lookup: &Lookup, symbols: &[SymbolPath]) -> Users {
-        let mut users = Users {
+impl CodeUsers {
+    fn of(lookup: &Lookup, symbols: &[SymbolPath]) -> CodeUsers {
+        let mut users = CodeUsers {
             found: Vec::new(),
             modules: Vec::new(),
             are_all: true,
@@ -336,7 +342,8 @@ impl Users {
         }
         let uses = lookup.usages(&self.found[at].to_string(), USES);
         for one in uses.found {
-            // Uncertain uses are followed only in the first step.
+            // Uncertain uses are followed only in the first step; otherwise too much code would
+            // count.
             let is_sure = one.certainty != Certainty::Possible || step == 0;
             if !is_sure || one.is_import {
                 continue;
@@ -349,7 +356,7 @@ impl Users {
         }
     }
 
-    /// Returns whether a symbol or a part of it is among the users.
+    /// Returns whether a symbol, or a part of the symbol, is among the users.
     fn hold(&self, symbol: &SymbolPath) -> bool {
         let mut found = self.found.iter();
         !self.are_all

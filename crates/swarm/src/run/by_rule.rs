@@ -1,5 +1,5 @@
-//! Renames and deletions without a model ("by rule"): if a task asks for nothing else and every use
-//! of the name is certain, the proposals are made from the index. They are checked and reviewed
+//! Renames and deletions without a model ("by rule"). If a task asks for nothing else, and every
+//! use of the name is certain, the changes are made from the index. They are checked and reviewed
 //! like other proposals.
 
 mod edits;
@@ -23,7 +23,7 @@ use uses::{offset, places};
 /// asks for anything else.
 ///
 /// # Errors
-/// Returns the reason if they cannot be carried out without a model.
+/// Returns why they cannot be carried out without a model.
 pub(crate) fn picks(run: &RunContext) -> Option<Result<Vec<Pick>, String>> {
     let statements = run.stated();
     let lookup = run.lookup();
@@ -36,11 +36,11 @@ pub(crate) fn picks(run: &RunContext) -> Option<Result<Vec<Pick>, String>> {
 }
 
 fn for_larger_model(why: &str) -> String {
-    format!("{why}; a larger model can judge that (`--model`)")
+    format!("{why}; a larger model can decide this (`--model`)")
 }
 
-/// Returns why a rename or deletion of a method that several related classes define, and that is the whole
-/// task, is not made; `None` if the task is another one.
+/// Returns why a rename or deletion of a method that several related classes define is not made
+/// without a model; `None` if the task asks for something else.
 fn of_several_classes(lookup: &Lookup, statements: &ExplicitEdits) -> Option<String> {
     if !statements.are_whole_task {
         return None;
@@ -64,7 +64,7 @@ fn to_follow(family: &MethodFamily) -> String {
 fn of_all(lookup: &Lookup, all: &[ExplicitEdit]) -> Result<Vec<Pick>, String> {
     let mut edits = Edits::default();
     let mut picks = Vec::new();
-    // A deleted symbol may use other deleted symbols.
+    // A deleted symbol may be used by other deleted symbols.
     let gone: Vec<SymbolPath> = all.iter().filter_map(deleted_symbol).collect();
     for stated in all {
         match stated {
@@ -88,8 +88,9 @@ fn deleted_symbol(stated: &ExplicitEdit) -> Option<SymbolPath> {
     }
 }
 
-/// Makes several deletions in one file one change: two symbols side by side share the lines between
-/// them.
+/// Assigns several deletions in one file to the module, so that they become one change. If
+/// neighbouring symbols were deleted by separate changes, both changes would contain the lines
+/// between them.
 fn deleted_together(picks: Vec<Pick>) -> Vec<Pick> {
     let module_of = |pick: &Pick| {
         let symbol: Option<SymbolPath> = pick.symbol.parse().ok();
@@ -122,7 +123,7 @@ fn deleted_together(picks: Vec<Pick>) -> Vec<Pick> {
     moved.collect()
 }
 
-/// Combines the changes of the same symbol, such as of the body of a module.
+/// Combines changes of the same symbol, such as of the body of a module, into one change.
 fn one_for_each_symbol(picks: Vec<Pick>) -> Result<Vec<Pick>, String> {
     let mut all: Vec<Pick> = Vec::new();
     for pick in picks {
@@ -156,7 +157,7 @@ fn in_words(all: &[ExplicitEdit]) -> String {
     format!("{}, by rule: every use is certain", all.join("; "))
 }
 
-/// Returns the qualified name within its module.
+/// Returns the name with the names of its enclosing symbols, but without the module.
 fn name_of(named: &Named) -> &str {
     match named {
         Named::Symbol(path) => &path.name,
@@ -164,8 +165,8 @@ fn name_of(named: &Named) -> &str {
     }
 }
 
-/// Returns the error for a name that the index does not know. Without a definition, no use is
-/// certain.
+/// Returns the error for a name that the index does not define. Without a definition, no use of the
+/// name is certain.
 fn not_known(named: &Named) -> String {
     uses::unknown_uses(named.base_name())
 }
@@ -178,7 +179,7 @@ fn rename(lookup: &Lookup, from: &Named, to: &str, edits: &mut Edits) -> Result<
     }
 }
 
-/// Writes the new name where a document can only mean the symbol.
+/// Adds edits to the new name at the mentions in documents that can only refer to the symbol.
 fn rename_in_documents(lookup: &Lookup, from: &Named, to: &str, edits: &mut Edits) {
     let policy = lookup.index().snapshot().policy();
     for one in mentions::in_documents(lookup, from) {
@@ -188,7 +189,7 @@ fn rename_in_documents(lookup: &Lookup, from: &Named, to: &str, edits: &mut Edit
     }
 }
 
-/// `gone` are all symbols that the task deletes.
+/// Returns the changes that delete `what`. `gone` contains all symbols that the task deletes.
 fn delete(lookup: &Lookup, what: &Named, gone: &[SymbolPath]) -> Result<Vec<Pick>, String> {
     match what {
         Named::Symbol(path) => delete_symbol(lookup, path, gone),
@@ -213,7 +214,7 @@ fn rename_symbol(
         None => to.to_owned(),
     };
     if tree.find(&sibling).is_some() || binds(tree, to) {
-        return Err(format!("{} has a `{to}` already", from.file));
+        return Err(format!("{} already contains the name `{to}`", from.file));
     }
     if class.is_some() {
         only_of_its_class(lookup, from)?;
@@ -225,7 +226,10 @@ fn rename_symbol(
     if let Some(twin) = stub_symbol(lookup, from)? {
         let tree = lookup.tree(&twin.path.file)?;
         if tree.find(&sibling).is_some() {
-            return Err(format!("{} has a `{to}` already", twin.path.file));
+            return Err(format!(
+                "{} already contains the name `{to}`",
+                twin.path.file
+            ));
         }
         let uses = uses::of_stub(lookup, &twin);
         replace_uses(lookup, &uses, (old, to), edits)?;
@@ -234,7 +238,7 @@ fn rename_symbol(
     Ok(())
 }
 
-/// Adds an edit to the new name for each use.
+/// Adds an edit for each use that replaces the old name by the new name.
 fn replace_uses(
     lookup: &Lookup,
     uses: &[Usage],
@@ -246,15 +250,15 @@ fn replace_uses(
         let text = tree.text();
         for usage in file {
             let at = offset(&tree, usage);
-            // Text at the position that is not the old name, such as an import alias, stays
-            // unchanged. A name in `__all__` is quoted.
+            // If the text at the position is not the old name, it is not replaced: it may be an
+            // import alias. In `__all__`, the name follows a quote.
             let start = [at, at + 1];
             let Some(start) = start.into_iter().find(|at| is_word_at(text, *at, old)) else {
                 continue;
             };
             let is_plain = !text[..start].ends_with('.') && !text[..start].ends_with(['"', '\'']);
             if is_plain && says_plainly(&tree, to) {
-                return Err(format!("{} has a `{to}` already", usage.file));
+                return Err(format!("{} already contains the name `{to}`", usage.file));
             }
             edits.replace(&usage.file, start, old, to);
         }
@@ -262,11 +266,12 @@ fn replace_uses(
     Ok(())
 }
 
-/// Returns the definition of a symbol in the stub file next to its module; `None` if there is none.
+/// Returns the symbol that the stub file of the module defines for a symbol; `None` if there is
+/// none.
 ///
 /// # Errors
-/// Returns a message if the stub has overloads of the symbol. Their numbers would change if the
-/// first of them was renamed or deleted.
+/// Returns a message if the stub file has several definitions of the symbol, such as overloads.
+/// Their numbers would change if the first of them was renamed or deleted.
 fn stub_symbol(lookup: &Lookup, symbol: &SymbolPath) -> Result<Option<Symbol>, String> {
     let Some(stub) = stub_of(lookup, &symbol.file) else {
         return Ok(None);
@@ -279,7 +284,10 @@ fn stub_symbol(lookup: &Lookup, symbol: &SymbolPath) -> Result<Option<Symbol>, S
     let mut found = tree.symbols().iter().filter(is_it);
     let only = found.next().cloned();
     match found.next() {
-        Some(_) => Err(format!("{stub} has several `{}`", symbol.base_name())),
+        Some(_) => Err(format!(
+            "{stub} has several definitions of `{}`",
+            symbol.base_name()
+        )),
         None => Ok(only),
     }
 }
@@ -316,7 +324,7 @@ fn delete_symbol(
 }
 
 /// Checks that no code can refer to a symbol by a string: no decorator may register the symbol, and
-/// no string contains its name. Returns a message if this is not certain.
+/// no string may contain its name. Returns a message if code may refer to it.
 fn not_known_by_name(lookup: &Lookup, path: &SymbolPath, symbol: &Symbol) -> Result<(), String> {
     const PLAIN: [&str; 4] = ["@property", "@staticmethod", "@classmethod", "@dataclass"];
     let decorators = symbol.contract.decorators.iter();
@@ -334,9 +342,11 @@ fn not_known_by_name(lookup: &Lookup, path: &SymbolPath, symbol: &Symbol) -> Res
     uses::in_no_string(lookup, path.base_name())
 }
 
-/// # Errors
-/// Returns a message if the class of a method, or the module of a function, looks up its own names
+/// Checks that the class of a method, or the module of a function, does not look up its own names
 /// dynamically.
+///
+/// # Errors
+/// Returns a message that names the class or module.
 fn looked_up_in_its_place(
     lookup: &Lookup,
     path: &SymbolPath,
@@ -368,8 +378,8 @@ fn looked_up_in_its_place(
     }
 }
 
-/// Checks that a method neither overrides a method nor is overridden. Returns a message if this is
-/// not certain.
+/// Checks that a method neither overrides another method nor is overridden. Returns a message if it
+/// is or may be.
 fn only_of_its_class(lookup: &Lookup, method: &SymbolPath) -> Result<(), String> {
     let stub = stub_of(lookup, &method.file);
     let others = lookup.index().definitions(method.base_name());
@@ -396,9 +406,9 @@ fn may_override(method: &SymbolPath) -> String {
     format!("`{name}` may override a method of a base class")
 }
 
-/// Checks that a base class outside the project cannot call a method, because such a call is not
-/// visible in the project. Returns a message if this is not certain. Names that begin with an
-/// underscore are assumed to be private to the class.
+/// Checks that no base class outside the project can call a method, because such calls cannot be
+/// found. Returns a message if this is possible. A name that begins with one underscore is assumed
+/// to be private to the class.
 fn may_be_missed(lookup: &Lookup, symbol: &SymbolPath) -> Result<(), String> {
     let is_own = symbol.base_name().starts_with('_') && !symbol.base_name().starts_with("__");
     match lookup.index().heritage(symbol) {

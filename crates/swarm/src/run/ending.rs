@@ -21,12 +21,13 @@ use crate::evidence::ids::WHOLE_RUN;
 use crate::evidence::test_evidence::failing_ids;
 use crate::evidence::without_change::WithoutChange;
 use crate::evidence::wording::{counted, some_of};
-use crate::run::aim::Aim;
+use crate::run::aim::ChangeRelevance;
 use crate::task::goal::Goal;
 use crate::task::goal::excluded::ExcludedTests;
 use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
 
-/// Prefix of the stop reason of a run whose last proposal was sent back.
+/// Prefix of the stop reason if the run changed nothing because the approver sent its proposals
+/// back.
 pub const NOT_ACCEPTED: &str = "no proposal was accepted";
 /// Maximum length of quoted test output, in bytes.
 const QUOTED: usize = 160;
@@ -54,7 +55,7 @@ impl Ending {
             unreached: &[],
             behaves_otherwise: false,
             only_words: false,
-            aim: &Aim::default(),
+            aim: &ChangeRelevance::default(),
             beside_failures: false,
             left_out: &[],
             rejected: &[],
@@ -136,8 +137,8 @@ pub(crate) fn ending(facts: &RunFacts<'_>) -> Ending {
     Ending { proof, headline }
 }
 
-/// Returns the headline of a run of which some proposals were refused. Passing tests do not show
-/// that such a run has done its task.
+/// Returns the headline of a run in which some proposals were refused. Passing tests do not show
+/// that such a run did the whole task.
 fn without_the_refused(facts: &RunFacts<'_>, headline: &str) -> String {
     let done = what_is_done(headline);
     match is_mostly_refused(facts) {
@@ -151,7 +152,7 @@ fn is_mostly_refused(facts: &RunFacts<'_>) -> bool {
     facts.left_out.len() > facts.changed.len()
 }
 
-/// Returns the headline of a run of which more proposals were refused than applied.
+/// Returns the headline of a run in which more proposals were refused than applied.
 fn partly_done(facts: &RunFacts<'_>, done: &str) -> String {
     let names: Vec<String> = facts.changed.iter().map(ToString::to_string).collect();
     let changed = some_of(&names);
@@ -170,7 +171,7 @@ fn with_problems(problems: &[String], headline: &str) -> String {
     }
 }
 
-/// Returns a headline without its opening words.
+/// Returns a headline without its opening words, such as "Done: ".
 fn what_is_done(headline: &str) -> &str {
     const BEGINNINGS: [&str; 5] = [
         "Partly done: ",
@@ -197,12 +198,14 @@ fn refusals(facts: &RunFacts<'_>) -> String {
 /// nothing to prove.
 pub(crate) fn unproven(facts: &RunFacts<'_>) -> Option<String> {
     match checked(facts) {
-        Checked::Passes(_) => unshown_by_tests(facts),
-        Checked::Fails(_) if passed_beside_known_failures(facts).is_some() => {
+        LastTestResult::Passes(_) => unshown_by_tests(facts),
+        LastTestResult::Fails(_) if passed_beside_known_failures(facts).is_some() => {
             unshown_by_tests(facts)
         }
-        Checked::Fails(_) | Checked::Untested(_) if is_all_documentation(facts) => None,
-        Checked::Fails(why) | Checked::Untested(why) => Some(why),
+        LastTestResult::Fails(_) | LastTestResult::Untested(_) if is_all_documentation(facts) => {
+            None
+        }
+        LastTestResult::Fails(why) | LastTestResult::Untested(why) => Some(why),
     }
 }
 
@@ -215,7 +218,7 @@ fn not_done(facts: &RunFacts<'_>, why: &str) -> (Proof, String) {
     (Proof::NotDone, format!("Not done: {why}{rest}"))
 }
 
-/// Describes the failing tests that the task is about, for a run that changed nothing, for example
+/// For a run that changed nothing, describes the failing tests that the task is about, for example
 /// `1 test still fails: a; `.
 fn still_failing(facts: &RunFacts<'_>) -> String {
     let failing = facts.report_before.map(failing_ids).unwrap_or_default();
@@ -261,7 +264,7 @@ fn tests_fail(facts: &RunFacts<'_>, failing: &[String]) -> (Proof, String) {
         what.push(now_and_then(&unsteady));
     }
     let passing = passing(facts);
-    // These tests ran before the changes were taken back.
+    // The tests ran before the changes were reverted.
     let with = match facts.taken_back {
         TakenBack::Yes(_) => "with the changes, ",
         TakenBack::No => "",
@@ -295,26 +298,27 @@ fn other_failures(report: &TestReport, required: &[String]) -> String {
     }
 }
 
-/// Returns the proof and the headline of a run that settled, that is, ended without work left to
-/// do.
+/// Returns the proof and the headline of a run that settled, that is, succeeded without remaining
+/// work.
 fn done(facts: &RunFacts<'_>) -> (Proof, String) {
     let is_documentation = is_all_documentation(facts);
     let beside = passed_beside_known_failures(facts).filter(|_| !is_documentation);
     let unshown = unshown_by_tests(facts).filter(|_| !is_documentation);
     match (checked(facts), beside, unshown) {
-        (Checked::Passes(what), _, Some(why)) => {
+        (LastTestResult::Passes(what), _, Some(why)) => {
             (Proof::Unproven, format!("Done, but {why}; {what}"))
         }
-        (Checked::Fails(what), Some(passed), Some(why)) => {
+        (LastTestResult::Fails(what), Some(passed), Some(why)) => {
             let passed = format!("{} {}", counted(passed, "test"), pass(passed));
             (
                 Proof::Unproven,
                 format!("Done, but {why}; {passed}; {what}, no part of the task"),
             )
         }
-        (Checked::Fails(what), Some(passed), None) => {
+        (LastTestResult::Fails(what), Some(passed), None) => {
             let passed = match facts.goal == Goal::NewTest {
-                // A change with new tests is accepted only if these tests ran and pass.
+                // Proposals with new tests are accepted only if these tests ran and pass, so none
+                // can fail here.
                 true => match facts.new_tests.fails.len() + facts.new_tests.passes.len() {
                     0 | 1 => "the new test passes".to_owned(),
                     many => format!("the {many} new tests pass"),
@@ -324,24 +328,24 @@ fn done(facts: &RunFacts<'_>) -> (Proof, String) {
             let (proof, headline) = whole(facts, &passed);
             (proof, format!("{headline}; {what}, no part of the task"))
         }
-        (Checked::Passes(what), _, None) if is_documentation => (
+        (LastTestResult::Passes(what), _, None) if is_documentation => (
             Proof::NothingToProve,
             format!("Done: {}; {what}", only_words(facts)),
         ),
-        (Checked::Passes(what), _, None) => whole(facts, &what),
-        (Checked::Fails(what), ..) if is_documentation => (
+        (LastTestResult::Passes(what), _, None) => whole(facts, &what),
+        (LastTestResult::Fails(what), ..) if is_documentation => (
             Proof::NothingToProve,
             format!("Done: {}; {}{what}", only_words(facts), passing(facts)),
         ),
-        (Checked::Untested(_), ..) if is_documentation => (
+        (LastTestResult::Untested(_), ..) if is_documentation => (
             Proof::NothingToProve,
             format!("Done: {}", only_words(facts)),
         ),
-        (Checked::Fails(what), None, Some(why)) if fail_as_before(facts) => {
+        (LastTestResult::Fails(what), None, Some(why)) if fail_as_before(facts) => {
             let passing = passing(facts);
             (Proof::Unproven, format!("Done, but {why}; {passing}{what}"))
         }
-        (Checked::Fails(what), None, _) => {
+        (LastTestResult::Fails(what), None, _) => {
             let passing = passing(facts);
             let passing = passing.trim_end_matches("; ");
             let beside = match passing.is_empty() {
@@ -350,7 +354,7 @@ fn done(facts: &RunFacts<'_>) -> (Proof, String) {
             };
             (Proof::Unproven, format!("Done, but {what}{beside}"))
         }
-        (Checked::Untested(why), ..) => match &facts.aim.missed {
+        (LastTestResult::Untested(why), ..) => match &facts.aim.missed {
             Some(missed) => (Proof::Unproven, format!("Done, but {missed}; {why}")),
             None => (Proof::Unproven, format!("Done, untested: {why}")),
         },
@@ -367,15 +371,17 @@ fn fail_as_before(facts: &RunFacts<'_>) -> bool {
 }
 
 /// Returns why passing tests do not prove the changes, for example `no test reaches a.py::f`;
-/// `None` if they do. A test proves the changes if it failed before the run and passes now, or if
-/// it is new or changed and fails without the changes. The changes must be in code that the task
-/// names, that uses named code, or that named code uses. Tests that also passed before the run only
-/// prove that existing behaviour is unchanged, not that it changed as the task asks.
+/// `None` if they do.
+///
+/// A test proves the changes if it failed before the run and passes now, or if it is new or changed
+/// and fails without the changes. The changes must be in code that the task names, in code that
+/// uses it, or in code that it uses. Tests that also passed before the run only show that existing
+/// behaviour is unchanged, not that it changed as the task asks.
 fn unshown_by_tests(facts: &RunFacts<'_>) -> Option<String> {
     unshown_as_whole(facts).or_else(|| unshown_part(facts))
 }
 
-/// Returns a message if no test fails without the change of one of the changed functions; `None`
+/// Returns a message if, for some changed function, all tests also pass without its change; `None`
 /// otherwise.
 fn unshown_part(facts: &RunFacts<'_>) -> Option<String> {
     let is_meant = !facts.unshown_parts.is_empty() && facts.goal != Goal::Refactoring;
@@ -384,7 +390,7 @@ fn unshown_part(facts: &RunFacts<'_>) -> Option<String> {
     is_meant.then(|| format!("no test fails without the change of {}", some_of(&names)))
 }
 
-/// Returns why no test shows any effect of the run's changes; `None` if a test does.
+/// Returns why no test shows any effect of the run's changes; `None` if a test shows an effect.
 fn unshown_as_whole(facts: &RunFacts<'_>) -> Option<String> {
     let LastCheck::Known(report) = facts.last_check else {
         return None;
@@ -409,7 +415,8 @@ fn unshown_as_whole(facts: &RunFacts<'_>) -> Option<String> {
         let names: Vec<String> = facts.unreached.iter().map(ToString::to_string).collect();
         return Some(format!("no test reaches {}", some_of(&names)));
     }
-    // A task that asks for documentation or for an answer does not ask for changed behaviour.
+    // With these goals, a test must prove changed behaviour, even if the task asks only for
+    // documentation or an answer.
     let asks_for_behaviour = match facts.goal {
         Goal::Bug | Goal::RedTests | Goal::Feature | Goal::Documentation | Goal::Question => true,
         Goal::NewTest | Goal::Refactoring => false,
@@ -429,9 +436,9 @@ fn unshown_as_whole(facts: &RunFacts<'_>) -> Option<String> {
     (asks_for_behaviour && facts.behaves_otherwise).then(|| why.to_owned())
 }
 
-/// Returns the number of passing tests if all failing tests failed before the run and are not part
-/// of the task; `None` otherwise. If the task describes a bug and no failing test shows that bug,
-/// any failing test may be part of the task.
+/// If all failing tests also failed before the run and are not part of the task, returns the number
+/// of passing tests; `None` otherwise. If the task describes a bug that no failing test shows, any
+/// failing test may be part of the task.
 fn passed_beside_known_failures(facts: &RunFacts<'_>) -> Option<usize> {
     let LastCheck::Known(report) = facts.last_check else {
         return None;
@@ -463,44 +470,46 @@ fn passed_beside_known_failures(facts: &RunFacts<'_>) -> Option<usize> {
 }
 
 /// The result of the last test run, as text for the headline of the run's summary.
-enum Checked {
+enum LastTestResult {
     /// The tests pass.
     Passes(String),
-    /// Tests fail, or their passing proves nothing.
+    /// Tests fail, or the fact that they pass proves nothing.
     Fails(String),
     /// No test ran to its end.
     Untested(String),
 }
 
-fn checked(facts: &RunFacts<'_>) -> Checked {
+fn checked(facts: &RunFacts<'_>) -> LastTestResult {
     let report = match facts.last_check {
-        LastCheck::Absent { why } => return Checked::Untested(format!("no test ran ({why})")),
+        LastCheck::Absent { why } => {
+            return LastTestResult::Untested(format!("no test ran ({why})"));
+        }
         LastCheck::Known(report) => report,
     };
     if let Some(cut_short) = cut_short(report) {
-        return Checked::Untested(cut_short);
+        return LastTestResult::Untested(cut_short);
     }
     let passed = with_status(report, TestStatus::Passed);
     match report.outcome {
         TestOutcome::Passed if !facts.only_as_changed.is_empty() => {
-            Checked::Fails(pass_as_changed(facts.only_as_changed, &report.command))
+            LastTestResult::Fails(pass_as_changed(facts.only_as_changed, &report.command))
         }
-        TestOutcome::Passed if !facts.unheld.is_empty() => Checked::Fails(format!(
+        TestOutcome::Passed if !facts.unheld.is_empty() => LastTestResult::Fails(format!(
             "the run also changed tests in {}, and could not run them with their original text",
             some_of(facts.unheld)
         )),
         TestOutcome::Passed if !facts.doubtful.is_empty() => {
-            Checked::Fails(now_and_then(facts.doubtful))
+            LastTestResult::Fails(now_and_then(facts.doubtful))
         }
         TestOutcome::Passed if passed == 0 && !facts.unsteady.is_empty() => {
-            Checked::Fails(now_and_then(facts.unsteady))
+            LastTestResult::Fails(now_and_then(facts.unsteady))
         }
         TestOutcome::Passed if passed == 0 && !report.cases.is_empty() => {
             let skipped = counted(report.cases.len(), "test");
-            Checked::Untested(format!("no test ran ({skipped} skipped)"))
+            LastTestResult::Untested(format!("no test ran ({skipped} skipped)"))
         }
         TestOutcome::Passed if passed > 0 && report.source.is_reporter() => {
-            Checked::Passes(format!("{} {}", counted(passed, "test"), pass(passed)))
+            LastTestResult::Passes(format!("{} {}", counted(passed, "test"), pass(passed)))
         }
         TestOutcome::Passed => by_command(facts, report, passed),
         TestOutcome::NotRun => {
@@ -509,7 +518,7 @@ fn checked(facts: &RunFacts<'_>) -> Checked {
             // The message of the test runner already contains the command.
             let said = said.strip_prefix(&format!("no test ran: `{command}` "));
             let said = head(said.unwrap_or(last_line(&report.output)), QUOTED);
-            Checked::Untested(format!("no test ran (`{command}`: {said})"))
+            LastTestResult::Untested(format!("no test ran (`{command}`: {said})"))
         }
         TestOutcome::Failed
         | TestOutcome::TimedOut
@@ -519,20 +528,20 @@ fn checked(facts: &RunFacts<'_>) -> Checked {
         | TestOutcome::WroteTooMuch => {
             let failing = failing_ids(report);
             let before = failed_before(&failing, facts.failed_before);
-            Checked::Fails(format!("{}{before}", failures(&failing, &report.command)))
+            LastTestResult::Fails(format!("{}{before}", failures(&failing, &report.command)))
         }
     }
 }
 
-/// Evaluates a command that passes and has no test reporter. The code under test can print text
-/// that looks like test results, so only the exit status counts: the command must have failed
-/// before the run.
-fn by_command(facts: &RunFacts<'_>, report: &TestReport, passed: usize) -> Checked {
+/// Evaluates a test command that passes but has no test reporter. The code under test can print
+/// text that looks like test results, so only the exit status counts: the changes are proven only
+/// if the command failed before the run.
+fn by_command(facts: &RunFacts<'_>, report: &TestReport, passed: usize) -> LastTestResult {
     let command = &report.command;
     let printed = format!("{} {}", counted(passed, "test"), pass(passed));
     match (did_fail(facts, report), passed) {
-        (true, 0) => Checked::Passes(format!("`{command}` failed before and passes now")),
-        (true, _) => Checked::Passes(format!(
+        (true, 0) => LastTestResult::Passes(format!("`{command}` failed before and passes now")),
+        (true, _) => LastTestResult::Passes(format!(
             "`{command}` failed before and passes now ({printed} by what it printed)"
         )),
         (false, 0) => {
@@ -541,14 +550,14 @@ fn by_command(facts: &RunFacts<'_>, report: &TestReport, passed: usize) -> Check
                 Some(why) => format!("; it does not see {why}"),
                 None => String::new(),
             };
-            Checked::Untested(format!(
+            LastTestResult::Untested(format!(
                 "the test command ran no test that Starling can see (its exit status was {status}{why})"
             ))
         }
         (false, _) => {
             let why = hidden(report).map(|why| format!("; Starling does not see {why}"));
             let why = why.unwrap_or_default();
-            Checked::Fails(format!("{printed} only by what `{command}` printed{why}"))
+            LastTestResult::Fails(format!("{printed} only by what `{command}` printed{why}"))
         }
     }
 }
@@ -590,7 +599,7 @@ fn failures(failing: &[String], command: &str) -> String {
     }
 }
 
-/// Returns whether a headline mentions a test with this id as flaky.
+/// Returns whether a headline names the test with this id as flaky.
 pub(crate) fn names(headline: &str, id: &str) -> bool {
     let told = headline.split("now and then").nth(1);
     let mut ids = told.map(|told| told.trim_start_matches(':').split([',', ';']));
@@ -608,8 +617,8 @@ fn now_and_then(ids: &[String]) -> String {
     }
 }
 
-/// Describes how the new tests end without the change, for example `; the new test fails without
-/// the change`. A new test that fails there does test the change.
+/// Describes the results of the new tests without the run's change, for example `; the new test
+/// fails without the change`. A new test that fails there shows the effect of the change.
 fn without_change(found: &WithoutChange) -> String {
     let WithoutChange {
         fails,
@@ -681,8 +690,8 @@ fn left_behind(facts: &RunFacts<'_>) -> String {
     }
     let names: Vec<String> = facts.changed.iter().map(ToString::to_string).collect();
     let tested = match checked(facts) {
-        Checked::Passes(what) | Checked::Fails(what) => what,
-        Checked::Untested(_) => "untested".to_owned(),
+        LastTestResult::Passes(what) | LastTestResult::Fails(what) => what,
+        LastTestResult::Untested(_) => "untested".to_owned(),
     };
     let stays = format!("changed {} ({tested})", some_of(&names));
     match kept.is_empty() {

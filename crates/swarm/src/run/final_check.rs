@@ -1,5 +1,5 @@
 //! The final check: when no agent is at work, all changed files are diagnosed together, by the
-//! thorough service if there is one.
+//! language service that is configured for the final check, if there is one.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use starling_syntax::FilePath;
 use starling_workspace::Snapshot;
 
 /// Diagnoses all changed files together and returns the problems that the accepted changes
-/// introduced. If only one change was applied and there is no thorough service, its own diagnostics
-/// are known, and only undefined names are checked.
+/// introduced. If only one change was applied and no service is configured for the final check, the
+/// diagnostics of its own check are still valid, so only undefined names are checked again.
 pub(crate) async fn final_check(run: &Arc<RunContext>) -> DiagnosticEvidence {
     let (after, files, changes) = {
         let state = run.state();
@@ -58,7 +58,7 @@ fn without_agents(run: &RunContext, now: &Snapshot, files: &[FilePath]) -> Snaps
     before
 }
 
-/// Returns the problems that nobody has accepted, as text.
+/// Describes the problems that no approver has accepted.
 pub(crate) fn news(run: &RunContext, found: &DiagnosticEvidence) -> Vec<String> {
     let state = run.proposals();
     let news = found.stopping();
@@ -67,7 +67,7 @@ pub(crate) fn news(run: &RunContext, found: &DiagnosticEvidence) -> Vec<String> 
         .collect()
 }
 
-/// Returns all problems that the accepted changes introduced, as text.
+/// Describes all problems that the accepted changes introduced.
 pub(crate) fn all(found: &DiagnosticEvidence) -> Vec<String> {
     found.stopping().map(in_words).collect()
 }
@@ -76,7 +76,8 @@ fn in_words(one: &Problem) -> String {
     format!("{}:{}: {}", one.file, one.line, one.message)
 }
 
-/// Wakes the owners of problems that nobody has accepted. Returns whether an owner was woken.
+/// Notifies the owners of the code with problems that no approver has accepted. Returns whether an
+/// owner was notified.
 pub(crate) fn wake_owners(run: &Arc<RunContext>, found: &DiagnosticEvidence) -> bool {
     let is_news =
         |problem: &&Problem| !run.proposals().accepted_problems.contains(&problem.message);

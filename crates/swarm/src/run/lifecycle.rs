@@ -28,7 +28,7 @@ use crate::lookup::Lookup;
 use crate::proposal::undo_error::UndoError;
 use crate::proposal::{apply, undo};
 use crate::protocol::Pick;
-use crate::run::aim::Aim;
+use crate::run::aim::ChangeRelevance;
 use crate::run::ending::{self, LastCheck, RunFacts, TakenBack, Unchanged, unchanged};
 use crate::run::scout::NoPick;
 use crate::run::settle::RemainingFailures;
@@ -45,7 +45,7 @@ use crate::task::{mentions, stated};
 use starling_core::{CommandOrigin, Driver, Role, TestOutcome, TestReport, Tokens};
 use starling_syntax::{FilePath, SymbolPath};
 
-/// Maximum size of the failing tests' output that is used for the focus of excerpts.
+/// Maximum size of the failing tests' output from which the search words for excerpts are taken.
 const FOCUS_MOST: Tokens = Tokens(4_000);
 
 /// Controls a run. Dropping the handle does not end the run.
@@ -93,8 +93,8 @@ impl RunHandle {
         }
     }
 
-    /// Returns why no agent can be sent a message about a symbol: it does not exist, or agents may
-    /// not change its file. Returns `None` if a message can be sent.
+    /// Returns why no agent can be sent a message about a symbol: the symbol does not exist, or
+    /// agents may not change its file. Returns `None` if a message can be sent.
     pub fn why_nobody_owns(&self, symbol: &SymbolPath) -> Option<String> {
         match self.run.task.driver {
             Driver::Single => None,
@@ -105,8 +105,8 @@ impl RunHandle {
         }
     }
 
-    /// Undoes one applied proposal, or all of them, last first. The inverse changes are applied to
-    /// the agents' own spans in the current text of the user.
+    /// Undoes one applied proposal, or all of them in reverse order. Only text that agents wrote is
+    /// changed, in the current text of the user.
     /// # Errors
     /// Returns an [`UndoError`] if a proposal stays applied.
     pub async fn undo(&self, proposal: Option<ProposalId>) -> Result<Vec<ProposalId>, UndoError> {
@@ -143,8 +143,8 @@ pub fn start(id: RunId, task: Task, services: RunServices) -> RunHandle {
     run.event(started(&run, id));
     let work = async move {
         let stop_reason = until_stopped(&run).await;
-        // No work of agents may continue after the last event, so an edit in progress is completed
-        // first.
+        // No agent may work after the last event is logged, so this waits until an edit in progress
+        // is complete.
         run.cancel.cancel();
         run.quiet().await;
         let stop_reason = without_proof(&run, stop_reason);
@@ -202,7 +202,7 @@ async fn until_stopped(run: &Arc<RunContext>) -> StopReason {
         }
         driven = drive(run) => driven.unwrap_or_else(|reason| reason),
     };
-    // What tells the end does not wait until all files are read.
+    // The run is over even if not all files were read into the index.
     run.services.index.stop_reading();
     stop_reason
 }
@@ -224,8 +224,8 @@ fn time_limit(run: &RunContext) -> String {
     }
 }
 
-/// Replaces the stop reason "settled" by a failure if the run must prove its changes by tests and
-/// no test proves them.
+/// If the run must prove its changes by tests and no test proves them, replaces the stop reason
+/// "settled" by a failure.
 fn without_proof(run: &RunContext, stop_reason: StopReason) -> StopReason {
     let why = match run.must_prove() && stop_reason.is_settled() {
         true => unproven(run, &stop_reason),
@@ -269,7 +269,7 @@ async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
     let frozen = prompt_parts::frozen(run);
     if run.frozen.set(frozen).is_err() {
         return Err(StopReason::Failed {
-            error: "a run was driven twice".to_owned(),
+            error: "internal error: the run was started twice".to_owned(),
         });
     }
     let unpicked = wake_first(run).await?;
@@ -306,8 +306,7 @@ async fn tests_and_index(run: &Arc<RunContext>) -> Result<(), StopReason> {
     let index = Arc::clone(&run.world().index);
     let reading = tokio::task::spawn_blocking(move || index.warm());
     if run.services.tests.selects() {
-        // A panic of this task is ignored here, because it occurs again at the first query of the
-        // index.
+        // A panic of this task is ignored, because the first query of the index will panic as well.
         let _ = reading.await;
         test_some_before(run).await?;
     } else {
@@ -317,18 +316,19 @@ async fn tests_and_index(run: &Arc<RunContext>) -> Result<(), StopReason> {
     Ok(())
 }
 
-/// Reports the names of code in the task that the project does not have.
+/// Looks for names of code in the task that the project does not have, and reports them to the
+/// user.
 ///
 /// # Errors
-/// The task only renames or deletes such names.
+/// Returns a stop reason if the task only renames or deletes such names.
 async fn absent_names(run: &Arc<RunContext>) -> Result<(), StopReason> {
-    // Nothing else runs before the index is read, so that the answer comes at once.
+    // The tests are not run first, so that the user gets this message at once.
     if !absent::may_be_named(&run.task.text) || !run.task.begin.is_empty() {
         return Ok(());
     }
     let index = Arc::clone(&run.world().index);
     let reading = tokio::task::spawn_blocking(move || index.warm());
-    // A panic of this task occurs again at the first query of the index.
+    // A panic of this task is ignored, because the first query of the index will panic as well.
     let _ = reading.await;
     let lookup = run.lookup();
     let only = absent::only(&lookup, &run.task.text);
@@ -351,14 +351,15 @@ fn lookup_before(run: &RunContext) -> Lookup {
 
 fn no_files(run: &RunContext) -> String {
     format!(
-        "{} holds no file to work on (what .gitignore names is not looked at): run in the folder of \
-         a project, or make its first file",
+        "{} contains no files to work on (files that .gitignore names are ignored): run in the \
+         directory of a project, or create its first file",
         run.services.index.snapshot().root().display()
     )
 }
 
-/// Runs the tests before the change if tests can be selected. All tests run only if there are few,
-/// or if the task is about failing tests and names none. Otherwise the named tests run.
+/// If tests can be selected, runs some or all of them before the change. All tests run if there are
+/// few, or if the task is about failing tests and names none. Otherwise the tests that the task
+/// names run.
 async fn test_some_before(run: &Arc<RunContext>) -> Result<(), StopReason> {
     let lookup = run.lookup();
     let named = selection::named_in(&lookup, &ExcludedTests::of(&run.task.text).rest());
@@ -386,8 +387,9 @@ async fn test_some_before(run: &Arc<RunContext>) -> Result<(), StopReason> {
 /// Runs the tests before the change, and records the failing tests, which do not count against
 /// proposals.
 ///
-/// Returns an error if the user's own test command cannot run: without tests, model calls would be
-/// wasted.
+/// # Errors
+/// Returns a stop reason if the test command that the user configured cannot run: without tests,
+/// model calls would be wasted.
 async fn test_before(
     run: &Arc<RunContext>,
     select: Vec<String>,
@@ -448,8 +450,9 @@ fn not_run(report: &TestReport) -> String {
     )
 }
 
-/// Picks the symbols where work begins and wakes their owners. If no symbol was picked, but an agent
-/// is at work because the user sent it a message, returns why none was picked.
+/// Picks the symbols where work begins and wakes (starts) their agents. If no symbol was picked,
+/// the run continues only while an agent works because the user sent it a message. In this case,
+/// returns why no symbol was picked.
 async fn wake_first(run: &Arc<RunContext>) -> Result<Option<StopReason>, StopReason> {
     if run.task.driver == Driver::Single {
         return wake_single(run).map(|()| None);
@@ -481,8 +484,8 @@ async fn wake_first(run: &Arc<RunContext>) -> Result<Option<StopReason>, StopRea
         true => required::note_targets(run, &targets),
         false => required::note_begin(run, &targets),
     }
-    // The drafts are registered first, so that an agent that begins at once waits for the drafts of
-    // the others.
+    // The drafts (changes that the scout wrote) are registered first, so that an agent that starts
+    // at once waits for the drafts of the other agents.
     let drafted = picks.iter().filter(|(_, pick)| pick.draft().is_some());
     let drafted = drafted.map(|(symbol, _)| ActorId::Agent(symbol.clone()));
     run.agents().drafts.extend(drafted);
@@ -511,7 +514,7 @@ async fn wake_first(run: &Arc<RunContext>) -> Result<Option<StopReason>, StopRea
     }
 }
 
-/// Wakes the single agent.
+/// Starts the single agent.
 fn wake_single(run: &Arc<RunContext>) -> Result<(), StopReason> {
     let symbol = SymbolPath::module(FilePath::new(""));
     let why = "carry out the task".to_owned();
@@ -519,7 +522,8 @@ fn wake_single(run: &Arc<RunContext>) -> Result<(), StopReason> {
     woken.map(drop).map_err(|error| failed(&error))
 }
 
-/// Returns the symbols where work begins, as the user named or the scout picked them.
+/// Returns the symbols where work begins: those that the user named, otherwise those that the scout
+/// picked.
 ///
 /// # Errors
 /// Returns why the run ends if the scout picked no symbol.
@@ -541,9 +545,9 @@ async fn first_picks(run: &Arc<RunContext>) -> Result<Vec<Pick>, StopReason> {
     Ok(run.task.begin.iter().map(named).collect())
 }
 
-/// Returns the stop reason of a run in which only agents worked that the user sent messages to,
-/// because no symbol was picked for the reason `why`. If the scout failed, so did the run, unless
-/// tests prove what the agents changed or the run ended for a reason of its own.
+/// Returns the stop reason of a run in which no symbol was picked, for the reason `why`, so that
+/// only agents worked to which the user sent messages. If the scout failed, the run fails as well,
+/// unless tests prove the changes of the agents or the run stopped for another reason.
 fn without_picks(run: &RunContext, why: StopReason, stop_reason: StopReason) -> StopReason {
     let has_failed = matches!(why, StopReason::Failed { .. });
     let is_unchanged = matches!(stop_reason, StopReason::NothingChanged { .. });
@@ -560,7 +564,8 @@ fn failed(error: &dyn std::error::Error) -> StopReason {
     }
 }
 
-/// Returns the stop reason when no agent is at work.
+/// Returns the stop reason of a run in which no agent is at work. `left` contains the remaining
+/// failures.
 fn stop_reason(run: &RunContext, left: RemainingFailures) -> StopReason {
     let state = run.state();
     if let Some(what) = state.agents.exhausted.clone() {
@@ -619,7 +624,7 @@ fn finished(run: &RunContext, stop_reason: StopReason) -> Event {
     }
 }
 
-/// Describes where documents mention a name still that the run took away.
+/// Describes where documents still mention a name that the run renamed or deleted.
 fn still_mentioned(run: &RunContext, applied: &[SymbolPath]) -> String {
     if applied.is_empty() {
         return String::new();
@@ -636,19 +641,19 @@ fn last_refusal(events: &[Event]) -> Option<String> {
     })
 }
 
-/// Facts about the changes of a run that do not come from test results.
+/// Data about the changes of a run that does not come from test results.
 #[derive(Default)]
-struct Changes {
+struct ChangeFacts {
     /// Whether code changed whose behaviour a test can show.
     behave_otherwise: bool,
     /// Whether only documents, comments and docstrings changed.
     only_words: bool,
     /// The changed symbols that no test of the last test run can reach.
     unreached: Vec<SymbolPath>,
-    aim: Aim,
+    aim: ChangeRelevance,
 }
 
-fn changes(run: &RunContext, changed: &[SymbolPath]) -> Changes {
+fn changes(run: &RunContext, changed: &[SymbolPath]) -> ChangeFacts {
     let (before, after, latest) = {
         let state = run.state();
         let before = state.without_the_run();
@@ -662,7 +667,7 @@ fn changes(run: &RunContext, changed: &[SymbolPath]) -> Changes {
     let found =
         latest.map(|report| reached::unreached(&before, &after, changed, &report, &scripts));
     let changing = reached::changing_behaviour(&before, &after, changed, &scripts);
-    Changes {
+    ChangeFacts {
         behave_otherwise: !changing.is_empty(),
         only_words: reached::are_words(&before, &after, changed),
         unreached: found.unwrap_or_default(),
@@ -682,7 +687,7 @@ fn with_facts<R>(
     let count = run.lookup().index().test_count();
     let only_as_changed = original_tests::known(run).unwrap_or_default();
     let changes = match changed.is_empty() {
-        true => Changes::default(),
+        true => ChangeFacts::default(),
         false => changes(run, changed),
     };
     // If there are required tests, they decide whether the task is done, and refused proposals are
@@ -707,10 +712,11 @@ fn with_facts<R>(
         [] => last_refusal(&run.log.events()),
         _ => None,
     };
-    // A required test that also passes without the changes is no proof of them.
+    // A required test that also passes without the changes (because it is flaky) does not prove the
+    // changes.
     let passes_without = &state.tests.flaky.unsteady_before & &state.tests.required.ids;
     let failed_before = &state.tests.failing_before - &passes_without;
-    // If the command reports no single tests, its failure is the only known result.
+    // If the output of the command names no single tests, only the failure of the command is known.
     let is_to_pass = matches!(goal, Goal::Bug | Goal::RedTests);
     let tests_say_otherwise = !state.tests.required.ids.is_disjoint(&state.tests.failing)
         || is_to_pass

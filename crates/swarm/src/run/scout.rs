@@ -30,15 +30,15 @@ use starling_dialogue::{AfterCalls, AfterWords, Turns, converse};
 use starling_index::is_test_file;
 use starling_syntax::{Language, SymbolPath};
 
-/// Maximum number of turns of the scout. After that, the best candidates are used without its
-/// choice.
+/// Maximum number of turns of the scout. If it has picked no symbol by then, the best candidate is
+/// used.
 const TURNS: u32 = 5;
 const CANDIDATES: usize = 30;
-/// Maximum number of replies without a tool call.
+/// Maximum number of replies that contain text but pick no symbol.
 const WORDS_TIMES: u32 = 2;
-/// Maximum length in characters of such a reply in the message to the user.
+/// Maximum number of characters of such a reply that are quoted to the user.
 const WORDS_MOST: usize = 300;
-/// The reason that is shown for a candidate file that the task names.
+/// The reason that is shown for a candidate whose file the task names.
 const NAMED: &str = "named in the task";
 
 /// Finds candidates for the task without a model, and logs them for the user.
@@ -51,7 +51,7 @@ pub(crate) fn locate(run: &RunContext) -> Vec<Candidate> {
     let lookup = run.lookup();
     let (mut candidates, unknown) = mentioned(&lookup, &run.task.text);
     for (written, why) in unknown {
-        // Missing files were reported before.
+        // Mentions of missing files were already reported.
         if run.agents().not_woken.contains(&written) {
             continue;
         }
@@ -88,8 +88,8 @@ fn named(symbol: SymbolPath, why: String) -> Candidate {
     }
 }
 
-/// Returns the candidates that a text names by `@path` and `#Symbol`, and the mentions that match
-/// no file or symbol, each with the reason.
+/// Returns the candidates that a text names by `@path` and `#Symbol`. Also returns the mentions
+/// that match no file or symbol, each with the reason.
 fn mentioned(lookup: &Lookup, text: &str) -> (Vec<Candidate>, Vec<(String, String)>) {
     let (mut candidates, mut unknown): (Vec<Candidate>, Vec<_>) = Default::default();
     for mention in lookup.mentions_in(text) {
@@ -116,7 +116,7 @@ fn mentioned(lookup: &Lookup, text: &str) -> (Vec<Candidate>, Vec<(String, Strin
 pub(crate) enum NoPick {
     /// The call of the scout's model failed, or the budget is used up.
     Call(CallFailed),
-    /// No owner can be woken. The text gives the reason, for the user.
+    /// No agent can be started for the picked symbols. The text gives the reason, for the user.
     Unknown(String),
 }
 
@@ -126,7 +126,7 @@ impl From<CallFailed> for NoPick {
     }
 }
 
-/// Returns the symbols where work begins, each with notes for its owner.
+/// Returns the symbols where work begins, each with notes for the agent that owns it.
 ///
 /// # Errors
 /// See [`NoPick`].
@@ -200,8 +200,8 @@ struct ScoutTurns<'a> {
 }
 
 impl ScoutTurns<'_> {
-    /// Handles a reply that contains text instead of picks. Returns the outcome if the scout gets
-    /// no further turn.
+    /// Counts a reply that contains text but picks no symbol. Returns the outcome of the scout if
+    /// this was its last turn.
     fn final_words(&mut self, reply: &ChatReply, calls: &[Asked]) -> Option<NoPick> {
         let calling = self.profile().tool_calling;
         if calling == ToolCalling::Text || !names_nothing(calls) {
@@ -300,7 +300,8 @@ fn names_nothing(asked: &[Asked]) -> bool {
     actions.all(|action| matches!(action, Ok(Action::Wake(wake)) if wake.symbols.is_empty()))
 }
 
-/// The text of replies that pick no symbol, for example that a name does not exist, or a question.
+/// The replies that contain text but pick no symbol, for example a question, or a statement that a
+/// name does not exist.
 #[derive(Default)]
 struct RepliesWithoutPick {
     last: String,
@@ -319,8 +320,8 @@ impl RepliesWithoutPick {
         }
     }
 
-    /// Returns whether the model replied without a pick for the maximum number of times, so that it
-    /// is not asked again.
+    /// Returns whether the maximum number of replies without a pick is reached, so that the model
+    /// gets no further turn.
     fn are_final(&self) -> bool {
         self.times >= WORDS_TIMES
     }
@@ -334,7 +335,8 @@ impl RepliesWithoutPick {
     }
 }
 
-/// Returns the message for the user if none of the picked symbols exists.
+/// Returns the message for the user if the model picked no symbol, or none of the picked symbols
+/// exists.
 fn not_there(picks: &[Pick]) -> String {
     let names: Vec<String> = picks
         .iter()
@@ -353,8 +355,8 @@ fn not_there(picks: &[Pick]) -> String {
     }
 }
 
-/// Returns the picks that exist or that are new files; returns an error message for the model if
-/// there are none. The other picks are reported to the user.
+/// Returns the picks whose symbols exist or are new files; the other picks are reported to the
+/// user. If no pick is usable, returns an error message for the model.
 fn usable(run: &RunContext, picks: &[Pick]) -> Result<Vec<Pick>, String> {
     let lookup = run.lookup();
     let mut errors = Vec::new();
@@ -371,7 +373,8 @@ fn usable(run: &RunContext, picks: &[Pick]) -> Result<Vec<Pick>, String> {
             let symbol = class.to_string();
             match good.iter_mut().find(|other| other.symbol == symbol) {
                 Some(other) => other.hunks.extend(pick.hunks.iter().cloned()),
-                // The text of a member is not that of its class.
+                // A member, such as of an enumeration, belongs to its class. The pick's new text is
+                // for the member, so it cannot replace the class.
                 None => good.push(Pick {
                     symbol,
                     source: None,
@@ -392,7 +395,10 @@ fn usable(run: &RunContext, picks: &[Pick]) -> Result<Vec<Pick>, String> {
     }
     if good.is_empty() {
         let errors: Vec<String> = errors.into_iter().map(|(_, error)| error).collect();
-        return Err(format!("None of these can be woken. {}", errors.join(" ")));
+        return Err(format!(
+            "No agent can be started for the symbols that you picked. {}",
+            errors.join(" ")
+        ));
     }
     for (symbol, error) in errors {
         run.not_woken(symbol, &ActorId::Scout, error);
@@ -400,8 +406,8 @@ fn usable(run: &RunContext, picks: &[Pick]) -> Result<Vec<Pick>, String> {
     Ok(with_own_deletions(&lookup, good))
 }
 
-/// Splits off the deletions of symbols other than the picked one. Each of them becomes a pick for
-/// the owner of the deleted symbol, and all are applied together.
+/// Moves the deletions of symbols other than the picked one into separate picks, each for the owner
+/// of the deleted symbol.
 fn with_own_deletions(lookup: &Lookup, picks: Vec<Pick>) -> Vec<Pick> {
     let mut all: Vec<Pick> = Vec::new();
     let mut deletions: Vec<Pick> = Vec::new();
@@ -449,8 +455,8 @@ fn with_own_deletions(lookup: &Lookup, picks: Vec<Pick>) -> Vec<Pick> {
     all
 }
 
-/// Returns the best candidate, for the case that the scout made no choice. If the task names a code
-/// file, a symbol in that file that matches words of the task is preferred to the whole file.
+/// Returns the best candidate, which is used if the scout picked no symbol. If the task names a
+/// code file, symbols in the file that match words of the task are preferred to the whole file.
 fn fallback(run: &RunContext) -> Vec<Pick> {
     let located = run.world().located.clone();
     let is_code_file =

@@ -1,5 +1,5 @@
-//! Decides, when no agent has work, whether the run is finished: runs the tests and wakes owners of
-//! failures.
+//! When no agent is at work, decides whether the run is finished: runs the tests, and gives the
+//! owners of failing code more work.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -22,14 +22,15 @@ use starling_core::{Driver, TestCase, TestReport, TestStatus};
 use starling_index::{frames, is_test_file};
 use starling_syntax::{FilePath, SymbolPath};
 
-/// Maximum number of rounds in which failing tests wake their owners.
+/// Maximum number of rounds in which the owners of failing code get more work.
 const ROUNDS: u32 = 2;
-/// Maximum size in bytes of the output of a test command that named no test.
+/// Maximum size in bytes of the quoted output of a test command that named no test.
 const OUTPUT_MOST: usize = 4_000;
 
-/// Waits until no agent is at work, runs the tests and diagnostics, and wakes the owners of
-/// failures while that may help. No owner is woken twice for the same text. If the user sends a
-/// message to an agent in the meantime, its work is waited for too.
+/// Repeats until no work is left: waits until no agent is at work, runs the tests and diagnostics,
+/// and wakes the owners of failing code (gives their agents work) if that may help. No owner is
+/// woken twice for the same failures in an unchanged workspace. If the user sends a message to an
+/// agent meanwhile, this also waits for the work of that agent.
 pub(crate) async fn settle(run: &Arc<RunContext>) -> RemainingFailures {
     let mut round = 0;
     let mut asked = WokenOwners::default();
@@ -69,7 +70,7 @@ pub(crate) async fn settle(run: &Arc<RunContext>) -> RemainingFailures {
     }
 }
 
-/// Returns the required tests that failed in their last run.
+/// Returns the required tests that failed when they last ran.
 fn known_failures(run: &RunContext) -> Vec<String> {
     let state = run.tests();
     state
@@ -80,7 +81,7 @@ fn known_failures(run: &RunContext) -> Vec<String> {
         .collect()
 }
 
-/// The failures that remain when no agent has work.
+/// The failures that remain when no agent has work left.
 pub(crate) struct RemainingFailures {
     /// Failing tests: those that the changes broke, and those that failed before.
     pub failing: Vec<String>,
@@ -88,7 +89,7 @@ pub(crate) struct RemainingFailures {
     pub problems: Vec<String>,
 }
 
-/// The owners that were woken for failing tests since the last change.
+/// The owners that were woken (given work) for failing tests since the workspace last changed.
 #[derive(Default)]
 struct WokenOwners {
     epoch: Epoch,
@@ -105,8 +106,8 @@ impl WokenOwners {
     }
 }
 
-/// Returns the test report for the current workspace. If nothing changed since the tests of the
-/// last proposal, that report is used.
+/// Returns the test report for the current workspace. If the workspace has not changed since the
+/// tests of the last proposal ran, returns their report.
 async fn latest_report(run: &Arc<RunContext>) -> Option<TestReport> {
     run.services.tests.command()?;
     if run.proposals().is_nothing_applied() {
@@ -127,8 +128,9 @@ async fn latest_report(run: &Arc<RunContext>) -> Option<TestReport> {
     Some(report)
 }
 
-/// Wakes the owners of the failing tests, or the owners of changed symbols if the former were woken
-/// already or cannot be woken. Returns whether an owner was woken.
+/// Wakes the owners of the failing tests, that is, gives their agents work. If these owners were
+/// already woken or cannot be woken, wakes the owners of changed symbols. Returns whether an owner
+/// was woken.
 fn wake_owners(run: &Arc<RunContext>, report: &TestReport, asked: &mut WokenOwners) -> bool {
     if run.task.driver == Driver::Single && !asked.owners.is_empty() {
         return false;
@@ -169,7 +171,7 @@ fn wake_owners(run: &Arc<RunContext>, report: &TestReport, asked: &mut WokenOwne
     }
     let (mut woken, unheard) = wake_each(run, messages, asked);
     if !woken && !unheard.is_empty() {
-        // Owners of changed symbols already count against the limit of agents.
+        // The agents that own changed symbols are already counted in the limit of agents.
         let known = |symbol: SymbolPath| run.owner_of(&symbol).unwrap_or(symbol);
         let changed = who_changed(run).into_iter().map(known);
         let changed = changed.filter(|owner| !asked.owners.contains(owner));
@@ -179,8 +181,8 @@ fn wake_owners(run: &Arc<RunContext>, report: &TestReport, asked: &mut WokenOwne
     woken
 }
 
-/// Wakes the owners. Returns whether an owner was woken, and the messages that could not be
-/// delivered.
+/// Wakes the owners, that is, gives their agents work. Returns whether an owner was woken, and the
+/// messages that could not be delivered.
 fn wake_each(
     run: &Arc<RunContext>,
     messages: BTreeMap<SymbolPath, String>,
@@ -204,7 +206,7 @@ fn wake_each(
 }
 
 /// Returns the owners of the innermost traceback frames outside tests. If there are none, returns
-/// the owner of the function that the test compares, otherwise the agents that changed something.
+/// the function whose result the test compares, otherwise the symbols that were changed.
 fn owners_of(run: &Arc<RunContext>, case: &TestCase) -> Vec<SymbolPath> {
     let lookup = run.lookup();
     let frames = frames(&case.message);
@@ -241,15 +243,15 @@ fn owners_of(run: &Arc<RunContext>, case: &TestCase) -> Vec<SymbolPath> {
     owners
 }
 
-/// Returns the file of a traceback path, which may be absolute.
+/// Returns the file of a path in a traceback. The path may be absolute.
 fn file_of(run: &RunContext, path: &str) -> FilePath {
     let world = run.world().snapshot.clone();
     let inside = Path::new(path).strip_prefix(world.root());
     FilePath::new(inside.ok().and_then(Path::to_str).unwrap_or(path))
 }
 
-/// Returns the module from which the import of a name failed. No frame of the traceback names that
-/// module.
+/// If the test failed because a name could not be imported, returns the module that does not have
+/// the name. The frames of the traceback do not contain this module.
 fn imported_from(run: &RunContext, message: &str) -> Option<SymbolPath> {
     let lines = message.lines().rev();
     let mut errors = lines.filter(|line| line.contains("ImportError: cannot import name "));

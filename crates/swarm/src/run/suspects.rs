@@ -1,9 +1,9 @@
-//! Orders the functions in which a small model looks for the cause of failing tests, the most
-//! likely first.
+//! Orders the functions that may be the cause of failing tests, the most likely first. A small
+//! model tries them in this order.
 //!
-//! Matching words and calls lead to the cause more often than the choice of a small model. Only one
-//! agent works at a time, because two agents that each make a test pass in a different way would
-//! interfere.
+//! A search by matching words and calls finds the cause more often than the choice of a small
+//! model. Only one agent works at a time: two agents that each make the same test pass in different
+//! ways would interfere.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,16 +27,17 @@ const MOST: usize = 3;
 /// Seconds after the start of the run during which functions are tried a second time. The second
 /// pass seldom finds a cause that the first pass missed, and the user is waiting.
 const AGAIN_WITHIN: f64 = 120.0;
-/// Added to a score between 0 and 1 if a failing test compares the result of the function, or if
-/// such a function calls it.
+/// Increments of a score between 0 and 1. `COMPARED` is for a function whose result a failing test
+/// compares, `CALLED` for a function that such a function calls.
 const COMPARED: f64 = 0.3;
 const CALLED: f64 = 0.15;
-/// Maximum number of callees of a compared function that are considered.
+/// Maximum number of callees that are considered for a function whose result a test compares.
 const CALLEES: usize = 4;
 
 /// Returns the functions and methods outside tests that may be the cause, the most likely first;
-/// empty if no test fails. For a model that supports hole filling, all functions come first with
-/// the fast prompts only, and then again with the slower ones.
+/// empty if no test fails. For a model that supports hole filling (writing a removed statement
+/// anew), each function is listed twice: first for the quick prompts, and after all others for the
+/// slower ones.
 pub(crate) fn suspects(run: &RunContext) -> VecDeque<Suspect> {
     let Some(before) = required::shown(run) else {
         return VecDeque::new();
@@ -75,8 +76,8 @@ pub(crate) fn suspects(run: &RunContext) -> VecDeque<Suspect> {
     looks.iter().flat_map(look).collect()
 }
 
-/// Wakes the owner of the next suspect while required tests fail. Returns `false` if no owner was
-/// woken.
+/// While required tests fail, gives work to the agent of the next function that may be the cause.
+/// Returns `false` if no agent got work.
 pub(crate) fn wake_next(run: &Arc<RunContext>) -> bool {
     while has_failing(run) {
         let Some(Suspect { pick, again }) = run.agents().suspects.pop_front() else {
@@ -110,8 +111,8 @@ fn failing_cases(report: &TestReport) -> impl Iterator<Item = &TestCase> {
     cases.filter(move |case| failing.contains(&case.id))
 }
 
-/// Returns the function whose result a failing test compares, if it has one definition outside
-/// tests.
+/// Returns the function whose result a failing test compares; `None` unless it has exactly one
+/// definition outside tests.
 fn compared_by(lookup: &Lookup, case: &TestCase) -> Option<SymbolPath> {
     let name = compared(case)?;
     let mut defined = lookup.index().definitions(&name);
@@ -122,7 +123,7 @@ fn compared_by(lookup: &Lookup, case: &TestCase) -> Option<SymbolPath> {
     }
 }
 
-/// Increases the score of a symbol. If the symbol has no reason yet, stores this reason.
+/// Increases the score of a symbol, and stores the reason unless the symbol already has one.
 fn raise(
     suspects: &mut Vec<(f64, Pick)>,
     symbol: &SymbolPath,

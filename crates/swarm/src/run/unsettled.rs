@@ -1,5 +1,5 @@
-//! Reverts the changes of a run that no person reviewed and that did not settle. The changes are
-//! saved as a patch.
+//! Reverts the changes of a run that did not settle (succeed) and whose changes no person reviewed.
+//! The changes are saved as a patch.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use starling_core::Approval;
 use starling_syntax::FilePath;
 use starling_workspace::write_atomically;
 
-/// Reverts the applied changes if they were not reviewed and the run did not settle. If a model
-/// reviewed them, they are reverted only if they leave the workspace worse than before the run, or
-/// if tests are required and no test proves them. The user's own edits stay. If the user edited the
-/// same lines as a change, that change stays as well and is reported.
+/// Reverts the applied changes of a run that did not settle. Changes that a person reviewed stay.
+/// Changes that a model reviewed are reverted only if the workspace is worse than before the run,
+/// or if tests are required and no test proves the changes. The user's own edits always stay. If
+/// the user edited the same lines as a change, that change stays as well and is reported.
 pub(crate) async fn take_back(run: &Arc<RunContext>, stop_reason: &StopReason) {
     let is_reviewed = match run.task.approval {
         Approval::Ask => true,
@@ -47,7 +47,7 @@ pub(crate) async fn take_back(run: &Arc<RunContext>, stop_reason: &StopReason) {
         None => None,
     };
     let left = match undo::undo(run, None).await {
-        // The user already undid the changes.
+        // Nothing is left to revert, because the user already undid the changes.
         Ok(_) | Err(UndoError::Unknown(_) | UndoError::Gone(_) | UndoError::Empty(_)) => Vec::new(),
         Err(UndoError::Stay { stay, .. }) => stay,
         Err(
@@ -57,14 +57,14 @@ pub(crate) async fn take_back(run: &Arc<RunContext>, stop_reason: &StopReason) {
     let mut gone = applied;
     gone.retain(|id| left.iter().all(|(stays, _)| stays != id));
     undo::note_gone(run, &gone);
-    // If all changes stay, the result of the run must not say that they were reverted.
+    // If no change could be reverted, the result of the run must not report that they were.
     run.proposals().taken_back = (!gone.is_empty()).then(|| patch.clone());
     run.event(Event::TakenBack { diff, patch, left });
 }
 
-/// Returns whether, as far as is known, a test fails or a problem exists that did not before the
-/// run. A part of a set that stayed applied without the others also counts as worse, because it may
-/// break code that no test run has checked.
+/// Returns whether the workspace is worse than before the run: a test fails or a problem exists
+/// that is known to be new. A part of a set (changes that pass the checks only together) that is
+/// applied without the rest counts as worse too, because no test run has checked it alone.
 fn is_worse(run: &RunContext, stop_reason: &StopReason) -> bool {
     let state = run.state();
     let mut failing = state.tests.latest.iter().flat_map(failing_ids);

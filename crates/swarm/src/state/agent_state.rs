@@ -9,7 +9,7 @@ use crate::protocol::conversation::Conversation;
 use crate::protocol::{Propose, ToolSet};
 use crate::state::attempts::Attempts;
 use crate::state::epoch::Epoch;
-use crate::state::repeats::Repeats;
+use crate::state::repeats::CallCounts;
 use crate::state::views::Views;
 use starling_core::TestCase;
 use starling_syntax::SymbolPath;
@@ -19,26 +19,26 @@ use starling_workspace::Snapshot;
 pub(crate) struct AgentState {
     pub actor: ActorId,
     pub conversation: Option<Conversation>,
-    /// The user's texts that the agent has seen.
+    /// The symbols that the agent has seen, with the user's texts that were shown.
     pub views: Views,
-    /// Texts that are shown in the tool results of the current turn. The agent has not seen them
-    /// when it writes the proposals of this turn.
+    /// Texts that the tool results of the current turn show. The agent has not seen them when it
+    /// writes the proposals of this turn.
     pub told: Views,
-    /// The workspace on which the agent's changes are based for files that the agent has not seen.
+    /// The workspace at the start of the work. The agent's changes of files that it has not seen
+    /// are based on it.
     pub unread: Option<Snapshot>,
     /// Refused proposals of this piece of work.
     pub attempts: Attempts,
     /// Tests that passed before and failed with a refused proposal, by id.
     pub broken: BTreeMap<String, TestCase>,
-    /// Reason for the work, as shown to a small model.
+    /// Reason for the work, as the prompts of a small model show it.
     pub cause: String,
     /// The epoch (version of the workspace) in which the last piece of work ended without a result.
     pub gave_up_at: Option<Epoch>,
-    /// Set if other agents change code for the same purpose. A change then does not have to fix a
-    /// test on its own.
+    /// Set if the agent's change belongs to a change of several agents. It then does not have to
+    /// fix a test on its own.
     pub part_of_joint_change: bool,
-    /// Number of rounds of follow-ups between the task and this piece of work: 0 for work from the
-    /// task itself.
+    /// Number of the round of follow-ups that caused this work; 0 if the task itself caused it.
     pub wave: u32,
     /// Set if the approver accepted the intent of this piece of work.
     pub intent_approved: bool,
@@ -48,7 +48,7 @@ pub(crate) struct AgentState {
     pub accepted: Vec<String>,
     /// A change that the scout wrote for this agent. It is proposed first.
     pub draft: Option<Propose>,
-    pub repeats: Repeats,
+    pub repeats: CallCounts,
     pub(crate) malformed: u32,
     /// Number of prompts that were tried with a small model since the workspace last changed.
     pub ways: usize,
@@ -79,7 +79,7 @@ impl AgentState {
             rejected: None,
             accepted: Vec::new(),
             draft: None,
-            repeats: Repeats::default(),
+            repeats: CallCounts::default(),
             malformed: 0,
             ways: 0,
             filling: None,
@@ -88,8 +88,8 @@ impl AgentState {
         }
     }
 
-    /// Returns the text of the symbol's file that the agent's changes refer to; `None` if the agent
-    /// has not seen the file and the user may have changed it since the work began.
+    /// Returns the text of the symbol's file on which the agent's changes are based; `None` if the
+    /// agent has not seen the file and the user may have changed it since the work began.
     pub fn seen(&self, symbol: &SymbolPath) -> Option<Arc<str>> {
         let unread = || self.unread.as_ref()?.read_unchanged(&symbol.file);
         self.views.of(symbol).or_else(unread)

@@ -9,14 +9,15 @@ use crate::state::agent_state::AgentState;
 use crate::state::epoch::Epoch;
 use starling_syntax::SymbolPath;
 
-/// Maximum number of messages in an agent's inbox. No agent can be woken when its inbox is full.
+/// Maximum number of messages in an agent's inbox. No agent can be given more work when its inbox
+/// is full.
 const INBOX: usize = 16;
 
 /// A function that may be the cause of failing tests.
 #[derive(Debug, Clone)]
 pub(crate) struct Suspect {
     pub pick: Pick,
-    /// True in the second pass, in which the owner continues with the slower prompts.
+    /// Whether this is the second pass, in which the agent continues with the slower prompts.
     pub again: bool,
 }
 
@@ -24,24 +25,23 @@ pub(crate) struct Suspect {
 #[derive(Default)]
 pub(crate) struct Agents {
     slots: BTreeMap<ActorId, AgentSlot>,
-    /// Symbols that a small model changes next, the most likely first.
+    /// Functions that a small model tries to fix next, the most likely first.
     pub suspects: VecDeque<Suspect>,
-    /// Agents that were given a prepared draft which they have not proposed yet.
+    /// Agents to which a prepared change (draft) was given that they have not proposed yet.
     pub drafts: BTreeSet<ActorId>,
-    /// Symbols whose owners could not be woken.
+    /// Symbols whose agents could not be started or given work.
     pub not_woken: BTreeSet<String>,
     /// Number of questions between agents.
     pub questions: u32,
-    /// The budget limit that a request would have exceeded; `None` if the budget was sufficient so
-    /// far.
+    /// The budget limit that a request would have exceeded; `None` if every request could be made.
     pub exhausted: Option<String>,
     /// Number of conversations started with each name.
     conversations: HashMap<String, u32>,
-    /// True when the run is ending. No agent can be woken then.
+    /// Whether the run is ending. No agent can be given work then.
     is_ending: bool,
 }
 
-/// The data of one agent: its inbox, and its state while it does not work.
+/// The data of one agent: its inbox, and its state between two pieces of work.
 #[derive(Default)]
 pub(super) struct AgentSlot {
     inbox: VecDeque<Cause>,
@@ -50,7 +50,8 @@ pub(super) struct AgentSlot {
     parked: Option<AgentState>,
     /// The intent that the agent stated last.
     intent: Option<String>,
-    /// Why the agent was last woken, as text.
+    /// Why the agent was woken (given work), as text. Reasons for work that arrived meanwhile are
+    /// appended.
     wake_reason: String,
     /// A change that was already written for the agent.
     draft: Option<Propose>,
@@ -59,8 +60,8 @@ pub(super) struct AgentSlot {
 }
 
 impl AgentSlot {
-    /// Adds work with an optional change that was already written. Returns `false` if the inbox is
-    /// full.
+    /// Adds work to the inbox, with a change that was already written for the agent, if there is
+    /// one. Returns `false` if the inbox is full.
     pub fn add_work(&mut self, cause: &Cause, draft: Option<Propose>) -> bool {
         self.is_counted |= draft.is_none();
         if self.inbox.len() >= INBOX {
@@ -93,12 +94,12 @@ impl Agents {
         self.slots.get(actor).is_some_and(|slot| slot.is_counted)
     }
 
-    /// Marks an agent as working. Returns whether it was idle.
+    /// Marks an agent as working. Returns whether it was idle before.
     pub(super) fn begin(&mut self, actor: &ActorId) -> bool {
         !std::mem::replace(&mut self.slot(actor).working, true)
     }
 
-    /// Marks an agent as idle. Its prepared draft will not become a proposal any more.
+    /// Marks an agent as idle. Its prepared change, if it has one, will not be proposed any more.
     pub(super) fn stop(&mut self, actor: &ActorId) {
         self.drafts.remove(actor);
         if let Some(slot) = self.slots.get_mut(actor) {
@@ -168,26 +169,26 @@ impl Agents {
         }
     }
 
-    /// Returns the owners at work, each with the reason it was last woken.
+    /// Returns the owners at work, each with the reason for its last work.
     pub fn wake_reasons(&self) -> impl Iterator<Item = (&SymbolPath, &str)> {
         let working = self.slots.iter().filter(|(_, slot)| slot.working);
         working.filter_map(|(actor, slot)| Some((actor.symbol()?, slot.wake_reason.as_str())))
     }
 
-    /// Returns all agents that are at work.
+    /// Returns all agents at work.
     pub fn at_work(&self) -> Vec<ActorId> {
         let working = self.slots.iter().filter(|(_, slot)| slot.working);
         working.map(|(actor, _)| actor.clone()).collect()
     }
 
-    /// If no agent is working, marks the run as ending, after which no agent can be woken. Returns
-    /// whether the run can end.
+    /// If no agent is working, marks the run as ending, after which no agent can be given work.
+    /// Returns whether the run can end.
     pub fn end_unless_at_work(&mut self) -> bool {
         self.is_ending = !self.slots.values().any(|slot| slot.working);
         self.is_ending
     }
 
-    /// Returns the symbols of all agents that were woken.
+    /// Returns the symbols of all agents that were ever given work.
     pub fn owners(&self) -> Vec<SymbolPath> {
         let symbols = self.slots.keys().filter_map(ActorId::symbol);
         symbols.cloned().collect()

@@ -1,4 +1,4 @@
-//! Cache of the owners' answers to questions of other agents.
+//! Cache of the answers that owners of symbols gave to questions of other agents.
 
 use std::collections::HashMap;
 
@@ -8,15 +8,15 @@ use starling_syntax::SymbolPath;
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     kept: HashMap<(SymbolPath, String), String>,
-    /// The symbols of each change, in order.
+    /// For each change of the run, in order, the changed symbols.
     changes: Vec<Vec<SymbolPath>>,
 }
 
-/// A question to the owner of a symbol, with the state of the code when it was asked.
+/// A question to the owner of a symbol, with a mark of the time when it was asked.
 #[derive(Debug)]
 pub(crate) struct Question {
     key: (SymbolPath, String),
-    /// Number of earlier changes.
+    /// Number of changes that the run had made when the question was asked.
     changes: usize,
 }
 
@@ -30,7 +30,7 @@ impl Answers {
         }
     }
 
-    /// Returns the cached answer to the same question.
+    /// Returns the cached answer to an equal question.
     pub fn known(&self, question: &Question) -> Option<&str> {
         self.kept.get(&question.key).map(String::as_str)
     }
@@ -45,14 +45,14 @@ impl Answers {
         }
     }
 
-    /// Drops the answers of the owners of these changed symbols.
+    /// Records a change of these symbols, and drops the answers of the owners of the symbols.
     pub fn forget(&mut self, changed: &[SymbolPath]) {
         self.kept.retain(|(owner, _), _| !touch(changed, owner));
         self.changes.push(changed.to_vec());
     }
 }
 
-/// Returns whether one of the changed symbols is the owner's, lies inside it, or encloses it.
+/// Returns whether one of the changed symbols is the owner's symbol, is inside it, or contains it.
 fn touch(changed: &[SymbolPath], owner: &SymbolPath) -> bool {
     let touches = |symbol: &SymbolPath| owner.encloses(symbol) || symbol.encloses(owner);
     changed.iter().any(touches)
@@ -67,14 +67,14 @@ mod tests {
     }
 
     #[test]
-    fn answer_about_code_that_changed_meanwhile_is_not_remembered() {
+    fn answer_about_code_that_changed_after_the_question_is_not_cached() {
         let mut answers = Answers::default();
         let about = |answers: &Answers| answers.question(&path("a.py::f"), "Is it  None?");
         let asked = about(&answers);
         answers.forget(&[path("a.py::f")]);
         answers.keep(asked, "no");
         assert_eq!(answers.known(&about(&answers)), None);
-        // Changes of other code do not drop the answer.
+        // A change of other code does not drop the answer.
         let asked = about(&answers);
         answers.forget(&[path("a.py::g"), path("b.py::f")]);
         answers.keep(asked, "no");

@@ -6,18 +6,18 @@ use crate::state::epoch::Epoch;
 
 const NO_TEST_PASSES: &str = "none of the failing tests passes with them";
 
-/// Counts refused proposals and recognizes repeated ones. While the workspace stays unchanged, an
-/// identical proposal would be refused again.
+/// The refused proposals of an agent. While the workspace stays unchanged, a proposal that was
+/// refused would be refused again, so repeated proposals are recognized.
 #[derive(Debug, Default)]
 pub(crate) struct Attempts {
     /// All refused proposals, repeated ones included.
     count: u32,
     /// Refused proposals without the repeated ones.
     distinct: u32,
-    /// The workspace state in which `refused` is valid.
+    /// The version of the workspace in which the proposals of `refused` were checked.
     epoch: Epoch,
     refused: Vec<RefusedProposal>,
-    /// First line of the latest reason, in its version for the user.
+    /// First line of the reason of the last refusal, in the version for the user.
     last_reason: String,
 }
 
@@ -80,7 +80,7 @@ impl Attempts {
         self.count.saturating_sub(self.distinct)
     }
 
-    /// Counts changes that were tried without being proposed.
+    /// Counts changes that were tested in hole filling but not proposed.
     pub fn record_tried(&mut self, count: usize) {
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         self.count = self.count.saturating_add(count);

@@ -23,8 +23,8 @@ use starling_index::Index;
 use starling_syntax::{FilePath, SymbolPath};
 use starling_workspace::{PathPolicy, Snapshot, UnusualPaths, may_show};
 
-/// Checks changes of one workspace. Knowledge about the workspace and its tests, such as the
-/// failing tests, is kept for the next check.
+/// Checks changes of one workspace. What a check finds out about the workspace and its tests, such
+/// as the failing tests, is kept for later checks.
 pub struct Checker {
     pub(crate) goal: Goal,
     pub(crate) task: CheckedTask,
@@ -33,12 +33,13 @@ pub struct Checker {
     pub(crate) log: EventLog,
     /// Limits the number of concurrent test runs.
     pub(crate) testing: Semaphore,
-    /// Held while one task determines the tests that fail in the current workspace.
+    /// Held while a task finds out which tests fail in the current workspace, so that only one does
+    /// it.
     pub(crate) learning: Mutex<()>,
     stated: OnceLock<ExplicitEdits>,
     /// The files on disk before the first test run; unset until tests run.
     pub(crate) disk_before: OnceLock<DiskTexts>,
-    /// Data files that only tests and the test command read; unset until they are first needed.
+    /// Data files that only tests or the test command read; unset until they are first needed.
     pub(crate) read_data: OnceLock<BTreeSet<FilePath>>,
     world: Locked<World>,
     tests: Locked<TestState>,
@@ -137,8 +138,8 @@ impl Checker {
         self.log.event(event);
     }
 
-    /// Returns the changes that the task states for symbols, resolved in the workspace before the
-    /// run.
+    /// Returns the renames and deletions that the task asks for, resolved in the workspace before
+    /// the run.
     pub(crate) fn stated(&self) -> &ExplicitEdits {
         self.stated.get_or_init(|| {
             let index = Arc::clone(&self.services.index);
@@ -152,15 +153,16 @@ impl Checker {
         self.world().lookup()
     }
 
-    /// Returns the unusual paths of the current workspace, which a text search can find only
-    /// because they are known.
+    /// Returns the paths of the current workspace with unusual characters, which are recognized in
+    /// a text only by comparison with this list.
     pub(crate) fn unusual_paths(&self) -> UnusualPaths {
         self.world().snapshot.unusual_paths()
     }
 
-    /// Updates the workspace with the user's texts from the editor, which were read at `epoch`.
+    /// Updates the workspace with the user's texts from the editor, which were read when the
+    /// workspace had the version `epoch`.
     ///
-    /// Returns `false` and changes nothing if the workspace has changed since `epoch`, because the
+    /// Returns `false` and changes nothing if the workspace has changed since then, because the
     /// texts may be outdated.
     pub(crate) fn saw<'t>(
         &self,

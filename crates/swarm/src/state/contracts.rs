@@ -6,21 +6,22 @@ use std::sync::Arc;
 use crate::state::draft::Draft;
 use starling_syntax::{FilePath, SymbolPath};
 
-/// The locations that mentioned removed symbols, each as a file and the text of the line. They are
-/// recorded before the removal, because afterwards the uses can only be found by name.
+/// For each removed symbol, the locations that mentioned it, as a file and the text of the line.
+/// They are recorded before the removal, because afterwards the uses can only be found by name.
 pub(crate) type Mentions = BTreeMap<SymbolPath, BTreeSet<(FilePath, String)>>;
 
 /// The changed contracts, and the owners that were notified of them.
 #[derive(Default)]
 pub(crate) struct Contracts {
-    /// The last draft of each changed contract whose callers were notified.
+    /// For each symbol whose contract changed and whose users were notified: the last draft that
+    /// changed it.
     pub changes: HashMap<SymbolPath, Arc<(Draft, Mentions)>>,
-    /// Contract changes whose callers were notified already.
+    /// Contract changes whose users were already notified, as symbol and description.
     pub followed: BTreeSet<(SymbolPath, String)>,
-    /// For each owner, the symbols whose contract changes the owner was asked to follow.
+    /// For each owner, the symbols whose contract changes the owner was notified of.
     pub told_of: BTreeMap<SymbolPath, BTreeSet<SymbolPath>>,
     /// Owners that could not be notified of a contract change.
     pub missed: BTreeSet<SymbolPath>,
-    /// Owners that were notified and left their code unchanged.
+    /// Owners that were notified of a contract change and did not change their code.
     pub unfollowed: BTreeSet<SymbolPath>,
 }

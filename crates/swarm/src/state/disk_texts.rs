@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use starling_syntax::FilePath;
 use starling_workspace::{Snapshot, Stamp};
 
-/// The files on disk at one moment. Tests read the files that a snapshot does not replace from the
-/// disk, where the user, an editor or another run can change them at any time.
+/// The stamps of the files on disk at one moment. A snapshot replaces only some files; tests read
+/// the others from the disk, where the user, an editor or another run can change them at any time.
 #[derive(Debug)]
 pub(crate) struct DiskTexts(Vec<(FilePath, Stamp)>);
 
@@ -15,7 +15,8 @@ impl DiskTexts {
         DiskTexts(world.stamps_now())
     }
 
-    /// Returns whether files that `world` does not replace were changed, created or removed since.
+    /// Returns whether files were changed, created or removed on disk since, except files that
+    /// `world` replaces.
     pub fn have_changed(&self, world: &Snapshot) -> bool {
         let now = world.stamps_now();
         let (was, is) = (by_file(&self.0), by_file(&now));

@@ -22,15 +22,15 @@ pub(crate) struct Draft {
     pub losses: Vec<Loss>,
     /// Descriptions of the contract changes.
     pub contract: Vec<String>,
-    /// Symbols whose contract changes can break other code.
+    /// Symbols whose changed contracts can break other code.
     pub breaking: Vec<SymbolPath>,
     /// The epoch of the workspace that the draft was made for.
     pub epoch: Epoch,
     /// The automatic changes to the imports.
     pub imports: ImportMends,
-    /// Why only a person may accept the draft; empty if no person is needed.
+    /// The reasons why only a person may accept the draft; empty if a model may accept it too.
     pub needs_person: Vec<String>,
-    /// True if a person wrote this version.
+    /// Whether a person edited this version during review.
     pub edited: bool,
 }
 
@@ -41,7 +41,7 @@ impl Draft {
         self.symbols.first().cloned().unwrap_or_else(module)
     }
 
-    /// Returns the evidence that combines these check results with the facts stored in the draft,
+    /// Returns the evidence for the reviewer, from these check results and the data of the draft,
     /// such as its contract changes.
     pub(crate) fn evidence(
         &self,
@@ -72,8 +72,8 @@ impl Draft {
         }
     }
 
-    /// Rebases the draft onto `now`. Returns `None` if both changed the same line. Imports that
-    /// both added at the same position are combined.
+    /// Rebases the draft onto `now`, a later text of the file. Returns `None` if both changed the
+    /// same line. Imports that both add at the same position are combined.
     pub(crate) fn over(&self, now: &Arc<str>) -> Option<Arc<str>> {
         let changes = ChangeSet::between(&self.base, &self.text);
         match carry(&self.file, &self.base, &changes, now) {
@@ -83,8 +83,8 @@ impl Draft {
     }
 }
 
-/// Rebases a change from `base` to `text` onto `now`, to which others added imports at the same
-/// position. Returns `None` if there are other conflicts.
+/// Rebases the change from `base` to `text` onto `now`, in which other changes added imports at the
+/// same position. Returns `None` if there are other conflicts.
 pub(crate) fn over_other_imports(
     file: &FilePath,
     (base, text): (&Arc<str>, &Arc<str>),

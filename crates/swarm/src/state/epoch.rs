@@ -1,10 +1,10 @@
 //! The version of the workspace.
 
-/// Identifies a state of the workspace.
+/// Identifies a version of the workspace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Epoch {
-    /// Number of proposals that were applied or reverted.
+    /// Number of times that a proposal was applied or reverted.
     pub changes: u64,
-    /// Number of edits of file texts by the user.
+    /// Number of times that the user edited the text of a file.
     pub typed: u64,
 }

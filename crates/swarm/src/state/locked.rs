@@ -4,7 +4,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The rank of each lock, in the order in which the locks must be taken.
+/// The rank of each lock. A thread that takes several locks must take them in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rank {
     World,
@@ -30,7 +30,7 @@ impl<T> Locked<T> {
     /// higher rank, because two threads that take locks in different orders can wait for each
     /// other.
     pub fn lock(&self) -> Guard<'_, T> {
-        let held = Held::enter(self.rank);
+        let held = HeldRank::enter(self.rank);
         let value = self.value.lock().unwrap_or_else(PoisonError::into_inner);
         Guard { value, _held: held }
     }
@@ -39,7 +39,7 @@ impl<T> Locked<T> {
 /// The guard of a lock that is held.
 pub(crate) struct Guard<'l, T> {
     value: MutexGuard<'l, T>,
-    _held: Held,
+    _held: HeldRank,
 }
 
 impl<T> Deref for Guard<'_, T> {
@@ -66,10 +66,10 @@ mod order {
     }
 
     /// Records, until dropped, that the current thread holds a lock of this rank.
-    pub(super) struct Held(Rank);
+    pub(super) struct HeldRank(Rank);
 
-    impl Held {
-        pub fn enter(rank: Rank) -> Held {
+    impl HeldRank {
+        pub fn enter(rank: Rank) -> HeldRank {
             HELD.with_borrow_mut(|held| {
                 let last = held.iter().max().copied();
                 assert!(
@@ -78,11 +78,11 @@ mod order {
                 );
                 held.push(rank);
             });
-            Held(rank)
+            HeldRank(rank)
         }
     }
 
-    impl Drop for Held {
+    impl Drop for HeldRank {
         fn drop(&mut self) {
             HELD.with_borrow_mut(|held| held.retain(|rank| *rank != self.0));
         }
@@ -94,16 +94,16 @@ mod order {
     use super::Rank;
 
     /// Empty in release builds, which do not check the order of locks.
-    pub(super) struct Held;
+    pub(super) struct HeldRank;
 
-    impl Held {
-        pub fn enter(_: Rank) -> Held {
-            Held
+    impl HeldRank {
+        pub fn enter(_: Rank) -> HeldRank {
+            HeldRank
         }
     }
 }
 
-use order::Held;
+use order::HeldRank;
 
 #[cfg(test)]
 mod tests {

@@ -82,8 +82,8 @@ impl RunContext {
                 });
             }
         }
-        // The model rejected tools, and the call is repeated with the text protocol. This exchange
-        // is not recorded, because a replay uses the text protocol from the start.
+        // The model rejected tools, so the caller repeats the call with the text protocol. The
+        // failed exchange is not recorded, because a replay uses the text protocol from the start.
         if let Err(ModelError::NoTools { .. }) = &result {
             return Ok(result?);
         }
@@ -107,7 +107,8 @@ impl RunContext {
         Ok(result?)
     }
 
-    /// Records that the budget is too small for a request. The run ends when no agent is at work.
+    /// Records that the budget is too small for a request. The run then ends as soon as no agent is
+    /// at work.
     fn is_exhausted(&self, exhausted: &Exhausted) {
         self.agents()
             .exhausted

@@ -16,15 +16,15 @@ use starling_core::Effect;
 use starling_syntax::{MadeChange, SymbolPath};
 use starling_text::ChangeSet;
 
-/// A change that an agent proposed. A task that works on a proposal holds a copy of it; the current
-/// status and dependencies are those in the [`ProposalBook`](super::proposals::ProposalBook).
+/// A change that an agent proposed. A task that works on a proposal holds a copy of it. Only the
+/// [`ProposalBook`](super::proposals::ProposalBook) has the current status and dependencies.
 #[derive(Debug, Clone)]
 pub(crate) struct Proposal {
     pub id: ProposalId,
     pub agent: ActorId,
     /// The change as the model wrote it.
     pub change: Propose,
-    /// The earlier proposal that this one replaces, because it was sent back.
+    /// The earlier proposal that this one replaces because the approver sent it back.
     pub revises: Option<ProposalId>,
     pub draft: Draft,
     /// The diff of the draft; empty until the proposal is announced.
@@ -39,11 +39,11 @@ pub(crate) struct Proposal {
 pub(crate) enum Status {
     /// The proposal waits for its checks, for other proposals, or for the approver.
     Waiting(Stage),
-    /// The proposal fails on its own. It is checked again together with the next parts of the
-    /// single agent's change.
+    /// The proposal of the single agent fails on its own, and is kept. It is checked again together
+    /// with the agent's next proposals.
     Kept {
-        /// True if a newer proposal changes the same symbol. The part is not proposed again, but
-        /// the agent is informed of it before its work ends.
+        /// Whether a newer proposal changes the same symbol. The kept proposal is then not checked
+        /// again, but the agent is informed of it before its work ends.
         is_replaced: bool,
     },
     /// The approver accepted the proposal, and its edit is not in the user's text yet.
@@ -51,8 +51,8 @@ pub(crate) enum Status {
     /// The approver accepted the proposal, but the editor refused its edit.
     NotApplied {
         why: String,
-        /// True if the asynchronous task of the proposal has ended, so that the approver is not
-        /// asked again.
+        /// Whether the asynchronous task that works on the proposal has ended, so that the approver
+        /// is not asked again.
         is_over: bool,
     },
     Applied(Applied),
@@ -65,8 +65,8 @@ pub(crate) enum Stage {
     Checking,
     /// The proposal passes its checks on its own.
     Passes,
-    /// On its own, the proposal breaks something or fixes none of the required tests, so that it
-    /// may pass only together with others.
+    /// On its own, the proposal breaks a test or fixes none of the required tests. It may pass
+    /// together with other proposals.
     NeedsOthers,
 }
 
@@ -79,14 +79,15 @@ pub(crate) struct Applied {
     pub effect: Effect,
     /// The directories that were created for the file, outermost first.
     pub directories: Vec<String>,
-    /// The number of changes to the workspace up to and including this one. A draft whose epoch has
-    /// a smaller number was made without this change.
+    /// The number of changes to the workspace up to and including this one. A draft that was made
+    /// at a smaller number does not contain this change.
     pub changes: u64,
-    /// Failing tests that the proposal fixed.
+    /// Tests that failed before and pass with the proposal.
     pub fixed: Vec<String>,
     /// Tests that the proposal broke.
     pub broken: Vec<String>,
-    /// True if it is a part of a set that could neither be completed nor reverted.
+    /// Whether the proposal is part of a set whose other parts are not applied: the set could
+    /// neither be completed nor reverted.
     pub is_left_alone: bool,
 }
 
@@ -128,7 +129,7 @@ impl Proposal {
         owner(&self.agent, &self.draft)
     }
 
-    /// Returns the check progress; `None` if the proposal does not wait.
+    /// Returns the progress of the checks; `None` if the proposal does not wait.
     pub fn stage(&self) -> Option<Stage> {
         match self.status {
             Status::Waiting(stage) => Some(stage),
@@ -140,7 +141,7 @@ impl Proposal {
         }
     }
 
-    /// Returns whether the proposal waits, or was accepted and is about to be applied.
+    /// Returns whether the proposal waits, or was accepted but is not applied yet.
     pub fn is_open(&self) -> bool {
         match self.status {
             Status::Waiting(_) | Status::Accepted => true,
@@ -151,7 +152,8 @@ impl Proposal {
         }
     }
 
-    /// Returns whether the approver accepted the proposal, and it is not applied.
+    /// Returns whether the proposal was accepted but is not applied, so that the approver may be
+    /// asked again.
     pub(super) fn may_be_asked_again(&self) -> bool {
         match self.status {
             Status::Accepted | Status::NotApplied { .. } | Status::Undone => true,

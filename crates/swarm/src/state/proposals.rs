@@ -14,8 +14,7 @@ use starling_core::Effect;
 use starling_syntax::{FilePath, SymbolPath};
 use starling_workspace::Snapshot;
 
-/// Error: a step is not valid for the current status of a proposal. This indicates a bug in the
-/// program.
+/// The status of a proposal does not allow a step. This is a bug in the program.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("internal error: {id} is {is}, so it cannot {step}")]
 pub(crate) struct WrongStatus {
@@ -30,18 +29,18 @@ pub(crate) struct ProposalBook {
     /// Number of proposals that were made.
     made: u32,
     all: BTreeMap<ProposalId, Proposal>,
-    /// Sets of proposals that are, or were, tested together.
+    /// The sets of proposals that are or were tested together.
     pub sets: Sets,
-    /// Text of the problems that the approver saw in accepted proposals.
+    /// Messages of the problems that the approver saw when it accepted proposals.
     pub accepted_problems: BTreeSet<String>,
-    /// Number of chosen candidates for each model.
+    /// For each model, the number of times that its version of a change was chosen.
     pub tally: BTreeMap<String, u32>,
-    /// Set when the changes of an unsettled run were reverted; the inner value is the file that
-    /// holds the patch.
+    /// Set if the changes of the run were reverted at its end. The inner value is the path of the
+    /// patch file, if the patch could be written.
     pub taken_back: Option<Option<String>>,
 }
 
-/// The steps of a proposal from one status to the next.
+/// Methods that move a proposal from one status to the next.
 impl ProposalBook {
     /// Registers a new proposal with the status "waiting".
     pub fn make(&mut self, agent: ActorId, change: Propose, draft: Draft) -> Proposal {
@@ -52,7 +51,7 @@ impl ProposalBook {
         proposal
     }
 
-    /// Replaces a waiting proposal by its new version, and sets the progress of its checks.
+    /// Replaces a waiting proposal by a new version, and sets the progress of its checks.
     pub fn check(&mut self, version: &Proposal, stage: Stage) -> Result<(), WrongStatus> {
         self.revise(version)?;
         if let Some(known) = self.all.get_mut(&version.id) {
@@ -61,7 +60,7 @@ impl ProposalBook {
         Ok(())
     }
 
-    /// Replaces a waiting proposal by its new version.
+    /// Replaces a waiting proposal by a new version.
     pub fn revise(&mut self, version: &Proposal) -> Result<(), WrongStatus> {
         match self.all.get_mut(&version.id) {
             Some(known) if known.stage().is_some() => {
@@ -72,8 +71,8 @@ impl ProposalBook {
         }
     }
 
-    /// Changes a waiting proposal that fails on its own to the status "kept", so that it is checked
-    /// again together with later parts of the change.
+    /// Changes the status of a waiting proposal that fails on its own to "kept". It is checked
+    /// again together with the agent's next proposals.
     pub fn keep(&mut self, version: &Proposal) -> Result<(), WrongStatus> {
         self.revise(version)?;
         if let Some(known) = self.all.get_mut(&version.id) {
@@ -82,7 +81,8 @@ impl ProposalBook {
         Ok(())
     }
 
-    /// Marks the kept parts that a newer draft replaces because it changes one of their symbols.
+    /// Marks the kept proposals of an agent that a newer draft replaces because it changes the same
+    /// symbols.
     pub fn replace_kept(&mut self, agent: &ActorId, newer: &Draft) {
         let is_same = |symbol: &SymbolPath| !symbol.is_module() && newer.symbols.contains(symbol);
         let is_whole = newer.symbols.iter().all(SymbolPath::is_module);
@@ -96,8 +96,8 @@ impl ProposalBook {
         }
     }
 
-    /// Removes kept parts of an agent: the replaced parts if `replaced` is true, otherwise the
-    /// other parts.
+    /// Removes kept proposals of an agent: those that were replaced if `replaced` is true,
+    /// otherwise those that were not.
     pub fn forget_kept(&mut self, agent: &ActorId, replaced: bool) {
         self.all.retain(|_, one| match one.status {
             Status::Kept { is_replaced } => is_replaced != replaced || one.agent != *agent,
@@ -109,8 +109,8 @@ impl ProposalBook {
         });
     }
 
-    /// Records that the approver accepted this version of a proposal. The task of the proposal may
-    /// have ended meanwhile, so the proposal need not be in the book any more.
+    /// Records that the approver accepted this version of a proposal. If the task of the proposal
+    /// has ended meanwhile, the proposal is added to the book again.
     pub fn accept(&mut self, version: &Proposal) -> Result<(), WrongStatus> {
         let known = self.all.entry(version.id);
         let known = known.or_insert_with(|| Proposal {
@@ -125,8 +125,8 @@ impl ProposalBook {
         Ok(())
     }
 
-    /// Records that an accepted proposal goes back to its owner: it conflicts with the text, or is
-    /// not applied without another one.
+    /// Removes an accepted proposal that goes back to its agent, because it conflicts with the
+    /// user's text or because a proposal that it needs is not applied.
     pub fn send_back(&mut self, id: ProposalId) -> Result<(), WrongStatus> {
         self.accepted(id, "be sent back")?;
         self.all.remove(&id);
@@ -146,8 +146,9 @@ impl ProposalBook {
         Ok(())
     }
 
-    /// Sets an accepted proposal that is not applied, because the editor refused its edit or that of
-    /// another part of its set, back to "waiting", so that the approver is asked again.
+    /// Sets an accepted proposal back to "waiting", so that the approver is asked again. The
+    /// proposal is not applied, because the editor refused its edit or the edit of another part of
+    /// its set.
     pub fn ask_again(&mut self, version: &Proposal, stage: Stage) -> Result<(), WrongStatus> {
         let known = self.all.entry(version.id);
         let known = known.or_insert_with(|| Proposal {
@@ -185,8 +186,7 @@ impl ProposalBook {
         }
     }
 
-    /// Records that an applied part of a set stays applied, although the set could not be
-    /// completed.
+    /// Records that a part of a set stays applied although the other parts are not applied.
     pub fn leave_alone(&mut self, id: ProposalId) -> Result<(), WrongStatus> {
         match self.all.get_mut(&id).map(|known| &mut known.status) {
             Some(Status::Applied(applied)) => {
@@ -197,7 +197,7 @@ impl ProposalBook {
         }
     }
 
-    /// Removes a proposal that a person dropped from its set.
+    /// Removes a proposal that the reviewer removed from its set.
     pub fn take_out(&mut self, id: ProposalId) {
         self.leave(id);
         for other in self.all.values_mut() {
@@ -205,8 +205,8 @@ impl ProposalBook {
         }
     }
 
-    /// Called when the task that works on a proposal has ended: the proposal no longer waits, and
-    /// the approver is not asked about it again.
+    /// Records that the task which worked on a proposal has ended: the proposal no longer waits,
+    /// and the approver is not asked about it again.
     pub fn leave(&mut self, id: ProposalId) {
         match self.all.get_mut(&id).map(|known| &mut known.status) {
             Some(Status::Waiting(_)) => {
@@ -233,7 +233,7 @@ impl ProposalBook {
     }
 
     /// Removes the proposals for a symbol whose edits the editor refused, because a newer proposal
-    /// replaces them. Proposals whose task may ask the approver again stay.
+    /// replaces them. A proposal about which the approver may still be asked again is not removed.
     fn forget_refused(&mut self, symbol: &SymbolPath) {
         self.all.retain(|_, one| match one.status {
             Status::NotApplied { is_over, .. } => !is_over || one.draft.main_symbol() != *symbol,
@@ -254,7 +254,7 @@ impl ProposalBook {
     }
 }
 
-/// Copies a version of a proposal into the book, except for the fields that only the book updates.
+/// Copies a version of a proposal into the book, except for the fields that only the book changes.
 fn take_over(known: &mut Proposal, version: &Proposal) {
     let Proposal {
         status,
@@ -268,7 +268,7 @@ fn take_over(known: &mut Proposal, version: &Proposal) {
     };
 }
 
-/// Queries about the current status of the proposals.
+/// Methods that query the current status of the proposals.
 impl ProposalBook {
     pub fn get(&self, id: ProposalId) -> Option<&Proposal> {
         self.all.get(&id)
@@ -278,18 +278,18 @@ impl ProposalBook {
         self.get(id)?.stage()
     }
 
-    /// Returns the proposals that wait, each with its stage.
+    /// Returns the waiting proposals, each with the progress of its checks.
     pub fn waiting(&self) -> impl Iterator<Item = (&Proposal, Stage)> {
         let all = self.all.values();
         all.filter_map(|one| Some((one, one.stage()?)))
     }
 
-    /// Returns the proposals that wait or are about to be applied.
+    /// Returns the proposals that wait, and those that were accepted but are not applied yet.
     pub fn open(&self) -> impl Iterator<Item = &Proposal> {
         self.all.values().filter(|one| one.is_open())
     }
 
-    /// Returns the kept parts of an agent, each with whether it is replaced.
+    /// Returns the kept proposals of an agent, each with whether a newer proposal replaces it.
     pub fn kept(&self, agent: &ActorId) -> impl Iterator<Item = (&Proposal, bool)> {
         let own = self.all.values().filter(move |one| one.agent == *agent);
         own.filter_map(|one| match one.status {
@@ -315,7 +315,7 @@ impl ProposalBook {
         self.get(id).is_some_and(|one| one.applied().is_some())
     }
 
-    /// Returns whether a proposal is applied, or may still be.
+    /// Returns whether a proposal is applied or may still be applied.
     pub fn may_be_applied(&self, id: ProposalId) -> bool {
         self.get(id).is_some_and(|one| match one.status {
             Status::Waiting(_) | Status::Accepted | Status::Applied(_) => true,
@@ -343,8 +343,8 @@ impl ProposalBook {
         all.filter(|one| matches!(one.status, Status::Accepted))
     }
 
-    /// Returns why an accepted proposal could not be applied. If there are several, the reason for
-    /// the first symbol is returned.
+    /// Returns why the editor refused the edit of an accepted proposal. If there are several such
+    /// proposals, returns the reason for the first symbol.
     pub fn why_not_applied(&self) -> Option<String> {
         let refused = self.all.values().filter_map(|one| match &one.status {
             Status::NotApplied { why, .. } => Some((one, why)),
@@ -365,15 +365,15 @@ impl ProposalBook {
         applied.map(|(one, _)| one.draft.file.clone()).collect()
     }
 
-    /// Returns whether the owner of a symbol has an applied proposal and none that is open.
+    /// Returns whether the owner of a symbol has an applied proposal and none that still waits.
     pub fn is_done(&self, owner: &SymbolPath) -> bool {
         let mut own = self.all.values().filter(|one| one.owner() == *owner);
         let is_open = own.clone().any(Proposal::is_open);
         !is_open && own.any(|one| one.applied().is_some())
     }
 
-    /// Returns the changed files that the user has not edited since. Problems in these files come
-    /// from the changes.
+    /// Returns the files that the run changed and that the user has not edited since. Problems in
+    /// these files come from the run's changes.
     pub fn untouched_since(&self, world: &Snapshot) -> Vec<FilePath> {
         let mut last: BTreeMap<&FilePath, &Arc<str>> = BTreeMap::new();
         for (one, applied) in self.applied() {
@@ -396,14 +396,15 @@ impl ProposalBook {
         (last.after == *text).then_some(one.id)
     }
 
-    /// Returns the proposals that were applied after a draft was made.
+    /// Returns the proposals that were applied after the draft was made.
     pub fn applied_since(&self, draft: &Draft) -> BTreeSet<ProposalId> {
         let applied = self.applied().into_iter();
         let later = applied.filter(|(_, applied)| applied.changes > draft.epoch.changes);
         later.map(|(one, _)| one.id).collect()
     }
 
-    /// Returns `world` in which the files that the run changed have their text from before the run.
+    /// Returns a copy of `world` in which the files that the run changed have their text from
+    /// before the run.
     pub fn without_the_run(&self, world: &Snapshot) -> Snapshot {
         let mut without = world.clone();
         for (one, applied) in self.applied().into_iter().rev() {

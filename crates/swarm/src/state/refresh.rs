@@ -1,5 +1,5 @@
-//! Updates the run's workspace with the user's current texts. All checks use these texts instead of
-//! the texts from the start of the run.
+//! Updates the run's workspace with the user's current texts, so that checks use these texts
+//! instead of those from the start of the run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,15 +12,15 @@ use starling_core::EditorError;
 use starling_syntax::FilePath;
 use starling_workspace::{Snapshot, may_show};
 
-/// Time limit for the editor's reply.
+/// Maximum time to wait for the editor's reply.
 const DEADLINE: Duration = Duration::from_secs(10);
-/// Maximum number of attempts to read a consistent state while texts change.
+/// Maximum number of attempts to read all texts while none of them changes.
 const TRIES: u32 = 8;
 /// Maximum number of closed files that are read from disk. All open files are read.
 const CLOSED_MOST: usize = 256;
 
 /// The texts of files; `None` for a file that does not exist.
-type Texts = BTreeMap<FilePath, Option<Arc<str>>>;
+type CurrentTexts = BTreeMap<FilePath, Option<Arc<str>>>;
 
 /// Returns the run's workspace with the user's current texts.
 pub(crate) async fn world(checker: &Checker) -> Snapshot {
@@ -75,14 +75,14 @@ pub(crate) async fn text(checker: &Checker, file: &FilePath) -> Result<Arc<str>,
     Err(unreadable(message))
 }
 
-/// Returns the current texts of all open files, and of files whose unsaved text is stored in the
-/// workspace but which may have been closed since.
-async fn texts(checker: &Checker) -> Result<Texts, EditorError> {
+/// Returns the current texts of all open files. Files whose text in the workspace differs from the
+/// disk may have been closed meanwhile, so their current texts are read as well.
+async fn texts(checker: &Checker) -> Result<CurrentTexts, EditorError> {
     let Some(editor) = &checker.services.editor else {
-        return Ok(Texts::new());
+        return Ok(CurrentTexts::new());
     };
     let open = editor.open_texts().await?;
-    let mut texts: Texts = open
+    let mut texts: CurrentTexts = open
         .into_iter()
         .map(|(file, text)| (file, Some(text)))
         .collect();

@@ -1,25 +1,25 @@
-//! Detects calls that an agent repeats although nothing has changed.
+//! Detects tool calls that an agent repeats although nothing has changed.
 
 use std::collections::HashMap;
 
 use crate::state::epoch::Epoch;
 
-/// Maximum number of times that the same call is answered in one epoch (while the workspace is
-/// unchanged). The last answer contains a warning.
+/// Maximum number of times that the same call is answered while the workspace is unchanged. The
+/// last answer contains a warning.
 const ANSWERED_MOST: u32 = 3;
 
-/// The calls of one agent in the current epoch.
+/// The tool calls of one agent since the workspace last changed.
 #[derive(Debug, Default)]
-pub(crate) struct Repeats {
+pub(crate) struct CallCounts {
     epoch: Epoch,
     counts: HashMap<String, u32>,
 }
 
-/// The handling of a tool call, which depends on how often the agent repeated it.
+/// What happens to a tool call, depending on how often the agent repeated it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Repeat {
+pub(crate) enum RepeatedCall {
     Answered,
-    /// The call is answered for the last time, with this warning.
+    /// The call is answered for the last time. The answer contains this warning.
     Warned(String),
     /// The call is not carried out. The agent receives this reason.
     Refused(String),
@@ -27,13 +27,14 @@ pub(crate) enum Repeat {
     Ends(String),
 }
 
-impl Repeats {
+impl CallCounts {
     pub fn clear(&mut self) {
         self.counts.clear();
     }
 
-    /// Counts a call. A new epoch resets the count, because the answer may be different.
-    pub fn count(&mut self, epoch: Epoch, call: String) -> Repeat {
+    /// Counts a call. If the workspace has changed, counting starts anew, because the answer may be
+    /// different.
+    pub fn count(&mut self, epoch: Epoch, call: String) -> RepeatedCall {
         if self.epoch != epoch {
             self.epoch = epoch;
             self.counts.clear();
@@ -42,12 +43,12 @@ impl Repeats {
         *count += 1;
         let since = format!("You called this {count} times; nothing changed since.");
         match *count {
-            ..ANSWERED_MOST => Repeat::Answered,
-            ANSWERED_MOST => Repeat::Warned(format!("{since} It is not answered again.")),
-            count if count == ANSWERED_MOST + 1 => Repeat::Refused(format!(
+            ..ANSWERED_MOST => RepeatedCall::Answered,
+            ANSWERED_MOST => RepeatedCall::Warned(format!("{since} It is not answered again.")),
+            count if count == ANSWERED_MOST + 1 => RepeatedCall::Refused(format!(
                 "{since} The answer is the same as before. Go on with what you know, or call `finish`: another repetition ends your work."
             )),
-            _ => Repeat::Ends(since),
+            _ => RepeatedCall::Ends(since),
         }
     }
 }
@@ -58,14 +59,14 @@ mod tests {
 
     #[test]
     fn repeated_tool_call_is_warned_about_then_refused_then_ends_the_agent() {
-        let mut repeats = Repeats::default();
+        let mut repeats = CallCounts::default();
         let mut count = |changes, call: &str| {
             let epoch = Epoch { changes, typed: 0 };
             match repeats.count(epoch, call.to_owned()) {
-                Repeat::Answered => "answered",
-                Repeat::Warned(_) => "warned",
-                Repeat::Refused(_) => "refused",
-                Repeat::Ends(_) => "ends",
+                RepeatedCall::Answered => "answered",
+                RepeatedCall::Warned(_) => "warned",
+                RepeatedCall::Refused(_) => "refused",
+                RepeatedCall::Ends(_) => "ends",
             }
         };
         let same: Vec<&str> = (0..5).map(|_| count(1, "read a")).collect();

@@ -42,7 +42,8 @@ pub(crate) struct RunContext {
     pub frozen: SetOnce<String>,
     /// Held while an edit is sent to the editor.
     pub applying: tokio::sync::Mutex<()>,
-    /// Notified when a waiting proposal, a draft, a set or an agent's activity changes.
+    /// Raised when a waiting proposal, a draft or a set changes, or when an agent starts or stops
+    /// working.
     pub waited: Signal,
     working: watch::Sender<usize>,
     agent_loop: AgentLoop,
@@ -81,14 +82,14 @@ impl StateGuard<'_> {
     }
 }
 
-/// Why an agent could not be woken. The message is shown to the sender.
+/// Why an agent could not be woken, that is, given work. The message is shown to the sender.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum WakeError {
     #[error("{0}")]
     NoSymbol(String),
     #[error("{0}")]
     Exhausted(#[from] Exhausted),
-    #[error("the owner of {0} has too much to do already")]
+    #[error("the agent of {0} has too many unread messages")]
     Full(SymbolPath),
     #[error("the run is ending")]
     Ending,
@@ -149,7 +150,7 @@ impl RunContext {
         self.contracts.lock()
     }
 
-    /// Returns whether changes that no test proves are rejected.
+    /// Returns whether changes that no test proves must be rejected.
     pub fn must_prove(&self) -> bool {
         self.task.require_tests && !self.task.approval.is_by_person()
     }
@@ -158,7 +159,7 @@ impl RunContext {
         self.agents().unique_name(name)
     }
 
-    /// Gives work to the owner of a symbol, and starts the agent if it is idle.
+    /// Gives work to the agent that owns a symbol, and starts the agent if it is idle.
     ///
     /// # Errors
     /// Returns a [`WakeError`] with a message for the sender.
@@ -166,10 +167,12 @@ impl RunContext {
         self.wake_with(symbol, cause, None)
     }
 
-    /// Gives work to the owner of a symbol, with an optional change that was already written.
+    /// Gives work to the agent that owns a symbol, together with a change that was already written
+    /// for it, if there is one.
     ///
-    /// The change is proposed first, and the agent counts against the limit only if the change
-    /// comes back. With [`Cause::Picked`] the symbol may be a file that does not exist yet.
+    /// The agent first proposes this change without a model call. Only if the change is sent back
+    /// does the agent count against the limit of agents. With [`Cause::Picked`], the symbol may be
+    /// a file that does not exist yet.
     ///
     /// # Errors
     /// Returns the same errors as [`RunContext::wake`].
@@ -223,14 +226,14 @@ impl RunContext {
         Ok(actor)
     }
 
-    /// Records that an agent's prepared draft became a waiting proposal or was dropped.
+    /// Records that the change which was prepared for an agent was proposed or dropped.
     pub fn draft_arrived(&self, actor: &ActorId) {
         if self.agents().drafts.remove(actor) {
             self.waited.raise();
         }
     }
 
-    /// Counts an agent that was woken with a draft and now needs a conversation.
+    /// Counts an agent that got a prepared change and now needs a conversation of its own.
     ///
     /// # Errors
     /// Returns [`Exhausted`] when the limit of agents is reached.
@@ -246,7 +249,7 @@ impl RunContext {
         Ok(())
     }
 
-    /// Logs that the owner of a symbol could not be woken. The sender is notified separately.
+    /// Logs that the agent of a symbol could not be given work. The sender is notified separately.
     pub fn not_woken(&self, symbol: String, from: &ActorId, why: String) {
         self.agents().not_woken.insert(symbol.clone());
         self.event(Event::NotWoken {
@@ -259,7 +262,7 @@ impl RunContext {
     fn spawn(self: &Arc<Self>, actor: ActorId) {
         let guard = WorkGuard::new(Arc::clone(self), actor.clone());
         let run = Arc::clone(self);
-        // The span has no parent, because the agent may outlive the span of the code that wakes it.
+        // The span has no parent, because the agent may outlive the code that gives it work.
         let span = tracing::info_span!(parent: None, "agent", name = actor_name(&actor));
         let task = async move {
             let _guard = guard;
@@ -282,7 +285,7 @@ impl RunContext {
         self.agents().park(agent);
     }
 
-    /// Returns the symbols whose agents gave up since the texts of the run last changed.
+    /// Returns the symbols whose agents gave up since the workspace last changed.
     pub fn gave_up_on_this(&self) -> Vec<SymbolPath> {
         let state = self.state();
         state.agents.gave_up_in(state.world.epoch)
@@ -296,7 +299,7 @@ impl RunContext {
         self.agents().tell_if_working(actor, cause)
     }
 
-    /// Returns the other owners that are at work, each with the reason it was last woken.
+    /// Describes the other owners at work, each with the reason for its last work.
     pub fn told_others(&self, but: &SymbolPath) -> Vec<String> {
         let state = self.state();
         let others = state.agents.wake_reasons();
@@ -319,9 +322,9 @@ impl RunContext {
         self.agents().end_unless_at_work()
     }
 
-    /// Returns the agent that owns a symbol: the innermost woken owner that encloses the symbol, or
-    /// the owner of another definition of the same name. Overloads, and a property and its setter,
-    /// thus have one owner, unless several of them were woken.
+    /// Returns the agent that owns a symbol: of the agents that were woken, the one whose symbol is
+    /// the innermost around the symbol, or is another definition of the same name. Overloads thus
+    /// have one owner, as have a property and its setter, unless several of them were woken.
     pub fn owner_of(&self, symbol: &SymbolPath) -> Option<SymbolPath> {
         let owners = self.agents().owners().into_iter();
         let holds = |owner: &SymbolPath| match owner.is_module() {
@@ -335,9 +338,9 @@ impl RunContext {
         })
     }
 
-    /// Returns the recipient and the text of a message about a symbol. If another symbol owns this
-    /// symbol, the recipient is that owner and the text names the symbol; otherwise the recipient
-    /// is the symbol itself.
+    /// Returns the recipient and the text of a message about a symbol. If the symbol belongs to an
+    /// agent for another symbol, the message goes to that agent and its text names the symbol;
+    /// otherwise the recipient is the symbol itself.
     pub fn addressee(&self, symbol: &SymbolPath, text: &str) -> (SymbolPath, String) {
         match self.owner_of(symbol) {
             Some(owner) if owner != *symbol => (owner, format!("{symbol}: {text}")),
@@ -345,7 +348,7 @@ impl RunContext {
         }
     }
 
-    /// Returns a guard. [`RunContext::quiet`] does not return while the guard exists.
+    /// Returns a guard that makes [`RunContext::quiet`] wait until the guard is dropped.
     pub fn busy(self: &Arc<Self>) -> Busy {
         self.working.send_modify(|count| *count += 1);
         Busy {
@@ -361,7 +364,7 @@ impl RunContext {
     }
 }
 
-/// A guard that makes [`RunContext::quiet`] wait until it is dropped.
+/// Makes [`RunContext::quiet`] wait until this guard is dropped.
 pub(crate) struct Busy {
     run: Arc<RunContext>,
 }
@@ -372,12 +375,13 @@ impl Drop for Busy {
     }
 }
 
-/// A guard that counts an agent as working until its asynchronous task ends, even by a panic or a
-/// cancellation.
+/// Marks an agent as working until its asynchronous task ends, even if the task panics or is
+/// cancelled.
 struct WorkGuard {
     run: Arc<RunContext>,
     actor: ActorId,
-    /// Dropped last, so that the agent is idle before it stops being counted.
+    /// Dropped after the code in `drop`, so that the agent is idle when [`RunContext::quiet`] stops
+    /// waiting for it.
     _busy: Busy,
 }
 
@@ -401,13 +405,13 @@ impl Drop for WorkGuard {
                 summary: String::new(),
             });
         }
-        // After a normal end, `take_work` has cleared the flag already, and the agent may be
+        // After a normal end, `take_work` has already marked the agent as idle, and it may be
         // working again.
         let cut_short = std::thread::panicking() || self.run.cancel.is_cancelled();
         if cut_short {
             self.run.agents().stop(&self.actor);
         }
-        // Tasks that wait for proposals of other agents check their condition again.
+        // Tasks that wait for proposals of this agent check again whether they must wait.
         self.run.waited.raise();
     }
 }

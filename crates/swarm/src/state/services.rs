@@ -10,7 +10,7 @@ use starling_index::Index;
 pub struct RoleModels {
     pub scout: Arc<dyn ChatModel>,
     pub agent: Arc<dyn ChatModel>,
-    /// Editor models, each of which writes an additional candidate for a change.
+    /// Models that each write an additional version of a change, from which one version is chosen.
     pub editors: Vec<Arc<dyn ChatModel>>,
     pub proxy: Arc<dyn ChatModel>,
 }

@@ -1,4 +1,4 @@
-//! Sets of proposals that are tested and decided together.
+//! Sets of proposals, which are tested together and share one verdict.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::state::epoch::Epoch;
 use starling_core::Verdict;
 use starling_syntax::SymbolPath;
 
-/// The outcome of an accepted proposal.
+/// What happened to an accepted proposal.
 #[derive(Debug, Clone)]
 pub(crate) enum Landed {
     /// Applied, with the new text of its file.
@@ -24,14 +24,14 @@ pub(crate) enum Landed {
         gone: Mentions,
     },
     Failed(Failure),
-    /// The person removed the proposal from its set.
+    /// The reviewer removed the proposal from its set.
     TakenOut,
     /// The proposal is not applied, because another part of its set could not be applied.
     NotWithout {
         why: String,
     },
-    /// The proposal stays applied: another part of its set could not be applied, but this part
-    /// could not be reverted.
+    /// The proposal stays applied although another part of its set could not be applied, because
+    /// this part could not be reverted.
     Stays {
         text: Arc<str>,
         why: String,
@@ -48,15 +48,16 @@ impl Landed {
 #[derive(Debug, Default)]
 pub(crate) struct Sets {
     pub(crate) all: Vec<Set>,
-    /// Groups of proposals that failed when tested together, with the epoch of the workspace.
+    /// Groups of proposals that failed when they were tested together, with the version of the
+    /// workspace in which they failed.
     pub(crate) failed: BTreeSet<(Epoch, BTreeSet<ProposalId>)>,
-    /// Number of proposals that were made from the index, without a model. They form one change, a
-    /// rename or a deletion, which changes contracts only by the names.
+    /// Number of proposals that were made from the index without a model. Together they are one
+    /// rename or deletion, so their contract changes concern only names.
     pub(crate) by_rule: usize,
 }
 
-/// Proposals that are tested together and share a verdict. Asynchronous tasks wait for the verdict
-/// without holding a lock, because a person may take a day to give it.
+/// Proposals that are tested together and share one verdict. Asynchronous tasks wait for the
+/// verdict without holding a lock, because a person may take a day to decide.
 #[derive(Debug)]
 pub(crate) struct Set {
     pub(crate) members: BTreeSet<ProposalId>,
@@ -64,42 +65,41 @@ pub(crate) struct Set {
     pub(crate) progress: Progress,
 }
 
-/// Progress of an undecided set.
+/// Progress of a set whose verdict is not known yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
     /// The checks are running.
     Checking,
-    /// The set fails on its own, and waits until it can be checked together with the sets that the
+    /// The set fails on its own. It waits until it can be checked together with the sets that the
     /// approver is reviewing.
     WaitsForReviewed,
     UnderReview,
 }
 
-/// The set's result; `None` until the set is judged. The sender is dropped if the set is never
-/// judged.
+/// The result of a set; `None` until it is known. The sender is dropped if there will be no result.
 pub(crate) type Judgement = watch::Receiver<Option<Arc<SetResult>>>;
 
 /// The result of a set.
 #[derive(Debug)]
 pub(crate) struct SetResult {
-    /// All proposals that were tested together.
+    /// All proposals that were tested together, with their owners.
     pub(crate) with: BTreeMap<ProposalId, SymbolPath>,
     pub(crate) tests: TestEvidence,
     pub(crate) diagnostics: DiagnosticEvidence,
-    /// Proposals under review that the set needs to pass.
+    /// Proposals under review without which the set does not pass.
     pub(crate) needs: Vec<ProposalId>,
-    /// Number of changes that the run had applied or reverted when the check began.
+    /// How many changes had been applied or reverted in the run when the check began.
     pub(crate) checked_in: u64,
-    /// The approver's decision about all members; `None` if the approver was not asked because the
-    /// joint check failed.
+    /// The approver's decision about the whole set; `None` if the joint check failed, so that the
+    /// approver was not asked.
     pub(crate) verdict: Option<Decision>,
 }
 
-/// The decision about a set. If it was accepted, the changes have been applied.
+/// The decision about a set. If the set was accepted, its changes have been applied.
 #[derive(Debug, Clone)]
 pub(crate) struct Decision {
     pub by: ActorId,
     pub verdict: Verdict,
-    /// The outcome of each part.
+    /// What happened to each proposal of the set.
     pub landed: BTreeMap<ProposalId, Landed>,
 }

@@ -1,4 +1,4 @@
-//! A change notification for tasks that wait for a condition.
+//! Notifies tasks that wait for a condition when the condition may have changed.
 
 use std::pin::pin;
 

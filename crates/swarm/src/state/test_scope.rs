@@ -1,26 +1,27 @@
-//! Decides how many tests run for a change.
+//! Decides which tests run for a change: all of them, or only those near the change.
 
 use std::time::Duration;
 
 use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
 
-/// Time limit for a run of selected tests.
+/// Maximum duration of a run of selected tests.
 pub(crate) const LONGEST: Duration = Duration::from_secs(30);
-/// Maximum duration of the whole test command for which it runs for every change.
+/// If the whole test command takes no longer than this, it runs for every change.
 pub(crate) const QUICK: Duration = Duration::from_secs(2);
 
-/// Maximum number of nearest tests that are considered, and of test cases in them that run.
+/// Maximum number of tests near a change that are considered, and maximum number of their test
+/// cases that run.
 pub(crate) const NEAREST: usize = 20;
 
-/// The tests that a test run includes.
+/// Whether a test run includes all tests, or only those near the change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
     Whole,
-    /// The nearest tests of a change; at the end of the run, the files of these tests.
+    /// The tests nearest to a change. At the end of the run, the files of these tests are run.
     Nearest,
 }
 
-/// Which tests run for each change, and which run at the end of the run.
+/// Which tests run for each change (`checks`), and which run at the end of the run (`end`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TestScope {
     pub checks: Extent,
@@ -37,7 +38,7 @@ impl TestScope {
         end: Extent::Nearest,
     };
 
-    /// Returns the scope for a project with selectable tests, after all tests ran once.
+    /// Returns the scope that follows from the first run of all tests: its duration and outcome.
     pub(crate) fn after(whole: &TestReport) -> TestScope {
         match whole.outcome {
             TestOutcome::Passed | TestOutcome::Failed | TestOutcome::NotRun => {
@@ -61,10 +62,10 @@ impl TestScope {
     }
 }
 
-/// The policy by which tests are selected in this run, adjusted to earlier results.
+/// How many tests are selected and by what, adjusted to earlier results of this run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SelectionPolicy {
-    /// Number of nearest tests that finish in time.
+    /// Number of tests nearest to a change that can finish in time.
     pub(crate) most: usize,
     pub(crate) by: Granularity,
 }
@@ -86,8 +87,8 @@ impl Default for SelectionPolicy {
 }
 
 impl SelectionPolicy {
-    /// Returns the next selection policy to try, if the selected tests gave no result with the
-    /// change and none without it.
+    /// If the selected tests gave no result, neither with the change nor without it, returns the
+    /// next policy to try; `None` if there is none or it is not needed.
     pub(crate) fn degrade(
         self,
         with: &TestReport,

@@ -1,4 +1,4 @@
-//! The known facts about the project's tests.
+//! What is known about the project's tests.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::task::names::Names;
 use starling_core::TestReport;
 use starling_syntax::SymbolPath;
 
-/// The results of earlier test runs, and the facts about tests that follow from them.
+/// The results of earlier test runs, and what is known about the tests from these results.
 #[derive(Default)]
 pub(crate) struct TestState {
     /// Report of the tests before the first change.
@@ -19,16 +19,16 @@ pub(crate) struct TestState {
     pub failing: BTreeSet<String>,
     /// Tests known to fail in the workspace before the run.
     pub failing_before: BTreeSet<String>,
-    /// Tests known to run in the current workspace when the whole test command runs. A change must
-    /// not stop these tests from running.
+    /// Tests that run in the current workspace when the whole test command runs. A change must not
+    /// prevent these tests from running.
     pub expected: BTreeSet<String>,
-    /// Tests that may be absent from the last test run, because the task asked for their removal or
-    /// a person accepted it.
+    /// Tests that need not run any more, because the task asked for their removal or an accepted
+    /// change breaks them.
     pub let_go: BTreeSet<String>,
     /// Report of the last test run over the current workspace.
     pub latest: Option<TestReport>,
-    /// The tests that pass only with the run's changes to the tests, with the epoch in which that
-    /// was found.
+    /// The tests that pass with the changed test files but not with the original ones, with the
+    /// version of the workspace in which this was found.
     pub only_as_changed: Option<(Epoch, OnlyAsChanged)>,
     pub required: RequiredTests,
     pub selection: SelectionState,
@@ -50,7 +50,8 @@ pub(crate) struct FoundAtEnd {
 pub(crate) struct RequiredTests {
     /// Failing tests that have to pass in the end.
     pub ids: BTreeSet<String>,
-    /// Failing tests that use a file named in the task. The task may be about these tests.
+    /// Failing tests that use a file which the task names, so that the task may be about these
+    /// tests.
     pub near: BTreeSet<String>,
     /// Failing tests that the task says to leave as they are.
     pub excluded: BTreeSet<String>,
@@ -58,18 +59,18 @@ pub(crate) struct RequiredTests {
     pub names: Option<Names>,
     /// Symbols that the task names or the scout picked.
     pub targets: Vec<SymbolPath>,
-    /// True if the task describes a bug in code that no failing test reaches. The failing tests are
+    /// Whether the task describes a bug in code that no failing test reaches. The failing tests are
     /// then not part of the task.
     pub beside_failures: bool,
 }
 
-/// The data from which the tests for a change are selected.
+/// The data from which the tests that run for a change are selected.
 pub(crate) struct SelectionState {
     /// Tests that the task or an agent named.
     pub named: Vec<String>,
     pub scope: TestScope,
     pub policy: SelectionPolicy,
-    /// Test ids for which no test runs when they are selected, with or without a change.
+    /// Test ids that select no test, neither with a change nor without it.
     pub never_run: BTreeSet<String>,
 }
 
@@ -84,21 +85,21 @@ impl Default for SelectionState {
     }
 }
 
-/// The tests that both failed and passed on the same text, and the tests that were repeated to find
-/// out whether they do.
+/// Flaky tests, which both fail and pass on the same text, and what repeated runs showed about
+/// other tests.
 #[derive(Default)]
 pub(crate) struct FlakyTests {
-    /// The epoch whose last report was checked by a repeated test run, with the required tests that
-    /// both failed and passed there.
+    /// The version of the workspace whose last failures were checked by a repeated test run, with
+    /// the required tests that were flaky there.
     pub repeated: Option<(Epoch, Vec<String>)>,
-    /// Tests that failed in more than one run on the text without a change.
+    /// Tests that failed in more than one run without a change, so that they are not flaky.
     pub failed_again: BTreeSet<String>,
-    /// Tests that failed and passed on the text without a change.
+    /// Tests that both failed and passed without a change.
     pub unsteady_before: BTreeSet<String>,
 }
 
 impl TestState {
-    /// Updates the known tests with the test results of an applied change.
+    /// Updates the failing and expected tests with the results of an applied change.
     pub fn note(&mut self, tests: &TestEvidence) {
         if let TestEvidence::Known {
             fixed,

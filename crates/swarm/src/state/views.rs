@@ -1,4 +1,4 @@
-//! Tracks, for each symbol that an agent has seen, the text of its file at that time. The agent's
+//! For each symbol that an agent has seen, stores the text of its file at that time. The agent's
 //! changes are based on that text, even if the user has edited the file since.
 
 use std::sync::Arc;
@@ -27,7 +27,7 @@ impl Views {
         Some(Arc::clone(text))
     }
 
-    /// Applies the agent's own change to the texts that it has seen.
+    /// Applies the agent's own change to the stored texts of the changed file.
     pub fn follow(&mut self, draft: &Draft) {
         for (_, text) in self.of_file(&draft.file) {
             if let Some(changed) = draft.over(text) {
@@ -42,7 +42,8 @@ impl Views {
         shown.filter(move |(symbol, _)| symbol.file == file)
     }
 
-    /// Adds the symbols of `later` with the texts that were shown later.
+    /// Adds the symbols of `later`, which were shown later, and replaces the texts of known
+    /// symbols.
     pub fn extend(&mut self, later: Views) {
         for (symbol, text) in later.shown {
             self.show(symbol, text);

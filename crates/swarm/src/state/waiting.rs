@@ -1,4 +1,4 @@
-//! The workspace as it would be with waiting proposals applied.
+//! The workspace as it would be if the waiting proposals were applied.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::state::checker::Checker;
 use crate::state::draft::Draft;
 use starling_workspace::Snapshot;
 
-/// Returns a lookup over the workspace with all waiting proposals applied.
+/// Returns a lookup over the workspace as it would be if all waiting proposals were applied.
 pub(crate) fn with_all_that_wait(checker: &Checker) -> Lookup {
     let (world, index, waiting, lsp_facts) = {
         let state = checker.state();

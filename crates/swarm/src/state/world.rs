@@ -1,4 +1,4 @@
-//! The workspace of a run, with everything that was accepted so far.
+//! The workspace of a run, including all accepted changes.
 
 use std::sync::Arc;
 
@@ -11,20 +11,20 @@ use starling_index::Index;
 use starling_syntax::FilePath;
 use starling_workspace::Snapshot;
 
-/// The workspace of a run, with everything that was accepted so far.
+/// The workspace of a run, including all accepted changes, and data that is derived from it.
 pub(crate) struct World {
-    /// The workspace with everything that was accepted so far.
+    /// The texts of the workspace, including all accepted changes.
     pub snapshot: Snapshot,
-    /// Version of `snapshot`. Results from an earlier epoch may be outdated.
+    /// Version of `snapshot`. Results that were computed for an earlier version may be outdated.
     pub epoch: Epoch,
     /// Index of `snapshot`, which reads files on first use.
     pub index: Arc<Index>,
-    /// The words that excerpts focus on, taken from the task and the failing tests.
+    /// The words of the task and of the failing tests, whose lines excerpts show first.
     pub focus: Arc<Focus>,
-    /// Facts about names that a language server returned.
+    /// Replies of a language server about names.
     pub lsp_facts: Arc<LspFacts>,
     pub located: Vec<Candidate>,
-    /// Cached answers of owners to questions, valid for the current texts.
+    /// Answers of owners to questions of other agents, valid for the current texts.
     pub answers: Answers,
     /// The workspace that the scout saw. Drafts that the scout writes for agents are based on it.
     pub scouted_in: Option<Snapshot>,

@@ -1,20 +1,20 @@
 //! Parses the task text for requested changes to tests: which tests may be removed, and which test
 //! files may be changed. No model is called.
 //!
-//! Naming a test does not request a change to it: "make test_f pass" names the test that proves the
-//! work.
+//! A task that only names a test does not ask to change it: in "make test_f pass", the test shows
+//! that the work is done.
 
 use std::collections::BTreeSet;
 
 use starling_syntax::FilePath;
 
-/// Words of a task that removes, moves or renames something.
+/// Words with which a task asks to remove, move or rename something.
 const REMOVAL: [&str; 20] = [
     "remove", "removes", "removed", "delete", "deletes", "deleted", "drop", "drops", "dropped",
     "rename", "renames", "renamed", "skip", "move", "moves", "moved", "inline", "inlined",
     "replace", "replaced",
 ];
-/// Words of a task that changes a signature.
+/// Words with which a task refers to the signature of a function.
 const SIGNATURE: [&str; 8] = [
     "parameter",
     "parameters",
@@ -68,8 +68,8 @@ const CHANGE: [&str; 40] = [
     "tighten",
     "reorganize",
 ];
-/// Verbs that request a change only for files without tests. For a test, "fix" can mean to fix the
-/// code.
+/// Verbs that request a change of their object if the object is a file without tests. For a test,
+/// "fix" can mean to fix the code under test.
 const MEND: [&str; 7] = [
     "fix", "mend", "repair", "correct", "improve", "extend", "debug",
 ];
@@ -129,7 +129,7 @@ pub(crate) fn to_remove(task: &str, id: &str) -> bool {
     asks(task, &is_it, &[&REMOVAL])
 }
 
-/// Returns whether a task asks to rename, move or remove something and mentions `name`.
+/// Returns whether a task mentions `name` and contains a word for renaming, moving or removing.
 pub(crate) fn to_take_away(task: &str, name: &str) -> bool {
     let is_removal = |word: &str| REMOVAL.contains(&word.to_lowercase().as_str());
     words(task).any(is_removal) && words(task).any(|word| word == name)
@@ -149,7 +149,8 @@ pub(crate) fn to_change_test(task: &str, id: &str) -> bool {
     asks(task, &is_it, &[&CHANGE])
 }
 
-/// Returns whether a task asks to change a test file, by its path, by its name or with all tests.
+/// Returns whether a task asks to change a test file. The task may refer to the file by its path,
+/// by its name, or as one of all tests.
 ///
 /// For a file without tests, such as a `conftest.py`, the task may also ask to fix the file.
 /// `is_code` returns whether a name also belongs to a file of the code; the name then refers to
@@ -179,7 +180,7 @@ pub(crate) fn to_change_all_tests(task: &str, file: &FilePath) -> bool {
     !forbids(task, file) && asks(task, &is_all, &[&CHANGE])
 }
 
-/// Returns whether a task asks to change docstrings or their examples.
+/// Returns whether a task asks to change docstrings or the examples in them.
 pub(crate) fn to_change_examples(task: &str) -> bool {
     const EXAMPLES: [&str; 6] = [
         "docstring",
@@ -200,8 +201,8 @@ pub(crate) fn names_file(token: &str, file: &FilePath) -> bool {
     token == path || token == file.name() || path.ends_with(&format!("/{token}"))
 }
 
-/// Returns whether a task forbids changes to a test file, by its name, by a parent directory or
-/// with all tests.
+/// Returns whether a task forbids changes to a test file. The task may refer to the file by its
+/// name, by a parent directory, or as one of all tests.
 fn forbids(task: &str, file: &FilePath) -> bool {
     let is_meant = |token: &str| {
         let folder = token.trim_start_matches("./").trim_end_matches('/');
@@ -234,14 +235,14 @@ fn is_forbidden(before: &[Token]) -> bool {
     verb.is_some_and(|at| near[at + 1..].iter().take(3).any(negated))
 }
 
-/// Returns whether a test fails because of a name or parameter that the task asks to change. The
-/// task must name it, and ask for a removal, a rename, a move or a new signature.
+/// Returns whether a test failure mentions a name or parameter that the task renames, moves,
+/// removes or gives another signature.
 pub(crate) fn for_other_names(task: &str, message: &str) -> bool {
     !other_names(task, message).is_empty()
 }
 
-/// Returns the names and parameters in the task that a test fails to find, if the task asks to
-/// change them.
+/// Returns the names and parameters that a test fails to find and that the task mentions, if the
+/// task asks for a removal, a rename, a move or a new signature.
 pub(crate) fn other_names(task: &str, message: &str) -> BTreeSet<String> {
     const MISSING: [&str; 4] = [
         "ImportError: ",
@@ -267,8 +268,8 @@ pub(crate) fn other_names(task: &str, message: &str) -> BTreeSet<String> {
     named.map(str::to_owned).collect()
 }
 
-/// Returns the names that an error line quotes and the functions before `()`. For a dotted name,
-/// returns the last part.
+/// Returns the names in an error message: quoted names, and names before `()`. Of a dotted name,
+/// only the last part is returned.
 fn names_in(line: &str) -> impl Iterator<Item = &str> {
     let quoted = line.split('\'').skip(1).step_by(2);
     let called = line.match_indices("()").filter_map(|(end, _)| {
@@ -291,8 +292,8 @@ fn words(task: &str) -> impl Iterator<Item = &str> {
     task.split(|c: char| !(c.is_alphanumeric() || c == '_'))
 }
 
-/// Returns whether a text asks to change an object, by a verb before it or by a participle after
-/// it.
+/// Returns whether a text asks to change an object, with a verb before the object or a participle
+/// after it.
 fn asks(text: &str, is_object: &dyn Fn(&str) -> bool, verbs: &[&[&str]]) -> bool {
     sentences(text).iter().any(|sentence| {
         let objects = (0..sentence.len()).filter(|at| is_object(&sentence[*at].word));
@@ -322,7 +323,7 @@ fn has_verb(before: &[Token], verbs: &[&[&str]]) -> bool {
     false
 }
 
-/// Returns whether the words after a name make the name a subject.
+/// Returns whether the words after a name show that the name is the subject of a clause.
 fn is_subject(after: &[Token]) -> bool {
     let next = after.first().map(|token| token.word.to_lowercase());
     next.is_some_and(|word| SUBJECT.contains(&word.as_str()))
@@ -518,7 +519,7 @@ mod tests {
     }
 
     #[test]
-    fn test_that_fails_for_a_name_that_the_task_renames_may_be_changed() {
+    fn test_that_fails_because_of_a_renamed_name_may_be_changed() {
         let missing =
             "t.py:1: in <module>\nE   ImportError: cannot import name 'f' from 'a' (/w/a.py)";
         assert!(for_other_names("Rename f to g.", missing));

@@ -13,12 +13,12 @@ use starling_text::ByteRange;
 const PROMPTS: [&str; 2] = [">>>", "..."];
 /// Extensions of documents with examples.
 const DOCUMENTS: [&str; 3] = [".md", ".rst", ".txt"];
-/// Indentation of an example inside its generated function.
+/// Indentation of an example inside the function that is generated for it.
 const INDENT: &str = "    ";
 
 /// The examples that mention certain names, converted to code in a separate workspace.
 pub(crate) struct Examples {
-    /// Index of that workspace; `None` if no example mentions a name.
+    /// Index of the separate workspace; `None` if no example mentions one of the names.
     pub index: Option<Index>,
     files: BTreeMap<FilePath, ExampleCode>,
 }
@@ -28,7 +28,8 @@ struct ExampleCode {
     /// The file that contains the examples.
     file: FilePath,
     text: String,
-    /// The example lines by their line in `text`, counted from 1.
+    /// For each line of `text` (counted from 1) that comes from an example: that line in the
+    /// original file.
     lines: BTreeMap<u32, ExampleLine>,
 }
 
@@ -37,10 +38,10 @@ struct ExampleCode {
 struct ExampleLine {
     /// Line in the original file, counted from 1.
     line: u32,
-    /// Byte offset in the original line at which the code begins.
+    /// Byte offset in the original line at which the code of the example begins.
     column: usize,
     length: usize,
-    /// Number of bytes by which the line was indented.
+    /// Number of bytes by which the generated line is indented.
     indent: usize,
 }
 
@@ -100,17 +101,17 @@ impl Examples {
             .map(|(file, laid)| SymbolTree::parse(file.clone(), laid.text.as_str().into()))
     }
 
-    /// Returns the place in the original file of a line in the generated code; `None` if it is not
-    /// in an example.
+    /// Returns the file and line in the original file for a line of the generated code; `None` if
+    /// the line does not come from an example.
     pub fn place(&self, file: &FilePath, line: u32) -> Option<(FilePath, u32)> {
         let laid = self.files.get(file)?;
         let original = laid.lines.get(&line)?;
         Some((laid.file.clone(), original.line))
     }
 
-    /// Returns the uses in examples, at their positions in the original files, and uses that the
-    /// index cannot resolve. In a document that does not import a name, the name refers to the
-    /// project.
+    /// Moves the given uses of a name to their positions in the original files, and adds uses in
+    /// examples that the index cannot resolve. If a document does not import the name, the name is
+    /// assumed to refer to the project's symbol.
     pub fn uses(&self, lookup: &Lookup, found: Vec<Usage>, name: &str) -> Vec<Usage> {
         let mut uses: Vec<Usage> = found
             .into_iter()
@@ -189,7 +190,8 @@ impl ExampleLine {
     }
 }
 
-/// Creates the code of a module's docstring examples, each as a function after the module's code.
+/// Generates the code in which a module's docstring examples are resolved: the module's code,
+/// followed by one function for each docstring.
 fn of_module(tree: &SymbolTree) -> ExampleCode {
     let text = tree.text();
     let mut laid = ExampleCode {
@@ -213,7 +215,7 @@ fn of_module(tree: &SymbolTree) -> ExampleCode {
     laid
 }
 
-/// Creates the code of a document's examples, as one module.
+/// Generates one module from a document's examples.
 fn of_document(tree: &SymbolTree) -> ExampleCode {
     let mut laid = ExampleCode {
         file: tree.file().clone(),

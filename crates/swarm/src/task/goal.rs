@@ -25,8 +25,8 @@ pub(crate) enum Goal {
     Question,
 }
 
-/// Patterns for sentences that ask for a change of a document. A document that is used as a source
-/// does not count ([`Sentence`] distinguishes the two).
+/// Patterns for sentences that ask to change a document. A document that the task only consults
+/// does not match (see [`Sentence::fits`]).
 const DOCUMENTATION: &[&str] = &[
     "typo*|spelling|misspell*|grammar|wording",
     "^document",
@@ -51,8 +51,8 @@ const BESIDE_DOCUMENTS: &[&str] = &[
     "^bump .. version",
 ];
 
-/// Patterns for sentences that describe the contents of a document. If the task says nothing else,
-/// it means that these contents are wrong.
+/// Patterns for sentences that only describe what a document says. If the whole task consists of
+/// them, it means that the document is wrong.
 const TOLD_ALONE: &[&str] = &["^@readme .. @says"];
 
 /// The rules in order, for tasks that do not change documents. The first pattern that matches a
@@ -179,7 +179,7 @@ pub(crate) fn of(task: &str) -> Goal {
 }
 
 /// Returns the documents and files without code that a task asks to change, as the task names them,
-/// in lower case. A document that is used as a source does not count.
+/// in lower case. Documents that the task only consults are left out.
 pub(crate) fn documents_to_change(task: &str) -> Vec<String> {
     let task = &ExcludedTests::of(task).rest();
     let sentences = sentences(task);

@@ -4,12 +4,12 @@ use crate::lookup::Lookup;
 use crate::task::stated::KeptStrings;
 use starling_index::InString;
 
-/// Maximum number of code locations that a refusal lists.
+/// Maximum number of code locations that a message lists.
 pub(crate) const NAMED: usize = 4;
 
-/// Returns the strings that may still mean a name which nothing defines any more. Strings that are
-/// URLs or file paths are left out, because such a page or file keeps its name, and so are those that
-/// the task says to leave.
+/// Returns the strings that contain a name which the code no longer defines. Leaves out URLs and
+/// file paths, because a page or file does not change its name with the code, and strings that the
+/// task tells to keep.
 pub(crate) fn of_gone(lookup: &Lookup, name: &str, kept: &KeptStrings) -> Vec<InString> {
     let index = lookup.index();
     if index.is_defined(name) {
@@ -21,8 +21,8 @@ pub(crate) fn of_gone(lookup: &Lookup, name: &str, kept: &KeptStrings) -> Vec<In
     strings
 }
 
-/// Describes the strings that contain a name, for example `` `EchoHandler` stands in a string:
-/// settings.py:7``.
+/// Describes the strings that contain a name. With the verb "occurs", the result is, for example,
+/// `` `EchoHandler` occurs in a string: settings.py:7``.
 pub(crate) fn stands_in(name: &str, verb: &str, strings: &[InString]) -> String {
     let places = strings
         .iter()
@@ -50,7 +50,7 @@ pub(crate) fn put_together(lookup: &Lookup, name: &str) -> Option<String> {
         .then(|| format!("`{name}` may be looked up by a name that is built at run time: {places}"))
 }
 
-/// Formats a list of code locations: the first ones, and the number of the others.
+/// Joins the first [`NAMED`] code locations with commas, and adds how many more there are.
 pub(crate) fn first_of(mut places: Vec<String>) -> String {
     let more = places.len().saturating_sub(NAMED);
     places.truncate(NAMED);

@@ -11,9 +11,10 @@ use starling_index::{Certainty, Usage, is_test_file};
 use starling_syntax::FilePath;
 use starling_text::ByteRange;
 
-/// Endings of documents.
+/// File extensions of documents.
 const DOCUMENTS: [&str; 5] = ["adoc", "markdown", "md", "rst", "txt"];
-/// Beginnings of documents that tell what was, and of lists that are no prose.
+/// Prefixes of the names of documents that are not searched: changelogs, which describe earlier
+/// versions, and lists of dependencies.
 const NO_DOCUMENTS: [&str; 6] = [
     "changelog",
     "changes",
@@ -30,23 +31,24 @@ pub(crate) struct InDocument {
     pub line: u32,
     /// Byte offset of the name.
     pub at: usize,
-    /// Whether the name can only mean the symbol here.
+    /// Whether the name can only refer to the symbol at this position.
     pub is_sure: bool,
 }
 
-/// The symbol whose mentions are searched, and what decides whether its name can mean another symbol.
+/// The symbol whose mentions are searched, and what decides whether its name may refer to something
+/// else.
 struct MentionedSymbol<'n> {
     name: &'n str,
-    /// What stands before the name and a dot: modules and classes.
+    /// The modules and classes that may precede the name, separated by a dot.
     owners: Vec<String>,
-    /// Whether nothing else that can be called has the name.
+    /// Whether the symbol is the only function, method or class with this name.
     is_only_callable: bool,
-    /// Whether nothing else has the name.
+    /// Whether the symbol is the only definition with this name.
     is_only: bool,
 }
 
-/// Returns the mentions of a name in documents: all in code, and those in prose where the name is no plain
-/// word.
+/// Returns the mentions of a symbol in documents: all mentions in code, and mentions in prose if
+/// the name does not look like an ordinary word.
 pub(crate) fn in_documents(lookup: &Lookup, named: &Named) -> Vec<InDocument> {
     let mentioned = MentionedSymbol::of(lookup, named);
     let mut found = Vec::new();
@@ -59,8 +61,8 @@ pub(crate) fn in_documents(lookup: &Lookup, named: &Named) -> Vec<InDocument> {
     found
 }
 
-/// Describes where documents, docstrings and comments mention names still that the task takes away and
-/// that are gone.
+/// Describes where documents, docstrings and comments still mention a name that the task renames or
+/// deletes and that is no longer defined.
 pub(crate) fn still_mentioned(statements: &ExplicitEdits, after: &Lookup) -> Vec<String> {
     let one = |stated: &ExplicitEdit| {
         let named = stated.named();
@@ -163,12 +165,14 @@ impl<'n> MentionedSymbol<'n> {
         found
     }
 
-    /// Whether a word is the name, and no plain word of prose.
+    /// Returns whether an occurrence of the name is a mention: all occurrences in code are, and in
+    /// prose those that look like a name of code.
     fn is_mention(&self, line: &str, place: ByteRange, is_code: bool) -> bool {
         is_code || is_like_code(line, place, self.name)
     }
 
-    /// Whether a span of code is the name, or a call of it, with or without its module.
+    /// Returns whether a span of code in prose is the name or a call of it. A module or class may
+    /// precede the name.
     fn in_span(&self, span: &str, at: usize) -> bool {
         let (before, after) = (&span[..at], &span[at + self.name.len()..]);
         let is_called = after.starts_with('(');
@@ -185,7 +189,8 @@ impl<'n> MentionedSymbol<'n> {
     }
 }
 
-/// Returns the names of a module: `pricing` and `shop.pricing` for `src/shop/pricing.py`, and its path.
+/// Returns the names by which text refers to a module: for `src/shop/pricing.py` its dotted
+/// suffixes such as `pricing` and `shop.pricing`, and its path.
 fn modules_of(file: &FilePath) -> Vec<String> {
     let path = file.as_str();
     let Some(module) = path.strip_suffix(".py") else {
@@ -200,7 +205,8 @@ fn modules_of(file: &FilePath) -> Vec<String> {
     names
 }
 
-/// Returns the names of the modules from which the symbol can be imported as well.
+/// Returns the names of other modules that import the symbol, because it can be imported from them
+/// as well.
 fn modules_that_import(lookup: &Lookup, named: &Named) -> Vec<String> {
     const USES_MOST: usize = 400;
     let usages = match named {
@@ -224,14 +230,15 @@ fn is_word(text: &str, place: ByteRange) -> bool {
     !text[..place.start].ends_with(is_part) && !text[place.end..].starts_with(is_part)
 }
 
-/// Whether a word of prose looks like a name of code: by its letters, or by what stands beside it.
+/// Returns whether a word of prose looks like a name of code: by an underscore or an inner capital,
+/// or by a dot before it or a parenthesis after it.
 fn is_like_code(line: &str, place: ByteRange, name: &str) -> bool {
     let has_inner_capital = name.chars().skip(1).any(char::is_uppercase);
     let is_called = line[place.end..].starts_with('(') || line[..place.start].ends_with('.');
     is_called || name.contains('_') || has_inner_capital
 }
 
-/// Returns the spans of code in a line of prose, without their back-quotes.
+/// Returns the ranges of the code spans in a line of prose, without their back-quotes.
 fn spans(line: &str) -> Vec<ByteRange> {
     let mut found = Vec::new();
     let mut at = 0;

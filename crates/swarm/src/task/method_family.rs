@@ -1,5 +1,6 @@
-//! Methods of related classes that have one name: a base class, subclasses, mixins. Where a task gives one of
-//! them another name or other parameters, the others and the calls have to follow.
+//! Finds methods of related classes that share a name: in a base class, its subclasses and mixins.
+//! If a task renames one of these methods or changes its parameters, the other methods and their
+//! callers must change as well.
 
 use std::collections::BTreeSet;
 
@@ -18,17 +19,17 @@ const LISTED: usize = 12;
 /// Maximum number of methods that are listed for one task.
 const FAMILIES_MOST: usize = 4;
 
-/// Methods that must be changed together, and the calls of them outside tests.
+/// Methods that must be changed together, and their call sites outside tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MethodFamily {
     name: String,
     methods: BTreeSet<SymbolPath>,
-    /// As `file:line in symbol`, in order.
+    /// The call sites as `file:line in symbol`, sorted.
     calls: Vec<String>,
 }
 
 impl MethodFamily {
-    /// Returns the family of a method; `None` if no related class defines a method of this name.
+    /// Returns the family of a method; `None` if no related class defines a method with this name.
     pub fn of(lookup: &Lookup, method: &SymbolPath) -> Option<MethodFamily> {
         let name = method.base_name();
         let definitions = lookup.index().definitions_of(name).into_iter();
@@ -59,7 +60,7 @@ impl MethodFamily {
         })
     }
 
-    /// Returns the families of the methods to which a task gives another name or other parameters.
+    /// Returns the families of the methods that a task renames or whose parameters it changes.
     pub fn of_task(lookup: &Lookup, task: &str, statements: &ExplicitEdits) -> Vec<MethodFamily> {
         let mut found: Vec<MethodFamily> = Vec::new();
         for method in changed_methods(lookup, task, statements) {
@@ -76,7 +77,7 @@ impl MethodFamily {
         methods.iter().all(|one| self.methods.contains(one))
     }
 
-    /// Lists the definitions and the calls.
+    /// Describes the family: where its methods are defined and called.
     pub fn in_words(&self) -> String {
         let methods: Vec<String> = self.methods.iter().map(ToString::to_string).collect();
         let calls = match self.calls.is_empty() {
@@ -99,7 +100,7 @@ fn listed(places: &[String]) -> String {
     }
 }
 
-/// Returns the calls that mean one of these methods or may reach one.
+/// Returns the call sites that call, or may call, one of these methods, as `file:line in symbol`.
 fn calls(lookup: &Lookup, methods: &BTreeSet<SymbolPath>) -> Vec<String> {
     let mut found = BTreeSet::new();
     for method in methods {
@@ -122,8 +123,8 @@ fn calls(lookup: &Lookup, methods: &BTreeSet<SymbolPath>) -> Vec<String> {
     words.collect()
 }
 
-/// Returns the methods that a task renames or deletes, or that it names and whose parameters it speaks
-/// of.
+/// Returns the methods that a task renames or deletes. If the task is about parameters, also
+/// returns the methods that it names.
 fn changed_methods(lookup: &Lookup, task: &str, statements: &ExplicitEdits) -> Vec<SymbolPath> {
     let mut found = Vec::new();
     for stated in &statements.all {
@@ -146,7 +147,7 @@ fn changed_methods(lookup: &Lookup, task: &str, statements: &ExplicitEdits) -> V
     found
 }
 
-/// Returns the methods outside tests that a name can mean.
+/// Returns the methods outside tests that have this name.
 pub(crate) fn methods(lookup: &Lookup, name: &str) -> Vec<SymbolPath> {
     let found = lookup.index().definitions_of(name).into_iter();
     found
@@ -155,8 +156,8 @@ pub(crate) fn methods(lookup: &Lookup, name: &str) -> Vec<SymbolPath> {
         .collect()
 }
 
-/// Returns the names in a task that are written as code, each with whether arguments follow in
-/// parentheses.
+/// Returns the words of a task that are written as code, each with whether arguments in parentheses
+/// follow.
 fn names_of_code(task: &str) -> Vec<(&str, bool)> {
     let is_part = |c: char| c.is_alphanumeric() || "_.".contains(c);
     let mut found = Vec::new();
@@ -186,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_in_code_style_are_found_with_their_arguments() {
+    fn names_in_code_style_are_found_and_those_with_arguments_are_marked() {
         let task = "Brain.step gets a parameter: `step`(me, taken). Call turn() and see foo_bar.";
         assert_eq!(
             names_of_code(task),

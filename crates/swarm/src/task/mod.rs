@@ -1,4 +1,4 @@
-//! Interprets the user's request by rules, without a model.
+//! Interprets the user's request by fixed rules, without a model.
 
 pub(crate) mod asked;
 pub(crate) mod examples;

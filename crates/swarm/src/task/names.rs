@@ -1,6 +1,6 @@
 //! The names in a task: symbols and files of the project, and files that do not exist.
 
-use crate::lookup::{Lookup, Mention, NotThere};
+use crate::lookup::{Lookup, Mention, MissingFile};
 use starling_index::is_test_file;
 use starling_syntax::{FilePath, Language, SymbolPath};
 
@@ -12,13 +12,13 @@ const SHORTEST_WORD: usize = 3;
 /// The names in a task.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Names {
-    /// Symbols named in code style, by `@` or `#` mentions, or by a word next to their file. A
-    /// module represents its file.
+    /// Symbols that the task names for certain: in code style, by `@` or `#` mentions, or by a word
+    /// next to the name of their file. A file is represented by its module.
     pub sure: Vec<SymbolPath>,
     /// Symbols whose names occur as plain words.
     pub by_word: Vec<SymbolPath>,
-    /// Files after `@` that do not exist.
-    pub not_there: Vec<NotThere>,
+    /// File names after `@` for which no file exists.
+    pub not_there: Vec<MissingFile>,
 }
 
 impl Names {
@@ -64,15 +64,15 @@ impl Names {
         self.code().next().is_some() || !self.not_there.is_empty()
     }
 
-    /// Returns the symbols and code files that are certainly named.
+    /// Returns the symbols and code files that the task names for certain.
     pub fn code(&self) -> impl Iterator<Item = &SymbolPath> {
         let sure = self.sure.iter();
         sure.filter(|symbol| Language::of(&symbol.file) != Language::Plain)
     }
 }
 
-/// Returns the symbols and files that a text names in code style, and those that it names by plain
-/// words.
+/// Returns two lists: the symbols and files that a text names in code style, and the symbols that
+/// it may name by plain words.
 fn in_text(lookup: &Lookup, text: &str) -> (Vec<SymbolPath>, Vec<SymbolPath>) {
     let mut in_style: Vec<SymbolPath> = Vec::new();
     let mut by_word: Vec<SymbolPath> = Vec::new();

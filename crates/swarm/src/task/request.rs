@@ -15,11 +15,13 @@ pub struct Task {
     pub limits: Limits,
     /// Deadline of one test run.
     pub test_deadline: std::time::Duration,
-    /// Symbols to begin with. If empty, the scout picks them.
+    /// Symbols whose agents start first. If empty, the scout (the agent that reads the task) picks
+    /// the symbols.
     pub begin: Vec<SymbolPath>,
-    /// Whether changes that no test proves are rejected. It has an effect only if no person
-    /// approves.
+    /// Whether changes are rejected unless a test proves them, that is, fails without them. It has
+    /// an effect only if no person approves changes.
     pub require_tests: bool,
-    /// File for the patch of a run that no person reviewed and that did not settle.
+    /// File to which the patch is written if nobody reviewed the run's changes and the run did not
+    /// succeed.
     pub patch: Option<PathBuf>,
 }

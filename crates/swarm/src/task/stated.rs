@@ -1,5 +1,6 @@
-//! Renames and deletions that a task states exactly. They are found in the task text with the help
-//! of the index, without a model. A run is done only if all of them have been carried out.
+//! Parses the renames and deletions that a task asks for exactly. They are found in the task text
+//! with the help of the index, without a model. A run succeeds only if all of them were carried
+//! out.
 
 pub(crate) mod absent;
 mod count;
@@ -20,25 +21,26 @@ pub(crate) use named::{Named, plain, stub_of};
 use sentence::SentenceRequest;
 use starling_syntax::SymbolPath;
 
-/// A rename or a deletion that a task states.
+/// A rename or a deletion that a task asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ExplicitEdit {
     Renamed { from: Named, to: String },
     Deleted { what: Named },
 }
 
-/// The renames and deletions that a task states exactly, so that they may be carried out without a
+/// The renames and deletions that a task asks for so exactly that they may be carried out without a
 /// model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ExplicitEdits {
     pub all: Vec<ExplicitEdit>,
     /// Whether the task asks for nothing else.
     pub are_whole_task: bool,
-    /// The strings that keep an old name.
+    /// The strings that must keep an old name.
     pub kept: KeptStrings,
 }
 
-/// Words that say to keep the old name, or that ask for something else in addition.
+/// Words that ask to keep the old name, or that ask for something else in addition. A task with one
+/// of these words asks for more than a rename or deletion.
 const KEEPS: [&str; 9] = [
     "alias",
     "aliases",
@@ -51,7 +53,7 @@ const KEEPS: [&str; 9] = [
     "shim",
 ];
 
-/// Returns the renames and deletions that a task states. Each name must refer to exactly one
+/// Returns the renames and deletions that a task asks for. Each name must refer to exactly one
 /// entity.
 pub(crate) fn of(lookup: &Lookup, task: &str) -> ExplicitEdits {
     let says_more = |word: &str| KEEPS.contains(&word.to_lowercase().as_str());
@@ -116,8 +118,8 @@ fn stated(lookup: &Lookup, wish: &SentenceRequest<'_>) -> Option<ExplicitEdit> {
     is_other.then_some(ExplicitEdit::Renamed { from: named, to })
 }
 
-/// Describes the stated renames and deletions that the run did not carry out. `before` is the
-/// workspace before the run, in which the names of the task are resolved.
+/// Describes the requested renames and deletions that the run did not carry out. `before` is the
+/// workspace before the run; the names of the task are resolved in it.
 pub(crate) fn unmet(statements: &ExplicitEdits, before: &Lookup, after: &Lookup) -> Vec<String> {
     let stated = statements.all.iter();
     stated
@@ -137,7 +139,8 @@ pub(crate) fn renamed_names(statements: &ExplicitEdits) -> impl Iterator<Item = 
 }
 
 impl ExplicitEdits {
-    /// Whether something is renamed that is no symbol and no file.
+    /// Returns whether one of the renamed names is neither a symbol, a variable nor a file, but a
+    /// plain name.
     pub fn rename_words(&self) -> bool {
         let is_word = |one: &ExplicitEdit| {
             matches!(
@@ -151,7 +154,7 @@ impl ExplicitEdits {
         self.all.iter().any(is_word)
     }
 
-    /// Whether the index alone can tell how to do all of it, and nothing else is asked for.
+    /// Returns whether the whole task can be carried out with the index, without a model.
     pub fn are_by_rule(&self) -> bool {
         let is_known = |stated: &ExplicitEdit| match stated.named() {
             Named::Symbol(_) | Named::Variable(_) => true,
@@ -162,7 +165,7 @@ impl ExplicitEdits {
 }
 
 impl ExplicitEdits {
-    /// Describes the renames and deletions of those symbols that the task names.
+    /// Describes the requested renames and deletions that affect one of the symbols.
     pub fn in_words(&self, symbols: &[SymbolPath]) -> Vec<String> {
         let one = |stated: &ExplicitEdit| {
             let Named::Symbol(path) = stated.named() else {

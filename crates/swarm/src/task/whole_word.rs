@@ -1,6 +1,6 @@
-//! Searches texts for names.
+//! Searches texts for whole words.
 
-/// Returns whether a word stands at a position of a text, not as a part of a longer word.
+/// Returns whether the word at a position of a text is not part of a longer word.
 pub(crate) fn is_word_at(text: &str, at: usize, word: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let rest = text.get(at..).and_then(|rest| rest.strip_prefix(word));

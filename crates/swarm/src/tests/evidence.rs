@@ -154,11 +154,11 @@ fn evidence_of_an_ended_run_does_not_promise_follow_up_changes() {
     ] {
         assert_eq!(
             told(&format!("tests fail with it: a, b ({reason})")),
-            "tests fail with it: a, b (the run is over, so nobody follows)"
+            "tests fail with it: a, b (the run is over, so no agent will fix this)"
         );
         assert_eq!(
             told(&format!("it brings a new problem: x ({reason})")),
-            "it brings a new problem: x; 2 tests fail with it that passed before: a, b (the run is over, so nobody follows)"
+            "it brings a new problem: x; 2 tests fail with it that passed before: a, b (the run is over, so no agent will fix this)"
         );
     }
     let insists = "tests fail with it: a (the agent insists)";

@@ -201,7 +201,7 @@ async fn callers_are_not_notified_again_when_a_contract_is_changed_back_and_fort
     // When the contract is changed back, the call is correct again without an update, so its owner
     // is not notified.
     assert_eq!(follow_ups(&events).len(), 1, "{events:#?}");
-    let before = "they were told of it, and their code is as it was".to_owned();
+    let before = "they were notified, but did not change their code".to_owned();
     assert_eq!(missed(&events), [(1, before)]);
     let Some(Event::RunFinished { summary, .. }) = events.last() else {
         panic!("{events:#?}");

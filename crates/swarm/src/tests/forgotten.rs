@@ -175,7 +175,7 @@ async fn string_that_keeps_a_renamed_key_is_reported() {
         .with(|it| it.text = "Rename the key `who` to `guest`".to_owned());
     let (proof, headline) = ending(&bed.run().await);
     assert_eq!(proof, Proof::Unproven, "{headline}");
-    let but = "Done, but `who` still stands in a string: a.py:6";
+    let but = "Done, but `who` still occurs in a string: a.py:6";
     assert!(headline.starts_with(but), "{headline}");
 }
 

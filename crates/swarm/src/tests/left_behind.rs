@@ -164,7 +164,7 @@ async fn rename_or_deletion_without_a_model_stops_at_a_notebook_that_contains_th
             panic!("{task}");
         };
         assert!(
-            why.contains("`late_fee` stands in a script: n.ipynb:3"),
+            why.contains("`late_fee` occurs in a script: n.ipynb:3"),
             "{why}"
         );
         assert_eq!(bed.model.calls(), 0);

@@ -122,7 +122,7 @@ async fn answering_agent_that_never_answers_is_stopped_after_four_turns() {
             Line::Numbered("search".into(), r#"{"query": "{n}"}"#.into()),
         );
     let ended = misbehave(model).await;
-    let refused = |event: &Event| matches!(event, Event::Answered { source: AnswerSource::Refused, text, .. } if text.contains("4 turns without an answer"));
+    let refused = |event: &Event| matches!(event, Event::Answered { source: AnswerSource::Refused, text, .. } if text.contains("no answer within 4 turns"));
     assert!(ended.events.iter().any(refused), "{:#?}", ended.events);
     assert_eq!(ended.calls, 6);
 }

@@ -327,7 +327,7 @@ async fn symbol_that_is_looked_up_by_a_string_is_not_renamed_without_the_model()
     for (user, why) in [
         (
             "import a\nprint(getattr(a, 'total'))\n",
-            "`total` stands in a string: b.py:2",
+            "`total` occurs in a string: b.py:2",
         ),
         (
             "from a import total\n\n\n@app.command\ndef other():\n    total()\n",
@@ -391,7 +391,7 @@ async fn symbol_that_a_configuration_string_names_is_not_changed_without_the_mod
             let StopReason::NothingChanged { why } = stop(&events) else {
                 panic!("{task}, {registry}: {events:#?}");
             };
-            let expected = format!("`Echo` stands in a string: {file}:2");
+            let expected = format!("`Echo` occurs in a string: {file}:2");
             assert!(why.starts_with(&expected), "{why}");
             assert_eq!(bed.read("handlers.py"), HANDLERS);
         }
@@ -484,7 +484,7 @@ async fn constant_is_renamed_together_with_all_its_references() {
     }
     for (new_name, file) in [("kcal", "nutrition.py"), ("g", "b.py")] {
         let why = by_rule(&format!("rename KCAL to {new_name}"), &files).await;
-        let expected = format!("{file} has a `{new_name}` already");
+        let expected = format!("{file} already contains the name `{new_name}`");
         assert!(why.clone().unwrap_err().starts_with(&expected), "{why:?}");
     }
 }
@@ -588,7 +588,10 @@ async fn stub_file_is_changed_together_with_its_module() {
     let files = [("text.py", WRAP), ("text.pyi", overloads)];
     for task in ["Rename shout to cry", "Delete shout"] {
         let why = by_rule(task, &files).await.unwrap_err();
-        assert!(why.starts_with("text.pyi has several `shout`"), "{why}");
+        assert!(
+            why.starts_with("text.pyi has several definitions of `shout`"),
+            "{why}"
+        );
     }
 }
 
@@ -719,7 +722,7 @@ async fn attribute_that_may_belong_to_another_class_is_not_renamed_without_the_m
         ),
         (
             "def f(x):\n    return getattr(x, 'total_time')\n",
-            "stands in a string: other.py:2",
+            "occurs in a string: other.py:2",
         ),
     ] {
         let files = [

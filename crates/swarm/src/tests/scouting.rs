@@ -82,7 +82,7 @@ async fn scout_that_selects_unknown_symbols_gets_suggestions() {
     assert_eq!(picked(&events), ["shop.py::total"]);
     let prompt = &bed.model.prompts("scout")[1];
     for told in [
-        "None of these can be woken.",
+        "No agent can be started for the symbols that you picked.",
         "There is no symbol shop.py::totals.",
         "shop.py has: total, _price, late.",
         "nowhere.py: no such file",

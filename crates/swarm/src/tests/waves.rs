@@ -292,6 +292,6 @@ async fn chain_of_follow_up_changes_stops_at_its_depth_limit() {
     });
     assert_eq!(
         why,
-        Some(("f4".into(), "follow-ups end after 3 waves".into()))
+        Some(("f4".into(), "follow-ups end after 3 rounds".into()))
     );
 }

@@ -8,7 +8,7 @@ use crate::protocol::{Hunk, Pick};
 use starling_syntax::{FilePath, Language, Symbol, SymbolId, SymbolPath, SymbolTree};
 use starling_text::{ChangeSet, Edit};
 
-/// The replaced names, grouped by file.
+/// The edits that replace the old name, grouped by file.
 #[derive(Default)]
 pub(super) struct Edits(BTreeMap<FilePath, Vec<Edit>>);
 
@@ -24,22 +24,25 @@ impl Edits {
         }
     }
 
-    /// Converts the edits to proposals.
+    /// Converts the edits to picks, that is, changes for the owners of the symbols.
     ///
     /// # Errors
-    /// Returns a message if an edit cannot be identified uniquely by the text around it.
+    /// Returns a message if the text around an edit does not identify the position of the edit
+    /// uniquely.
     pub(super) fn picks(self, lookup: &Lookup, why: &str) -> Result<Vec<Pick>, String> {
         let mut picks = Vec::new();
         for (file, edits) in self.0 {
             let of_file = of_file(lookup, &file, edits, why);
-            picks.extend(of_file.ok_or(format!("{file} cannot be changed by rule"))?);
+            picks.extend(of_file.ok_or(format!(
+                "{file} cannot be changed without a model: an edit is ambiguous"
+            ))?);
         }
         Ok(picks)
     }
 }
 
-/// Returns the proposals of one file: one for each symbol, and one for the edits outside symbols.
-/// Returns `None` if an edit cannot be identified uniquely by the text around it.
+/// Returns the changes of one file: one for each top-level symbol, and one for the edits outside
+/// symbols. Returns `None` if the text around an edit does not identify its position uniquely.
 fn of_file(lookup: &Lookup, file: &FilePath, mut edits: Vec<Edit>, why: &str) -> Option<Vec<Pick>> {
     let tree: Arc<SymbolTree> = lookup.tree(file).ok()?;
     let text = tree.text();
@@ -72,7 +75,8 @@ fn of_file(lookup: &Lookup, file: &FilePath, mut edits: Vec<Edit>, why: &str) ->
             why: why.to_owned(),
             hunks: match tree.language() {
                 Language::Python => hunks(text, &edits)?,
-                // A document may contain the same line twice.
+                // In a document, the same line may occur twice, so that single lines do not
+                // identify the edits.
                 Language::Plain => hunks(text, &edits).or_else(|| one_hunk(text, &edits))?,
             },
             ..Pick::default()
@@ -81,7 +85,7 @@ fn of_file(lookup: &Lookup, file: &FilePath, mut edits: Vec<Edit>, why: &str) ->
     Some(picks)
 }
 
-/// Combines edits to one replacement, from the first changed line to the last.
+/// Combines all edits into one replacement, from the first changed line to the last.
 fn one_hunk(text: &str, edits: &[Edit]) -> Option<Vec<Hunk>> {
     let (first, last) = (edits.first()?, edits.last()?);
     let start = text[..first.range.start].rfind('\n').map_or(0, |at| at + 1);
@@ -99,7 +103,8 @@ fn one_hunk(text: &str, edits: &[Edit]) -> Option<Vec<Hunk>> {
     is_unique.then(|| vec![Hunk { old, new }])
 }
 
-/// Converts edits to replacements of whole lines that each occur once in the text.
+/// Converts edits to replacements of whole lines. Returns `None` if the text to replace is not
+/// unique.
 fn hunks(text: &str, edits: &[Edit]) -> Option<Vec<Hunk>> {
     let line_of = |at: usize| {
         let start = text[..at].rfind('\n').map_or(0, |at| at + 1);

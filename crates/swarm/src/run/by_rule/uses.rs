@@ -1,4 +1,4 @@
-//! Finds the uses of a name if all of them are certain.
+//! Finds the uses of a name, and returns an error unless all of them are certain.
 
 use crate::evidence::wording::counted;
 use crate::lookup::Lookup;
@@ -20,7 +20,11 @@ pub(super) fn certain(
     symbol: &Symbol,
 ) -> Result<Vec<Usage>, String> {
     if path.name.contains('#') {
-        return Err(format!("{} has several `{}`", path.file, path.base_name()));
+        return Err(format!(
+            "{} has several definitions of `{}`",
+            path.file,
+            path.base_name()
+        ));
     }
     let mut usages = lookup.usages(&path.to_string(), USES_MOST);
     let examples = Examples::of(lookup, path.base_name());
@@ -68,12 +72,13 @@ pub(super) fn all_certain(usages: Usages, name: &str) -> Result<Vec<Usage>, Stri
     }
 }
 
-/// Returns the message that uses of a name may have been missed.
+/// Returns the error for a name of which some uses may not have been found.
 pub(super) fn unknown_uses(name: &str) -> String {
     format!("some uses of `{name}` may not have been found")
 }
 
-/// Returns the certain uses of a definition in a stub. Only uses in stubs are returned.
+/// Returns the certain uses of a symbol that is defined in a stub file. Only uses in stub files are
+/// returned.
 pub(super) fn of_stub(lookup: &Lookup, twin: &Symbol) -> Vec<Usage> {
     let usages = lookup.usages(&twin.path.to_string(), USES_MOST);
     let mut found = usages.found;
@@ -91,13 +96,15 @@ fn is_attribute(lookup: &Lookup, usage: &Usage) -> bool {
     tree.is_ok_and(|tree| tree.text()[..offset(&tree, usage)].ends_with('.'))
 }
 
+/// Checks that no string contains the name as a whole part, because code may look up the symbol by
+/// such a string.
+///
 /// # Errors
-/// Returns a message if a string contains the name as a whole part, because code may look up the
-/// symbol by that string.
+/// Returns a message that lists the strings.
 pub(super) fn in_no_string(lookup: &Lookup, name: &str) -> Result<(), String> {
     let found = lookup.index().in_strings(name);
     if !found.is_empty() {
-        return Err(stands_in(name, "stands", &found));
+        return Err(stands_in(name, "occurs", &found));
     }
     match put_together(lookup, name) {
         Some(places) => Err(places),

@@ -1,4 +1,4 @@
-//! Renames and deletes module-level variables. A variable is renamed with all its uses, and is
+//! Renames and deletes variables of a module. A variable is renamed together with all its uses, and
 //! deleted only if it has no uses.
 
 use super::edits::Edits;
@@ -22,7 +22,10 @@ pub(super) fn rename(
     uses::in_no_string(lookup, name)?;
     for variable in with_stub(lookup, variable) {
         if binds(&*lookup.tree(&variable.file)?, to) {
-            return Err(format!("{} has a `{to}` already", variable.file));
+            return Err(format!(
+                "{} already contains the name `{to}`",
+                variable.file
+            ));
         }
         let uses = certain(lookup, &variable)?;
         replace_uses(lookup, &uses, (name, to), edits)?;
@@ -30,8 +33,8 @@ pub(super) fn rename(
     Ok(())
 }
 
-/// Returns the changes that delete a variable. `gone` are the symbols that the task deletes as
-/// well; uses in them do not count.
+/// Returns the changes that delete a variable. `gone` contains the symbols that the task deletes as
+/// well; uses of the variable in these symbols do not count.
 pub(super) fn delete(
     lookup: &Lookup,
     variable: &Variable,
@@ -56,7 +59,9 @@ pub(super) fn delete(
             let old = lines.of(tree.text());
             tree.text().matches(old).count() == 1
         });
-        let lines = lines.ok_or(format!("`{name}` is not set by a statement of its own"))?;
+        let lines = lines.ok_or(format!(
+            "`{name}` is not assigned in a separate statement that occurs once"
+        ))?;
         picks.push(Pick {
             symbol: SymbolPath::module(variable.file.clone()).to_string(),
             why: format!("delete `{name}`, by rule: nothing uses it"),
@@ -71,7 +76,7 @@ pub(super) fn delete(
     Ok(picks)
 }
 
-/// Returns the variable and its counterpart in the module's stub.
+/// Returns the variable and the variable of the same name in the module's stub file.
 fn with_stub(lookup: &Lookup, variable: &Variable) -> Vec<Variable> {
     let mut all = vec![variable.clone()];
     if let Some(stub) = stub_of(lookup, &variable.file) {
@@ -96,8 +101,8 @@ fn certain(lookup: &Lookup, variable: &Variable) -> Result<Vec<Usage>, String> {
     uses::all_certain(usages, &variable.name)
 }
 
-/// Returns the lines of the only statement that sets a variable, if they contain nothing else. The
-/// following blank lines are included if there are blank lines before.
+/// Returns the range of the only statement that assigns a variable, if its lines contain nothing
+/// else. If blank lines precede the statement, the blank lines after it are included.
 fn statement(tree: &SymbolTree, variable: &Variable) -> Option<ByteRange> {
     let [at] = variable.set_at.as_slice() else {
         return None;

@@ -1,15 +1,15 @@
-//! The facts about a run from which its result and headline are derived.
+//! The data about a run from which its result and headline are derived.
 
 use std::collections::BTreeSet;
 
 use crate::event::events::StopReason;
 use crate::evidence::without_change::WithoutChange;
-use crate::run::aim::Aim;
+use crate::run::aim::ChangeRelevance;
 use crate::task::goal::Goal;
 use starling_core::TestReport;
 use starling_syntax::SymbolPath;
 
-/// The facts about a run at its end.
+/// The data about a run at its end.
 #[derive(Debug)]
 pub(crate) struct RunFacts<'a> {
     pub stop_reason: &'a StopReason,
@@ -22,7 +22,8 @@ pub(crate) struct RunFacts<'a> {
     pub failed_before: &'a BTreeSet<String>,
     /// Failing tests that the task is about.
     pub required: &'a BTreeSet<String>,
-    /// Tests that pass only with test files that the run changed.
+    /// Tests that pass with the test files that the run changed, but not with the original test
+    /// files.
     pub only_as_changed: &'a [String],
     /// Changed test files whose tests could not be run with their original text.
     pub unheld: &'a [String],
@@ -33,20 +34,20 @@ pub(crate) struct RunFacts<'a> {
     pub doubtful: &'a [String],
     /// Results of the run's new tests on the original code.
     pub new_tests: &'a WithoutChange,
-    /// Changed functions whose change no test covers: all tests still pass if only this function
-    /// gets its original text back.
+    /// Changed functions whose change no test covers: if only such a function gets its original
+    /// text back, all tests still pass.
     pub unshown_parts: &'a [SymbolPath],
-    /// Changed symbols that certainly no test reaches.
+    /// Changed symbols that no test reaches for certain.
     pub unreached: &'a [SymbolPath],
     /// Whether the run changed code whose behaviour a test can check.
     pub behaves_otherwise: bool,
     /// Whether only documents, comments and docstrings were changed.
     pub only_words: bool,
-    /// How the changes relate to the code that the task names.
-    pub aim: &'a Aim,
+    /// Whether and how the run changed the code that the task names.
+    pub aim: &'a ChangeRelevance,
     /// Whether the task describes a bug in code that no failing test reaches.
     pub beside_failures: bool,
-    /// Descriptions of the proposals that the checks refused and that were not replaced.
+    /// Descriptions of the proposals that the checks refused and that no applied change replaced.
     pub left_out: &'a [String],
     /// Descriptions of the proposals that the person rejected.
     pub rejected: &'a [String],

@@ -12,16 +12,16 @@ use starling_syntax::SymbolPath;
 
 /// The applied changes of a run.
 #[derive(Default)]
-struct Changes<'e> {
+struct AppliedChanges<'e> {
     symbols: BTreeSet<&'e SymbolPath>,
     /// The agents that made the changes.
     agents: BTreeSet<&'e ActorId>,
 }
 
-impl<'e> Changes<'e> {
+impl<'e> AppliedChanges<'e> {
     fn of(events: &'e [Event]) -> Self {
         let mut made: BTreeMap<ProposalId, &ActorId> = BTreeMap::new();
-        let mut changes = Changes::default();
+        let mut changes = AppliedChanges::default();
         for event in events {
             if let Event::ProposalMade {
                 proposal, agent, ..
@@ -39,8 +39,8 @@ impl<'e> Changes<'e> {
         changes
     }
 
-    /// Returns whether no change affects an agent's symbol. A change of a module's body does not
-    /// count as a change of the module's functions.
+    /// Returns whether none of the changes affects the symbol of an agent. A change of a module's
+    /// body does not count as a change of the module's functions.
     fn are_none_of(&self, agent: &ActorId) -> bool {
         let ActorId::Agent(symbol) = agent else {
             return false;
@@ -54,15 +54,15 @@ impl<'e> Changes<'e> {
     }
 }
 
-/// Returns the agents whose proposals the checks refused and whose symbols have no applied change,
-/// each with the last reason.
+/// Describes the agents whose proposals the checks refused and whose symbols have no applied
+/// change, each with the reason of the last refusal.
 pub(crate) fn left_out(events: &[Event]) -> Vec<String> {
     let left = refused(events).into_iter();
     left.map(|(agent, why)| format!("{} ({why})", actor_name(agent)))
         .collect()
 }
 
-/// Like [`left_out`], as agents and reasons.
+/// Like [`left_out`], but returns the agents and reasons as separate values.
 pub(crate) fn refused(events: &[Event]) -> Vec<(&ActorId, &str)> {
     let mut refused: BTreeMap<String, (&ActorId, &str)> = BTreeMap::new();
     for event in events {
@@ -71,7 +71,7 @@ pub(crate) fn refused(events: &[Event]) -> Vec<(&ActorId, &str)> {
             refused.insert(actor_name(agent), (agent, first_line(why)));
         }
     }
-    let changes = Changes::of(events);
+    let changes = AppliedChanges::of(events);
     let left = refused.into_values();
     left.filter(|(agent, _)| changes.are_none_of(agent))
         .collect()
@@ -101,7 +101,7 @@ pub(crate) fn rejected(events: &[Event]) -> Vec<String> {
             _ => {}
         }
     }
-    let changes = Changes::of(events);
+    let changes = AppliedChanges::of(events);
     let left = rejected
         .iter()
         .filter(|(_, (agent, _))| changes.are_none_of(agent));

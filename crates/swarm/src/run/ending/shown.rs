@@ -1,4 +1,4 @@
-//! Determines whether a test is known to fail without the change of a run.
+//! Determines whether a test is known to fail without the changes of a run.
 
 use super::facts::{LastCheck, RunFacts};
 use crate::event::ending::Proof;
@@ -34,20 +34,20 @@ fn is_shown(facts: &RunFacts<'_>) -> bool {
     cases.any(is_fixed)
         || are_all_fixed(facts, report)
         || facts.new_tests.show_the_change()
-        // If a test reporter lists single tests, their results count instead of the result of the
-        // whole command.
+        // If a test reporter lists the single tests, the result of the whole command does not
+        // count.
         || (report.cases.is_empty() || !report.source.is_reporter()) && did_fail(facts, report)
 }
 
-/// Returns whether all tests pass and some of them failed before the run. Flaky tests, and tests
-/// that reach only code which the task does not name, do not count as failed before.
+/// Returns whether all tests pass now and at least one of them failed before the run. Flaky tests,
+/// and tests that reach only code which the task does not name, are not counted as failed before.
 pub(super) fn are_all_fixed(facts: &RunFacts<'_>, report: &TestReport) -> bool {
     let mut failed = facts.failed_before.iter();
     report.outcome == TestOutcome::Passed
         && failed.any(|id| !facts.aim.aside.contains(id) && !facts.unsteady.contains(id))
 }
 
-/// Returns whether the command of a report that passes failed before the run.
+/// Returns whether a test command that passes now failed before the run.
 pub(super) fn did_fail(facts: &RunFacts<'_>, report: &TestReport) -> bool {
     report.outcome == TestOutcome::Passed
         && facts.report_before.is_some_and(|before| {

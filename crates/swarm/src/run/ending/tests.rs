@@ -26,11 +26,12 @@ fn failing(ids: &[&str]) -> TestReport {
     report(TestOutcome::Failed, &cases)
 }
 
-/// The facts of a finished run, from which the headline and the proof status are computed.
-struct Run<'a> {
+/// The data about a finished run that a test states. Headline and proof status are computed from
+/// it.
+struct FinishedRun<'a> {
     stop_reason: StopReason,
     task: &'a str,
-    /// The goal of the task, if it is not computed from the text of the task.
+    /// The goal of the task; `None` to derive the goal from the text of the task.
     goal: Option<Goal>,
     changed: &'a [&'a str],
     taken_back: TakenBack<'a>,
@@ -41,7 +42,7 @@ struct Run<'a> {
     unreached: &'a [&'a str],
     behaves_otherwise: bool,
     only_words: bool,
-    aim: Aim,
+    aim: ChangeRelevance,
     beside_failures: bool,
     left_out: &'a [&'a str],
     rejected: &'a [&'a str],
@@ -53,9 +54,9 @@ struct Run<'a> {
     nothing_to_change: bool,
 }
 
-impl Default for Run<'_> {
+impl Default for FinishedRun<'_> {
     fn default() -> Self {
-        Run {
+        FinishedRun {
             stop_reason: StopReason::Settled,
             task: "mend it",
             goal: None,
@@ -68,7 +69,7 @@ impl Default for Run<'_> {
             unreached: &[],
             behaves_otherwise: false,
             only_words: false,
-            aim: Aim::default(),
+            aim: ChangeRelevance::default(),
             beside_failures: false,
             left_out: &[],
             rejected: &[],
@@ -82,7 +83,7 @@ impl Default for Run<'_> {
     }
 }
 
-fn ends(run: &Run<'_>) -> (Proof, String) {
+fn ends(run: &FinishedRun<'_>) -> (Proof, String) {
     let changed: Vec<SymbolPath> = run.changed.iter().map(|one| one.parse().unwrap()).collect();
     let before = run.before.iter().map(|id| (*id).to_owned()).collect();
     let required = run.required.iter().map(|id| (*id).to_owned()).collect();
@@ -133,10 +134,10 @@ fn ends(run: &Run<'_>) -> (Proof, String) {
 }
 
 fn settled(last: TestReport, before: &[&str]) -> (Proof, String) {
-    ends(&Run {
+    ends(&FinishedRun {
         last: Some(last),
         before,
-        ..Run::default()
+        ..FinishedRun::default()
     })
 }
 
@@ -152,18 +153,18 @@ fn fixed_tests_prove_a_change_and_other_passing_tests_only_show_unchanged_behavi
     let proven = is(Proof::Proven, "Done and proven: 12 tests pass");
     assert_eq!(settled(passing(12), &["t3"]), proven);
     for task in ["Rename f to g.", "Move f to b.py", "Simplify f", "Inline g"] {
-        let stays = ends(&Run {
+        let stays = ends(&FinishedRun {
             task,
             behaves_otherwise: true,
             last: Some(passing(2)),
-            ..Run::default()
+            ..FinishedRun::default()
         });
         assert_eq!(stays, before("2 tests pass"), "{task}");
     }
-    let new = ends(&Run {
+    let new = ends(&FinishedRun {
         task: "Add a test for f",
         last: Some(passing(2)),
-        ..Run::default()
+        ..FinishedRun::default()
     });
     assert_eq!(new, is(Proof::AsBefore, "Done: 2 tests pass"));
 }
@@ -171,12 +172,12 @@ fn fixed_tests_prove_a_change_and_other_passing_tests_only_show_unchanged_behavi
 #[test]
 fn behaviour_change_is_proven_only_by_a_test_that_failed_before() {
     let ends_with = |task, before, last| {
-        ends(&Run {
+        ends(&FinishedRun {
             task,
             last: Some(last),
             before,
             behaves_otherwise: true,
-            ..Run::default()
+            ..FinishedRun::default()
         })
     };
     let proven = is(Proof::Proven, "Done and proven: 2 tests pass");
@@ -213,11 +214,11 @@ fn behaviour_change_is_proven_only_by_a_test_that_failed_before() {
 fn run_with_a_refused_proposal_is_unproven() {
     let ends_with = |changed, left_out| {
         let last = Some(passing(3));
-        let run = Run {
+        let run = FinishedRun {
             changed,
             left_out,
             last,
-            ..Run::default()
+            ..FinishedRun::default()
         };
         ends(&run)
     };
@@ -234,12 +235,12 @@ fn run_with_a_refused_proposal_is_unproven() {
     let partly = "Partly done: 2 proposals were refused: a.py::g (x), b.py::h (y); changed only \
                   a.py::f; 3 tests pass as before";
     assert_eq!(both, is(Proof::Unproven, partly));
-    let unshown = ends(&Run {
+    let unshown = ends(&FinishedRun {
         task: "f gets a new parameter",
         behaves_otherwise: true,
         left_out: &["a.py::g (x)", "b.py::h (y)"],
         last: Some(passing(3)),
-        ..Run::default()
+        ..FinishedRun::default()
     });
     let partly = "Partly done: 2 proposals were refused: a.py::g (x), b.py::h (y); changed only \
                   a.py::f; no test was seen to fail without it; 3 tests pass";
@@ -279,18 +280,18 @@ fn refused_proposal_is_reported_unless_another_for_its_symbol_was_applied() {
 #[test]
 fn tests_that_do_not_cover_the_change_prove_it_only_if_a_failing_test_now_passes() {
     let ends_with = |before| {
-        ends(&Run {
+        ends(&FinishedRun {
             last: Some(passing(2)),
             before,
             unreached: &["a.py::f", "b.sh::"],
-            ..Run::default()
+            ..FinishedRun::default()
         })
     };
     let but = "Done, but no test reaches a.py::f, b.sh::; 2 tests pass";
     assert_eq!(ends_with(&[]), is(Proof::Unproven, but));
     let proven = "Done and proven: 2 tests pass";
     assert_eq!(ends_with(&["t1"]), is(Proof::Proven, proven));
-    let red = ends(&Run {
+    let red = ends(&FinishedRun {
         task: "Simplify f.",
         last: Some(report(
             TestOutcome::Failed,
@@ -298,7 +299,7 @@ fn tests_that_do_not_cover_the_change_prove_it_only_if_a_failing_test_now_passes
         )),
         before: &["red"],
         unreached: &["a.py::f"],
-        ..Run::default()
+        ..FinishedRun::default()
     });
     let but = "Done, but no test reaches a.py::f; 1 test passes; 1 test fails: red (it failed \
                before), no part of the task";
@@ -317,10 +318,10 @@ fn test_command_without_results_proves_a_change_only_if_it_failed_before() {
     let no_test = "Done, untested: the test command ran no test that Starling can see (its exit status was 0)";
     assert_eq!(settled(passing(0), &[]), is(Proof::Unproven, no_test));
     let ends_after = |report_before| {
-        ends(&Run {
+        ends(&FinishedRun {
             last: Some(passing(0)),
             report_before: Some(report_before),
-            ..Run::default()
+            ..FinishedRun::default()
         })
     };
     let proven = "Done and proven: `make check` failed before and passes now";
@@ -342,22 +343,22 @@ fn printed_test_results_do_not_prove_a_change() {
     };
     let but = "Done, but 12 tests pass only by what `make check` printed";
     assert_eq!(settled(printed(), &[]), is(Proof::Unproven, but));
-    let after_red = ends(&Run {
+    let after_red = ends(&FinishedRun {
         last: Some(printed()),
         report_before: Some(red()),
-        ..Run::default()
+        ..FinishedRun::default()
     });
     let proven = "Done and proven: `make check` failed before and passes now (12 tests pass by what it printed)";
     assert_eq!(after_red, is(Proof::Proven, proven));
 }
 
 #[test]
-fn tests_that_pass_only_as_changed_leave_the_run_unproven() {
+fn tests_that_pass_only_with_changed_test_files_do_not_prove_a_change() {
     let ends_with = |as_changed| {
-        ends(&Run {
+        ends(&FinishedRun {
             last: Some(passing(12)),
             as_changed,
-            ..Run::default()
+            ..FinishedRun::default()
         })
     };
     let but = |what: &str| is(Proof::Unproven, &format!("Done, but {what}"));
@@ -380,11 +381,11 @@ fn task_to_add_a_test_is_done_despite_tests_that_failed_before() {
     use TestStatus::{Failed, Passed};
     let last = || report(TestOutcome::Failed, &[("new", Passed), ("red", Failed)]);
     let ended = |task: &str, before: &[&str]| {
-        ends(&Run {
+        ends(&FinishedRun {
             last: Some(last()),
             before,
             task,
-            ..Run::default()
+            ..FinishedRun::default()
         })
     };
     let headline = "Done: the new test passes; 1 test fails: red (it failed before), no part of \
@@ -400,12 +401,12 @@ fn task_to_add_a_test_is_done_despite_tests_that_failed_before() {
 #[test]
 fn headline_of_a_failed_task_counts_the_unrelated_failing_tests() {
     let told = |ids: &[&str]| {
-        ends(&Run {
+        ends(&FinishedRun {
             stop_reason: StopReason::TestsFail {
                 failing: vec!["a".to_owned()],
             },
             last: Some(failing(ids)),
-            ..Run::default()
+            ..FinishedRun::default()
         })
         .1
     };
@@ -422,7 +423,7 @@ fn headline_of_a_failed_task_counts_the_unrelated_failing_tests() {
 fn change_without_any_executed_test_is_untested() {
     let untested = |why: &str| is(Proof::Unproven, &format!("Done, untested: {why}"));
     let none = untested("no test ran (no tests were found)");
-    assert_eq!(ends(&Run::default()), none);
+    assert_eq!(ends(&FinishedRun::default()), none);
     let skipped = report(TestOutcome::Passed, &[("a", TestStatus::Skipped)]);
     assert_eq!(
         settled(skipped, &[]),
@@ -461,12 +462,12 @@ fn change_without_any_executed_test_is_untested() {
 #[test]
 fn headline_of_a_run_without_changes_names_the_required_tests_that_still_fail() {
     let told = |required| {
-        ends(&Run {
+        ends(&FinishedRun {
             stop_reason: StopReason::NothingChanged { why: "done".into() },
             changed: &[],
             report_before: Some(failing(&["a", "b"])),
             required,
-            ..Run::default()
+            ..FinishedRun::default()
         })
     };
     let expected = "Not done: 1 test still fails: a; done";
@@ -478,17 +479,17 @@ fn headline_of_a_run_without_changes_names_the_required_tests_that_still_fail() 
 
 #[test]
 fn unrelated_known_failures_do_not_make_a_change_unproven() {
-    let run = |task, last: &[(&str, TestStatus)], required| Run {
+    let run = |task, last: &[(&str, TestStatus)], required| FinishedRun {
         task,
         last: Some(report(TestOutcome::Failed, last)),
         before: &["red"],
         required,
-        ..Run::default()
+        ..FinishedRun::default()
     };
     let ends = |task, last: &[(&str, TestStatus)], required| ends(&run(task, last, required));
     let cases = [("a", TestStatus::Passed), ("red", TestStatus::Failed)];
     let ends_as = |goal, task| {
-        super::tests::ends(&Run {
+        super::tests::ends(&FinishedRun {
             goal: Some(goal),
             ..run(task, &cases, &[])
         })
@@ -505,7 +506,7 @@ fn unrelated_known_failures_do_not_make_a_change_unproven() {
             "{task}"
         );
     }
-    // A task that is only a deletion or a rename counts as a refactoring.
+    // A task that only deletes or renames something counts as a refactoring.
     let deleted = ends_as(Goal::Refactoring, "Delete `f`.");
     assert_eq!(deleted, is(Proof::AsBefore, &stays));
     let proven = format!("Done and proven: 1 test passes; {rest}");
@@ -514,16 +515,16 @@ fn unrelated_known_failures_do_not_make_a_change_unproven() {
         is(Proof::Proven, &proven)
     );
     let left = [("a", TestStatus::Passed), ("test_red", TestStatus::Failed)];
-    let told = super::tests::ends(&Run {
+    let told = super::tests::ends(&FinishedRun {
         task: "f is wrong; test_red needs the network, leave it",
         last: Some(report(TestOutcome::Failed, &left)),
         before: &["test_red"],
-        ..Run::default()
+        ..FinishedRun::default()
     });
     let told_rest = "1 test fails: test_red (it failed before), no part of the task";
     let expected = format!("Done: 1 test passes as before; {told_rest}");
     assert_eq!(told, is(Proof::AsBefore, &expected));
-    // A bug that no test shows may be the cause of any failure.
+    // If no test shows the bug that the task describes, any failing test may be caused by it.
     let unproven = |found: (Proof, String)| assert_eq!(found.0, Proof::Unproven, "{}", found.1);
     unproven(ends("f is wrong", &cases, &[]));
     unproven(ends("Simplify f.", &cases, &["red"]));
@@ -533,7 +534,7 @@ fn unrelated_known_failures_do_not_make_a_change_unproven() {
 }
 
 #[test]
-fn tests_that_failed_before_leave_a_change_unproven() {
+fn tests_that_fail_as_before_do_not_prove_a_change() {
     let but = |what: &str| is(Proof::Unproven, &format!("Done, but {what}"));
     assert_eq!(
         settled(failing(&["a", "b"]), &["a", "b"]),
@@ -565,12 +566,12 @@ fn headline_with_failing_tests_counts_the_passing_ones() {
     let last = || report(TestOutcome::Failed, &cases);
     let headline = "Done, but 1 test fails: red (it failed before); 2 tests pass";
     assert_eq!(settled(last(), &["red"]), is(Proof::Unproven, headline));
-    let (proof, headline) = ends(&Run {
+    let (proof, headline) = ends(&FinishedRun {
         stop_reason: StopReason::TestsFail {
             failing: vec!["red".to_owned()],
         },
         last: Some(last()),
-        ..Run::default()
+        ..FinishedRun::default()
     });
     assert_eq!(proof, Proof::NotDone);
     assert!(
@@ -583,11 +584,11 @@ fn headline_with_failing_tests_counts_the_passing_ones() {
 fn documentation_change_needs_no_test() {
     let only = "Done: only documentation was changed";
     let docs = |changed, last| {
-        ends(&Run {
+        ends(&FinishedRun {
             changed,
             last,
             before: &["a"],
-            ..Run::default()
+            ..FinishedRun::default()
         })
     };
     assert_eq!(
@@ -608,13 +609,13 @@ fn documentation_change_needs_no_test() {
 fn passing_tests_do_not_prove_a_changed_docstring() {
     use TestStatus::Passed;
     let docstring = |task, before| {
-        ends(&Run {
+        ends(&FinishedRun {
             task,
             changed: &["a.py::f"],
             only_words: true,
             last: Some(report(TestOutcome::Passed, &[("a", Passed), ("b", Passed)])),
             before,
-            ..Run::default()
+            ..FinishedRun::default()
         })
     };
     let words = "Done: only comments and docstrings were changed; 2 tests pass";
@@ -636,14 +637,14 @@ fn passing_tests_do_not_prove_a_changed_docstring() {
 #[test]
 fn run_without_a_needed_change_has_nothing_to_prove() {
     let unchanged = |task, nothing_to_change| {
-        ends(&Run {
+        ends(&FinishedRun {
             stop_reason: StopReason::NothingChanged {
                 why: "f returns 2 already\nsee line 3".to_owned(),
             },
             task,
             changed: &[],
             nothing_to_change,
-            ..Run::default()
+            ..FinishedRun::default()
         })
     };
     assert_eq!(
@@ -668,12 +669,12 @@ fn headline_of_an_unfinished_run_says_what_was_changed_or_reverted() {
     let fails = |ids: &[&str]| StopReason::TestsFail {
         failing: ids.iter().map(|id| (*id).to_owned()).collect(),
     };
-    let run = Run {
+    let run = FinishedRun {
         stop_reason: fails(&["a", "b"]),
         changed: &[],
         taken_back: TakenBack::Yes(Some("/c/1.patch")),
         last: Some(failing(&["a", "b"])),
-        ..Run::default()
+        ..FinishedRun::default()
     };
     let taken_back = "the changes were taken back and are kept in /c/1.patch";
     assert_eq!(
@@ -683,22 +684,22 @@ fn headline_of_an_unfinished_run_says_what_was_changed_or_reverted() {
             &format!("Not done: with the changes, 2 tests fail: a, b; {taken_back}")
         )
     );
-    let kept = Run {
+    let kept = FinishedRun {
         stop_reason: StopReason::ProblemsRemain {
             problems: vec!["a.py:1: undefined name `x`".to_owned()],
         },
         last: Some(passing(2)),
-        ..Run::default()
+        ..FinishedRun::default()
     };
     let expected = "Not done: a.py:1: undefined name `x`; changed a.py::f (2 \
                     tests pass)";
     assert_eq!(ends(&kept), is(Proof::NotDone, expected));
-    let failed = Run {
+    let failed = FinishedRun {
         stop_reason: StopReason::Failed {
             error: "no answer\nmore".to_owned(),
         },
         changed: &[],
-        ..Run::default()
+        ..FinishedRun::default()
     };
     assert_eq!(ends(&failed), is(Proof::NotDone, "Not done: no answer"));
 }
@@ -706,14 +707,14 @@ fn headline_of_an_unfinished_run_says_what_was_changed_or_reverted() {
 #[test]
 fn tests_that_time_out_leave_a_kept_change_untested_and_a_reverted_one_not_done() {
     let hanging = |changed: &'static [&'static str], taken_back| {
-        ends(&Run {
+        ends(&FinishedRun {
             stop_reason: StopReason::TestsFail {
                 failing: vec![WHOLE_RUN.to_owned()],
             },
             changed,
             taken_back,
             last: Some(report(TestOutcome::TimedOut, &[])),
-            ..Run::default()
+            ..FinishedRun::default()
         })
     };
     assert_eq!(
@@ -734,11 +735,11 @@ fn tests_that_time_out_leave_a_kept_change_untested_and_a_reverted_one_not_done(
 #[test]
 fn headline_of_a_stopped_run_names_who_stopped_it_and_the_remaining_changes() {
     let stopped = |stop_reason, changed, last| {
-        ends(&Run {
+        ends(&FinishedRun {
             stop_reason,
             changed,
             last,
-            ..Run::default()
+            ..FinishedRun::default()
         })
     };
     assert_eq!(
@@ -813,14 +814,14 @@ fn last_summaries_of_the_agents_explain_why_nothing_changed() {
 fn flaky_tests_do_not_prove_a_change() {
     use TestStatus::{Passed, Unsteady};
     let cases = [("a", Passed), ("b", Unsteady)];
-    let run = |doubtful, stop_reason| Run {
+    let run = |doubtful, stop_reason| FinishedRun {
         stop_reason,
         last: Some(report(TestOutcome::Passed, &cases)),
         unsteady: &["b"],
         doubtful,
-        ..Run::default()
+        ..FinishedRun::default()
     };
-    let said = |run: &Run<'_>, proof: Proof, headline: &str| {
+    let said = |run: &FinishedRun<'_>, proof: Proof, headline: &str| {
         assert_eq!(ends(run), (proof, headline.to_owned()));
     };
     said(
@@ -839,7 +840,7 @@ fn flaky_tests_do_not_prove_a_change() {
         Proof::NotDone,
         "Not done: 1 test fails now and then: b; changed a.py::f (1 test fails now and then: b)",
     );
-    let only = Run {
+    let only = FinishedRun {
         last: Some(report(TestOutcome::Passed, &cases[1..])),
         ..run(&[], StopReason::Settled)
     };
@@ -848,7 +849,7 @@ fn flaky_tests_do_not_prove_a_change() {
         Proof::Unproven,
         "Done, but 1 test fails now and then: b",
     );
-    let beside = Run {
+    let beside = FinishedRun {
         task: "Make a pass.",
         last: Some(report(
             TestOutcome::Failed,
@@ -867,10 +868,10 @@ fn flaky_tests_do_not_prove_a_change() {
 
 #[test]
 fn tests_that_could_not_run_with_their_original_text_do_not_prove_a_change() {
-    let run = Run {
+    let run = FinishedRun {
         last: Some(passing(3)),
         unheld: &["calc.py"],
-        ..Run::default()
+        ..FinishedRun::default()
     };
     let headline = "Done, but the run also changed tests in calc.py, and could not run them with their \
                     original text";
@@ -879,18 +880,18 @@ fn tests_that_could_not_run_with_their_original_text_do_not_prove_a_change() {
 
 #[test]
 fn headline_names_the_proposals_that_the_user_rejected() {
-    let rejected = ends(&Run {
+    let rejected = ends(&FinishedRun {
         last: Some(passing(3)),
         rejected: &["#2 (a.py::g)"],
-        ..Run::default()
+        ..FinishedRun::default()
     });
     let headline = "Done: 3 tests pass as before; you rejected #2 (a.py::g)";
     assert_eq!(rejected, is(Proof::AsBefore, headline));
-    let broken = ends(&Run {
+    let broken = ends(&FinishedRun {
         last: Some(passing(3)),
         rejected: &["#2 (a.py::g)"],
         problems: &["b.py:1: `h` is not defined in a.py"],
-        ..Run::default()
+        ..FinishedRun::default()
     });
     let headline = "Done, but b.py:1: `h` is not defined in a.py; 3 tests pass as before; \
                     you rejected #2 (a.py::g)";

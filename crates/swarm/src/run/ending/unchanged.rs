@@ -1,4 +1,4 @@
-//! Why a run changed nothing.
+//! Determines why a run changed nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use crate::event::actor::actor_name;
 use crate::event::events::{AgentOutcome, Event};
 use starling_core::Verdict;
 
-/// Why a run changed nothing.
+/// The reason why a run changed nothing.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Unchanged {
     pub why: String,

@@ -7,8 +7,8 @@ use crate::task::goal::Goal;
 use starling_core::{TestCase, TestStatus};
 
 /// Returns whether a run changed only documents, comments and docstrings, and no test shows the
-/// change. (A doctest example in a docstring can show it.) Returns `false` if the task names a
-/// document and the run changed a different one.
+/// change, as a doctest example in a docstring could. Returns `false` if the task names documents
+/// and the run did not change them.
 pub(super) fn is_all_documentation(facts: &RunFacts<'_>) -> bool {
     let WithoutChange {
         fails,

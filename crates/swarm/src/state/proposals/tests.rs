@@ -11,7 +11,7 @@ fn made_by(book: &mut ProposalBook, agent: ActorId) -> Proposal {
     book.make(agent, Propose::default(), draft)
 }
 
-/// Returns the applied edit of a proposal, as change number `changes` of the workspace.
+/// Returns the applied edit of a proposal that is the workspace's change number `changes`.
 fn edit(changes: u64) -> Applied {
     Applied {
         before: "1".into(),
@@ -59,8 +59,8 @@ fn proposal_can_be_applied_undone_and_applied_again() {
     assert_eq!(applied(&book), [1, 2], "what is applied stays");
 }
 
-/// Tries a transition that the status of the proposal does not allow, and returns the error
-/// message. Debug builds panic with this message.
+/// Applies a status change that the current status of the proposal does not allow, and returns the
+/// error message. Debug builds panic with this message.
 fn wrong(step: impl Fn(&mut ProposalBook, &Proposal) -> Result<(), WrongStatus>) -> String {
     let mut book = ProposalBook::default();
     let one = make(&mut book);
@@ -103,7 +103,7 @@ fn unapplied_proposal_is_reported_until_a_newer_proposal_for_its_symbol_is_appli
     book.refuse(first.id, "busy".to_owned()).unwrap();
     let told = "proposal #1 was accepted but not applied: busy";
     assert_eq!(book.why_not_applied().as_deref(), Some(told));
-    // The person may still be asked about the proposal again.
+    // The approver may be asked about the proposal again.
     assert!(book.may_be_applied(first.id));
     book.ask_again(&first, Stage::Passes).unwrap();
     assert_eq!(
@@ -136,7 +136,7 @@ fn accepted_version_of_a_proposal_keeps_the_recorded_dependencies() {
         (known.diff.as_str(), &known.dependencies),
         ("edited", &on_second)
     );
-    // A proposal can be accepted although its task has ended meanwhile.
+    // A proposal can be accepted even if the task that worked on it has ended.
     book.leave(second.id);
     assert!(book.get(second.id).is_none());
     book.accept(&second).unwrap();
@@ -160,7 +160,7 @@ fn removed_proposal_is_dropped_from_the_dependencies_of_others() {
 }
 
 #[test]
-fn kept_parts_of_a_change_stay_until_they_are_replaced_or_forgotten() {
+fn kept_proposal_stays_in_the_book_until_it_is_replaced_and_removed() {
     let mut book = ProposalBook::default();
     let part = make(&mut book);
     let other = made_by(&mut book, ActorId::Agent("a.py::f".parse().unwrap()));

@@ -25,11 +25,12 @@ const BEGINNINGS: [&str; 14] = [
     "aside",
     "without",
 ];
-/// Words at the beginning of a clause that only connect it to the clause before.
+/// Words at the beginning of a clause that only connect it to the previous clause.
 const JOINTS: [&str; 8] = [
     "and", "but", "then", "so", "because", "since", "while", "which",
 ];
-/// Patterns for clauses that say to leave as they are the tests which they name.
+/// Patterns for clauses such as "ignore test_x", which say that the named tests are to be left as
+/// they are.
 const LEAVES: &[&str] = &[
     "^leave|ignore|skip|disregard|exclude|omit|forget|leaving|ignoring|skipping|excluding ? @test",
     "^except|besides|bar ? @test",
@@ -68,7 +69,8 @@ const LEFT: &[&str] = &[
 /// Patterns for clauses that forbid changing the text of tests. The tests may still be required to
 /// pass.
 const KEEPS_TEXT: &[&str] = &["untouched|unchanged|unmodified|unaltered|intact"];
-/// Patterns for clauses that say to leave as they are the tests named in the clause before.
+/// Patterns for clauses such as "ignore them", which say that the tests named in the previous
+/// clause are to be left as they are.
 const LEAVES_THEM: &[&str] = &[
     "^leave|ignore|skip|disregard|exclude|omit|forget it|that|this|them|those|these|both $",
     "^leave|ignore|skip|disregard|exclude|omit|forget it|that|this|them|those|these|both alone|out|red|aside|be|failing|broken|as|for|please|here|there|too|now",
@@ -83,10 +85,10 @@ const LEAVES_THEM: &[&str] = &[
     "^dont|never|not fix|mend|repair|solve|bother|worry|care|mind|consider|count ? it|that|this|them|those|these",
     "no need ? fix|mend|repair|solve ? it|that|this|them|those|these",
 ];
-/// Patterns for clauses that refer to the tests of the clause before by a pronoun.
+/// Patterns for clauses that refer by a pronoun to the tests of the previous clause.
 const OF_THEM: &[&str] = &["^it|that|this|they|those|these|both|one"];
-/// Patterns for clauses that ask to make the named tests pass, or that say that these tests are
-/// right.
+/// Patterns for clauses that ask to make the named tests pass, or that say that the tests are
+/// correct.
 const WANTS: &[&str] = &[
     "^make|get|fix|mend|repair|let|turn|bring|solve|resolve|have|run|debug",
     "leave|keep ... pass*|green|working",
@@ -94,7 +96,8 @@ const WANTS: &[&str] = &[
     "must|should pass|succeed|work",
 ];
 
-/// The clauses of a task about tests that it says to leave as they are.
+/// The clauses of a task that tell which tests to leave as they are (`left`), and those that tell
+/// which tests to make pass (`wanted`).
 #[derive(Debug, Default)]
 pub(crate) struct ExcludedTests<'t> {
     task: &'t str,
@@ -155,8 +158,9 @@ impl<'t> ExcludedTests<'t> {
     }
 }
 
-/// Returns whether a text names a test, or names the test's file without a test after it. "Leave" a
-/// file means not to change it; "ignore" a file means to ignore the results of its tests.
+/// Returns whether a text names a test, or names its file without a test after the file. The file
+/// alone counts only if the text tells to ignore it: "leave" a file means not to change it, but
+/// "ignore" a file means to ignore the results of its tests.
 fn names(text: &str, id: &str) -> bool {
     let id = id.split('[').next().unwrap_or(id);
     let last = id.rsplit(['.', ':', '/']).next().unwrap_or(id);
@@ -171,9 +175,9 @@ fn names(text: &str, id: &str) -> bool {
     })
 }
 
-/// Returns the indices of the clauses that name the tests to which the clause at `at` refers: the
-/// nearest one before it that names tests, with the list that it ends, in the same sentence or the
-/// one before.
+/// Returns the indices of the clauses that name the tests to which the pronoun in the clause at
+/// `at` refers. These are the nearest earlier clause that names tests and, if that clause ends a
+/// list, the clauses of the list. Only the sentence of `at` and the sentence before are searched.
 fn antecedents(clauses: &[Clause<'_>], at: usize) -> Vec<usize> {
     let sentence = clauses[at].sentence;
     let near = |one: &usize| clauses[*one].sentence + 1 >= sentence;
@@ -213,7 +217,7 @@ impl Clause<'_> {
         is_said && !self.fits(KEEPS_TEXT)
     }
 
-    /// Returns whether the clause names a test, as opposed to the word "test".
+    /// Returns whether the clause names a certain test, instead of only using the word "test".
     fn names_test(&self) -> bool {
         let mut tokens = self.text.split_whitespace();
         let mut is_behind_word = false;
@@ -232,7 +236,7 @@ impl Clause<'_> {
         })
     }
 
-    /// Returns whether the clause contains nothing but tests.
+    /// Returns whether the clause contains nothing but names of tests.
     fn is_list(&self) -> bool {
         let mut tokens = self.text.split_whitespace();
         tokens.all(|token| {
@@ -242,7 +246,7 @@ impl Clause<'_> {
         })
     }
 
-    /// Returns whether the clause is the exception in "all but test_x".
+    /// Returns whether the clause is the exception after "all" in a text such as "all but test_x".
     fn is_rest_of_all(&self, before: &Clause<'_>) -> bool {
         let last = before.text.split_whitespace().next_back();
         let is_all = last.is_some_and(|last| matches!(last, "all" | "everything" | "tests"));
@@ -322,7 +326,7 @@ fn clauses(text: &str) -> Vec<Clause<'_>> {
     found
 }
 
-/// Returns a clause without the word that joins it to the one before.
+/// Returns a clause without the first word if that word only connects it to the previous clause.
 fn without_joint(text: &str) -> &str {
     let text = text.trim_start();
     let joint = JOINTS.iter().find_map(|joint| {
@@ -385,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_that_a_task_is_about_are_not_excluded() {
+    fn tests_that_the_task_does_not_say_to_ignore_are_not_excluded() {
         for task in [
             "test_price fails",
             "test_price does not pass",

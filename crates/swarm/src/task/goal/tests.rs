@@ -1,6 +1,6 @@
 use super::*;
 
-/// Short tasks as users write them.
+/// Short tasks in the words of users, grouped by the goal that they must be classified as.
 const TASKS: &[(Goal, &[&str])] = &[
     (
         Goal::Bug,

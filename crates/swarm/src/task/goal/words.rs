@@ -64,7 +64,7 @@ const CHANGE: &[&str] = &[
     "describe",
     "explain",
 ];
-/// Verbs of a document that is used as a source.
+/// Verbs whose subject is a document that the task only consults, as in "the README says".
 const SAYS: &[&str] = &[
     "say",
     "says",
@@ -127,7 +127,7 @@ const SAYS: &[&str] = &[
     "differ",
     "differs",
 ];
-/// Participles that refer to a document as a source, as in "described in the README".
+/// Participles before a document that the task only consults, as in "described in the README".
 const TOLD: &[&str] = &[
     "said",
     "promised",
@@ -144,7 +144,8 @@ const TOLD: &[&str] = &[
     "required",
     "documented",
 ];
-/// Words after a document that make the document the subject of the sentence.
+/// Verbs after a document that show that the task is about the document itself, as in "the README
+/// should".
 const OF_ITSELF: &[&str] = &[
     "should",
     "must",
@@ -166,7 +167,7 @@ const OF_ITSELF: &[&str] = &[
     "nowhere",
     "needs",
 ];
-/// Words that describe a faulty document.
+/// Words that say that a document has a fault.
 const FAULTY: &[&str] = &[
     "wrong",
     "incorrect",
@@ -194,7 +195,8 @@ const FAULTY: &[&str] = &[
     "behind",
     "unreadable",
 ];
-/// Patterns for a document that describes the desired behaviour and is not to be changed.
+/// Patterns for a document that the task only consults for the desired behaviour and does not ask
+/// to change.
 const SOURCES: &[&str] = &[
     "@doc .. @says",
     "@doc is|are right|correct|true|clear",
@@ -207,7 +209,7 @@ const SOURCES: &[&str] = &[
     "conform|conforms|comply|complies|agree|agrees|contradict|contradicts|violate|violates ? ? @doc",
     "disagree|disagrees|differ|differs ? ? @doc",
 ];
-/// Words for prose. Each word also matches its longer forms.
+/// Words that refer to prose. Each word also matches longer words that begin with it.
 const PROSE: &[&str] = &[
     "readme",
     "changelog",
@@ -259,7 +261,8 @@ pub(super) struct Sentence {
 struct Word {
     text: String,
     is_code: bool,
-    /// Whether the word is a document that is used as a source.
+    /// Whether the word names a document that the task only consults, as in "as described in
+    /// README.md", and does not ask to change.
     is_source: bool,
 }
 
@@ -374,15 +377,16 @@ fn is_plain_file(lower: &str) -> bool {
 
 impl Sentence {
     /// Returns whether a pattern matches somewhere in the sentence. A pattern consists of words:
-    /// - `a|b` matches one of the words; `a*` matches all words with this prefix. A name of code is
-    ///   never matched by a plain word.
+    /// - `a|b` matches one of the words; `a*` matches all words with this prefix. A plain word in a
+    ///   pattern never matches a name of code.
     /// - `?` matches at most one word; `..` matches at most [`GAP`] words that are not connectors;
     ///   `...` matches any number of words.
     /// - `^a` matches the first word of the sentence after polite words; `$` matches the end.
-    /// - `@test` matches a word or a name that refers to tests; `@newtest` is the same without
-    ///   names of code other than files.
-    /// - `@doc` matches a document or a file without code, and `@prose` matches only prose, unless
-    ///   they are used as a source; `@readme` matches prose outside the code, also as a source.
+    /// - `@test` matches a word or a name that refers to tests; `@newtest` does the same, but of
+    ///   the names of code it matches only files.
+    /// - `@doc` matches a document or a file without code, and `@prose` matches only prose; neither
+    ///   matches a document that the task only consults. `@readme` matches prose outside the code,
+    ///   even if the task only consults it.
     /// - `@edit` matches a verb that changes a document; `@change` matches a verb that changes
     ///   anything; `@says`, `@told` and `@faulty` match the words of [`SAYS`], [`TOLD`] and
     ///   [`FAULTY`].
@@ -421,7 +425,8 @@ impl Sentence {
         at + passed
     }
 
-    /// Returns the end of a pattern that starts at `at`.
+    /// Returns the index after the words that a pattern matches at `at`; `None` if it does not
+    /// match there.
     fn fits_at(&self, at: usize, pattern: &[&str]) -> Option<usize> {
         let Some((first, rest)) = pattern.split_first() else {
             return Some(at);
@@ -439,7 +444,8 @@ impl Sentence {
         }
     }
 
-    /// Returns the end of the rest of a pattern after at most `most` words that are not connectors.
+    /// Skips at most `most` words that are not connectors, and matches the rest of a pattern after
+    /// them. Returns the index after the match.
     fn fits_after_gap(&self, at: usize, most: usize, rest: &[&str]) -> Option<usize> {
         let mut gaps = (0..=most).take_while(|passed| {
             let gap = self.words.get(at..at + passed);
@@ -448,9 +454,9 @@ impl Sentence {
         gaps.find_map(|passed| self.fits_at(at + passed, rest))
     }
 
-    /// Marks the documents that are used as a source: "as the README says", "its docstring
-    /// promises". A document after a verb is the object of a change: "fix the docstring, mean says
-    /// …".
+    /// Marks the documents that the task only consults: "as the README says", "its docstring
+    /// promises". A document after a verb of change is not marked, because it is the object of the
+    /// change: "fix the docstring, mean says …".
     fn mark_sources(&mut self) {
         let found = SOURCES.iter().flat_map(|source| self.find_all(source));
         let mut marked: Vec<usize> = Vec::new();
@@ -477,7 +483,7 @@ impl Sentence {
         words.any(|word| word.is_code && !word.is_prose())
     }
 
-    /// Returns the documents in the sentence that are not used as a source.
+    /// Returns the documents in the sentence, without those that the task only consults.
     pub(super) fn documents(&self) -> Vec<String> {
         let words = self.words.iter().filter(|word| word.is("@doc"));
         words.map(|word| word.text.clone()).collect()

@@ -1,43 +1,46 @@
-//! Code blocks of documents. A block in which a name can only mean the symbol is changed as a whole;
-//! otherwise nothing of it is.
+//! Code blocks of documents. If a name in a block can only refer to the renamed symbol, all its
+//! uses in the block are renamed; otherwise the block is not changed.
 
 use super::{MentionedSymbol, is_word};
 use starling_text::ByteRange;
 
-/// Languages of code blocks in which a name is one of the project's code.
+/// Languages of code blocks that may use the project's Python code, so that names in them are
+/// compared with its symbols. The empty string stands for a block without a language.
 const LANGUAGES: [&str; 5] = ["", "py", "pycon", "python", "python3"];
 
 /// The lines of a code block, without its fences.
-pub(super) struct Block {
+pub(super) struct CodeBlock {
     range: ByteRange,
     is_python: bool,
 }
 
-impl Block {
-    /// Returns whether the line that begins at an offset is in the block.
+impl CodeBlock {
+    /// Returns whether the line that begins at the offset `line_start` is in the block.
     pub fn holds(&self, line_start: usize) -> bool {
         self.range.start <= line_start && line_start < self.range.end
     }
 }
 
-/// How a block uses the name at one place.
+/// How one occurrence of the name in a block uses it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UseInBlock {
-    /// In an import from a module that has the symbol.
+    /// An import from a module that defines or re-exports the symbol.
     Import,
-    /// After a module or class that has the symbol, and a dot.
+    /// An attribute of a module or class that has the symbol, as in `pricing.total`.
     OfOwner,
     Call,
     /// Read without a call.
     Read,
-    /// The block gives the name a meaning of its own.
+    /// A definition, an assignment or an import from elsewhere: in this block, the name refers to
+    /// something else.
     OtherMeaning,
-    /// In an example, in a comment, or of an unknown object: it says nothing about the other uses.
+    /// In a doctest example, a command line or a comment, as a keyword argument, or as an attribute
+    /// of an unknown object. Such a use does not show what other uses in the block refer to.
     Other,
 }
 
 /// Returns the code blocks of a text.
-pub(super) fn blocks(text: &str) -> Vec<Block> {
+pub(super) fn blocks(text: &str) -> Vec<CodeBlock> {
     let mut found = Vec::new();
     let mut open: Option<(char, bool, usize)> = None;
     let mut start = 0;
@@ -50,7 +53,7 @@ pub(super) fn blocks(text: &str) -> Vec<Block> {
         match (fence, open) {
             (Some(fence), Some((by, is_python, from))) if fence == by => {
                 let range = ByteRange::new(from, start);
-                found.push(Block { range, is_python });
+                found.push(CodeBlock { range, is_python });
                 open = None;
             }
             (Some(fence), None) => {
@@ -64,14 +67,15 @@ pub(super) fn blocks(text: &str) -> Vec<Block> {
     }
     if let Some((_, is_python, from)) = open {
         let range = ByteRange::new(from, text.len());
-        found.push(Block { range, is_python });
+        found.push(CodeBlock { range, is_python });
     }
     found
 }
 
 impl MentionedSymbol<'_> {
-    /// Whether the name at an offset can only mean the symbol, judged by all its uses in the block.
-    pub(super) fn is_sure_in(&self, block: &Block, text: &str, at: usize) -> bool {
+    /// Returns whether the name at an offset can only refer to the symbol, judged by all uses of
+    /// the name in the block.
+    pub(super) fn is_sure_in(&self, block: &CodeBlock, text: &str, at: usize) -> bool {
         if !block.is_python {
             return false;
         }
@@ -96,13 +100,13 @@ impl MentionedSymbol<'_> {
         }
     }
 
-    fn use_at(&self, block: &Block, text: &str, at: usize) -> UseInBlock {
+    fn use_at(&self, block: &CodeBlock, text: &str, at: usize) -> UseInBlock {
         let before = &text[block.range.start..at];
         let after = text[at + self.name.len()..block.range.end].trim_start_matches([' ', '\t']);
         let line = before.rsplit('\n').next().unwrap_or_default();
         let code = line.trim_start();
         let is_example = code.starts_with(">>>") || code.starts_with("...");
-        // Examples are changed as code.
+        // Doctest examples are renamed together with the code ([`crate::task::examples`]).
         if is_example || code.starts_with('$') || line.contains('#') {
             return UseInBlock::Other;
         }
@@ -139,8 +143,8 @@ impl MentionedSymbol<'_> {
     }
 }
 
-/// Returns the module of the `from … import` in which a text ends; the import may go over several
-/// lines in parentheses.
+/// Returns the module of an unfinished `from … import` statement at the end of a text. The
+/// statement may span several lines in parentheses.
 fn imported_from(text: &str) -> Option<&str> {
     let start = text.rmatch_indices("from ").map(|(at, _)| at).find(|at| {
         text[..*at]

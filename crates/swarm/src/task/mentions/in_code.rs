@@ -5,8 +5,9 @@ use crate::lookup::Lookup;
 use starling_syntax::{FilePath, Language, SymbolTree, references};
 use starling_text::ByteRange;
 
-/// Returns the lines of docstrings and comments that mention a name which the code no longer has: in
-/// back-quotes, or as a word that is no plain word of prose. Examples are not mentions: they are code.
+/// Returns the lines of docstrings and comments that mention a name which the code no longer
+/// defines, either in back-quotes or as a word that looks like a name of code. Doctest examples are
+/// skipped, because they are checked as code.
 pub(super) fn mentions(lookup: &Lookup, name: &str) -> Vec<(FilePath, u32)> {
     let mut found = Vec::new();
     for file in lookup.files().iter() {
@@ -47,7 +48,7 @@ fn in_file(tree: &SymbolTree, name: &str) -> Vec<u32> {
                         .any(|span| span.start <= at && place.end <= span.end);
                     is_word(written, place) && (is_quoted || is_like_code(written, place, name))
                 });
-            // A parameter or variable of the same name is what the words mean.
+            // A parameter or variable of the same name may be what the comment refers to.
             let around = tree.owner(start).span;
             let is_other = || {
                 let mut own = own.iter();

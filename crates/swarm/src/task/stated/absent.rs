@@ -1,4 +1,5 @@
-//! Names in a task that the project does not have: a slip of the pen, or code of another project.
+//! Finds names in a task that do not occur in the project: misspelled names, or names from another
+//! project.
 
 use super::named::{is_code, is_identifier};
 use super::sentence;
@@ -6,11 +7,11 @@ use crate::lookup::Lookup;
 use crate::task::asked::{Token, names_file, sentences};
 use starling_syntax::{FilePath, Language};
 
-/// Verbs before a name of code that is changed.
+/// Verbs that ask to change the name of code after them.
 const CHANGE: [&str; 8] = [
     "rename", "delete", "remove", "change", "drop", "fix", "update", "move",
 ];
-/// Words before a name that the task makes, or gives to something else.
+/// Words before a name that the task introduces, or that is to become the new name of something.
 const MAKE: [&str; 21] = [
     "add",
     "create",
@@ -34,7 +35,7 @@ const MAKE: [&str; 21] = [
     "use",
     "with",
 ];
-/// Words between a verb and a name.
+/// Words that may come between a verb and a name.
 const BETWEEN: [&str; 12] = [
     "the",
     "a",
@@ -50,7 +51,7 @@ const BETWEEN: [&str; 12] = [
     "field",
 ];
 
-/// A name that a task gives in the form of code and that stands nowhere in the project.
+/// A name that a task writes as code and that does not occur in the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AbsentName {
     pub written: String,
@@ -89,7 +90,8 @@ impl AbsentName {
     }
 }
 
-/// Returns whether a task may name code that is not there, without a look at the project.
+/// Returns whether a task may name code that does not exist. Considers only the text of the task,
+/// so it is cheap.
 pub(crate) fn may_be_named(task: &str) -> bool {
     sentences(task).iter().any(|sentence| {
         let mut all = sentence.iter().enumerate();
@@ -97,7 +99,8 @@ pub(crate) fn may_be_named(task: &str) -> bool {
     })
 }
 
-/// Returns the names to rename or to delete that are not there, if the task asks for nothing else.
+/// Returns the names that the task asks to rename or delete and that do not exist, if the task asks
+/// for nothing else.
 pub(crate) fn only(lookup: &Lookup, task: &str) -> Vec<AbsentName> {
     let mut absent = Vec::new();
     for sentence in sentences(&task.replace("->", " to ").replace('→', " to ")) {
@@ -119,7 +122,7 @@ pub(crate) fn only(lookup: &Lookup, task: &str) -> Vec<AbsentName> {
     absent
 }
 
-/// Returns the names of code in a task that are not there although another name is near.
+/// Returns the names of code in a task that do not exist although the project has a similar name.
 pub(crate) fn near_others(lookup: &Lookup, task: &str) -> Vec<AbsentName> {
     let mut absent: Vec<AbsentName> = Vec::new();
     for sentence in sentences(task) {
@@ -136,7 +139,7 @@ pub(crate) fn near_others(lookup: &Lookup, task: &str) -> Vec<AbsentName> {
 }
 
 /// Returns whether a word is written as code: in back-quotes, as `Class.method`, or with an
-/// underscore behind a verb of change.
+/// underscore and after a verb for a change.
 fn is_in_form(before: &[Token], token: &Token) -> bool {
     let is_member = || {
         let class = token.word.split_once('.').map(|(class, _)| class);
@@ -153,7 +156,7 @@ fn is_any(token: &Token, known: &[&str]) -> bool {
     known.contains(&token.word.to_lowercase().as_str())
 }
 
-/// Returns whether a module or a folder of the project has this name.
+/// Returns whether a module or a directory of the project has this name.
 fn is_module(lookup: &Lookup, name: &str) -> bool {
     let mut files = lookup.files().iter();
     files.any(|file| {

@@ -1,11 +1,12 @@
-//! Counts a name in the places that a task gives for it.
+//! Counts the occurrences of a name in the files and symbols to which a task restricts it.
 
 use super::named::{Word, is_part};
 use crate::lookup::Lookup;
 use starling_syntax::{FilePath, Language, SymbolPath};
 use starling_text::ByteRange;
 
-/// Counts the occurrences of a name in its places, in code and strings but not in comments.
+/// Counts the occurrences of a name in the files and symbols of `word.within`, or in all Python
+/// files if there are none. Occurrences in strings count, those in comments do not.
 pub(super) fn count(lookup: &Lookup, word: &Word) -> usize {
     if word.within.is_empty() {
         let files = lookup.files().iter();

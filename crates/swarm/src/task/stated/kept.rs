@@ -1,11 +1,11 @@
-//! Strings that keep the old name because the task says so: `the alert keeps its name "frost"`,
-//! "but not in strings", "the strings stay".
+//! Finds the strings that must keep the old name because the task says so: `the alert keeps its
+//! name "frost"`, "but not in strings", "the strings stay".
 
 use crate::lookup::Lookup;
 use crate::task::whole_word::has_word;
 use starling_syntax::FilePath;
 
-/// Words that say that something stays as it is.
+/// Words that say that something does not change.
 const KEEP: [&str; 20] = [
     "keep",
     "keeps",
@@ -28,7 +28,7 @@ const KEEP: [&str; 20] = [
     "ignoring",
     "skip",
 ];
-/// Words for a change. A clause with one of them is about what changes.
+/// Words for a change. A clause with one of these words is about what changes.
 const CHANGE: [&str; 10] = [
     "rename", "renamed", "delete", "deleted", "remove", "removed", "change", "changed", "replace",
     "update",
@@ -40,9 +40,9 @@ const QUOTES: [(char, char); 4] = [('"', '"'), ('\'', '\''), ('“', '”'), ('�
 /// The strings that a task says to leave as they are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct KeptStrings {
-    /// Whether all strings stay.
+    /// Whether all strings must keep the old name.
     pub all: bool,
-    /// Strings that stay, without quotes.
+    /// Contents of the strings that must keep the old name, without quotes.
     named: Vec<String>,
 }
 
@@ -63,7 +63,8 @@ impl KeptStrings {
         kept
     }
 
-    /// Returns whether the name stands in a line only in strings that stay.
+    /// Returns whether all occurrences of the name in a line are in strings that must keep the old
+    /// name.
     pub fn hold(&self, lookup: &Lookup, (file, line): (&FilePath, u32), name: &str) -> bool {
         if self.all {
             return true;
@@ -91,7 +92,8 @@ fn has(words: &[String], known: &[&str]) -> bool {
 /// Returns whether a clause says that strings stay: "not in strings", "leave the strings", "the
 /// strings remain", "strings are not renamed".
 fn keeps_strings(words: &[String]) -> bool {
-    /// Number of words before "strings" that are about them.
+    /// Number of words before the word "strings" in which a word such as "not" or "leave" refers to
+    /// the strings.
     const NEAR: usize = 5;
     let is_strings = |word: &String| STRINGS.contains(&word.as_str());
     let Some(at) = words.iter().position(is_strings) else {
@@ -123,7 +125,7 @@ fn clauses(text: &str) -> impl Iterator<Item = &str> {
             && at >= from
         {
             parts.push(&text[from..at]);
-            // The space after the word begins the next clause.
+            // The joining word is skipped, but not the space after it.
             from = at + joint.len() - 1;
         }
     }
@@ -136,7 +138,7 @@ fn bare(word: &str) -> String {
     word.to_lowercase()
 }
 
-/// Returns the texts that stand in quotes.
+/// Returns the quoted texts in a clause.
 fn quoted(clause: &str) -> Vec<String> {
     let is_edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
     let mut found = Vec::new();

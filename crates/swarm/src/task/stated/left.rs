@@ -1,4 +1,5 @@
-//! Places that have the old name of what a task renames still, although the rest has the new one.
+//! Finds occurrences of an old name that a rename missed, while it replaced other occurrences of
+//! the name.
 
 use super::kept::KeptStrings;
 use super::named::{Named, Word};
@@ -8,7 +9,8 @@ use crate::task::in_strings::first_of;
 use starling_index::{AttributeOf, Dangling, Index};
 use starling_syntax::FilePath;
 
-/// Returns the places of an attribute of the classes that the task means.
+/// Returns the uses of an attribute that keep the old name, if they belong to a class that the task
+/// means.
 pub(super) fn of_attribute(word: &Word, to: &str, before: &Index, after: &Index) -> Vec<Dangling> {
     let of = match word.of.as_slice() {
         [] if word.is_member || before.is_attribute_only(&word.name) => AttributeOf::Only,
@@ -18,7 +20,7 @@ pub(super) fn of_attribute(word: &Word, to: &str, before: &Index, after: &Index)
     after.left_attribute(before, &word.name, to, of)
 }
 
-/// Describes the places of a word that have the old name still.
+/// Describes where an attribute or a string still has the old name of a renamed word.
 pub(super) fn left(
     (word, to): (&Word, &str),
     kept: &KeptStrings,
@@ -52,8 +54,8 @@ fn words(statements: &ExplicitEdits) -> impl Iterator<Item = (&Word, &str)> {
     })
 }
 
-/// Returns the attributes, and the strings, that a change leaves with the old name although it gave
-/// others of their kind the new one.
+/// Returns the uses of attributes that a change left with the old name, although it gave other uses
+/// of the same kind the new name.
 pub(crate) fn attributes(
     statements: &ExplicitEdits,
     before: &Index,
@@ -64,16 +66,16 @@ pub(crate) fn attributes(
     left.collect()
 }
 
-/// Returns the strings that a change leaves with the old name although it replaced it in others of
-/// their kind: each with that name.
+/// Returns the strings that a change left with the old name, although it replaced the name in other
+/// strings of the same kind. Each string comes with the old name.
 pub(crate) fn in_strings(
     statements: &ExplicitEdits,
     before: &Lookup,
     after: &Lookup,
-) -> Vec<(String, strings::Left)> {
+) -> Vec<(String, strings::StringWithOldName)> {
     let left = words(statements).flat_map(|(word, to)| {
         let left = strings::left(word, to, before, after).into_iter();
-        let is_kept = |one: &strings::Left| {
+        let is_kept = |one: &strings::StringWithOldName| {
             let place = (&one.file, one.line);
             statements.kept.hold(after, place, &word.name)
         };
@@ -83,7 +85,8 @@ pub(crate) fn in_strings(
     left.collect()
 }
 
-/// Describes the strings that may have the old name of what the task renames.
+/// Describes the strings that contain the old name of a renamed word and may, but need not, refer
+/// to it. Only one of the renamed words is described.
 pub(crate) fn unsure(
     statements: &ExplicitEdits,
     before: &Lookup,
@@ -97,9 +100,9 @@ pub(crate) fn unsure(
         .map(|(_, one)| format!("{}:{}", one.file, one.line))
         .collect();
     Some(match places.len() {
-        1 => format!("`{name}` still stands in a string: {}", first_of(places)),
+        1 => format!("`{name}` still occurs in a string: {}", first_of(places)),
         count => format!(
-            "`{name}` still stands in {count} strings: {}",
+            "`{name}` still occurs in {count} strings: {}",
             first_of(places)
         ),
     })

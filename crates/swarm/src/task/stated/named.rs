@@ -1,6 +1,6 @@
 //! Resolves the words of a task to a symbol, variable, name or file of the project.
 
-use super::sentence::{Kind, SentenceRequest};
+use super::sentence::{EntityKind, SentenceRequest};
 use crate::lookup::Lookup;
 use crate::task::asked::{Token, names_file};
 use starling_index::{Variable, is_test_file};
@@ -17,15 +17,15 @@ pub(crate) enum Named {
     File(FilePath),
 }
 
-/// A name and the files or symbols to which the task restricts it. Without a restriction, all code
-/// is meant.
+/// A name, and the files or symbols to which the task restricts it. Without a restriction, the name
+/// is searched in all code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Word {
     pub name: String,
     pub within: Vec<SymbolPath>,
-    /// Whether functions, methods or classes have this name, and may be meant.
+    /// Whether functions, methods or classes have this name, so that the task may mean one of them.
     pub is_symbol: bool,
-    /// The classes that have an attribute of this name, if the task names them.
+    /// The classes whose attribute the task means, if it names classes.
     pub of: Vec<SymbolPath>,
     /// Whether the task says that the name is an attribute.
     pub is_member: bool,
@@ -44,7 +44,7 @@ impl Named {
         }
     }
 
-    /// Returns whether the index knows the definitions of the name.
+    /// Returns whether the index contains definitions of the name.
     pub fn is_defined(&self) -> bool {
         match self {
             Named::Symbol(_) | Named::Variable(_) => true,
@@ -54,32 +54,31 @@ impl Named {
     }
 }
 
-/// The files and symbols to which a request is restricted, and whether all words for them were
-/// resolved.
-struct Places {
+/// The files and symbols to which a request is restricted.
+struct RequestScope {
     files: Vec<FilePath>,
     symbols: Vec<SymbolPath>,
     are_clear: bool,
 }
 
-/// Resolves the name in a request. Returns `None` if the project has no such name, or if the word
-/// may not be a name.
+/// Resolves the name in a request. Returns `None` if the project does not have the name, or if the
+/// word may be an ordinary word instead of a name.
 pub(super) fn find(lookup: &Lookup, wish: &SentenceRequest<'_>) -> Option<Named> {
     let word = wish.token.word.trim_start_matches('#');
     let name = word.trim_end_matches("()");
-    let places = Places::of(lookup, &wish.place);
+    let places = RequestScope::of(lookup, &wish.place);
     if let Some(file) = file(lookup, name, wish.kind) {
         return Some(Named::File(file));
     }
     // In `it should be called once`, "once" is not a name.
     let is_name = |to: &Token| to.is_quoted || is_code(&to.word);
     let is_clear = !wish.is_called || wish.to.is_some_and(is_name);
-    let is_text = wish.kind == Some(Kind::Text);
+    let is_text = wish.kind == Some(EntityKind::Text);
     if is_text && wish.to.is_none() {
         return None;
     }
-    let may_be_symbol = places.are_clear && wish.kind != Some(Kind::Parameter) && !is_text;
-    if may_be_symbol && wish.kind != Some(Kind::File) {
+    let may_be_symbol = places.are_clear && wish.kind != Some(EntityKind::Parameter) && !is_text;
+    if may_be_symbol && wish.kind != Some(EntityKind::File) {
         let (symbols, variables) = defined(lookup, name, wish.kind, &places);
         match (symbols.as_slice(), variables.as_slice()) {
             ([symbol], _) => return Some(Named::Symbol(symbol.clone())),
@@ -89,7 +88,11 @@ pub(super) fn find(lookup: &Lookup, wish: &SentenceRequest<'_>) -> Option<Named>
     }
     let is_named = wish.token.is_quoted || wish.kind.is_some() || is_code(word);
     let is_renamed = wish.to.is_some() && places.are_clear && lookup.index().mentions(name);
-    if wish.kind == Some(Kind::File) || name.is_empty() || !is_clear || !(is_named || is_renamed) {
+    if wish.kind == Some(EntityKind::File)
+        || name.is_empty()
+        || !is_clear
+        || !(is_named || is_renamed)
+    {
         return None;
     }
     let whole = name;
@@ -100,7 +103,7 @@ pub(super) fn find(lookup: &Lookup, wish: &SentenceRequest<'_>) -> Option<Named>
     let of = classes(lookup, whole, &places);
     let modules = places.files.into_iter().map(SymbolPath::module);
     let within: Vec<SymbolPath> = places.symbols.into_iter().chain(modules).collect();
-    let is_parameter = wish.kind == Some(Kind::Parameter);
+    let is_parameter = wish.kind == Some(EntityKind::Parameter);
     let may_be_it = |symbol: &SymbolPath| {
         let is_within = within.is_empty() || within.iter().any(|one| one.encloses(symbol));
         symbol.base_name() == name && !is_test_file(&symbol.file) && is_within
@@ -111,21 +114,22 @@ pub(super) fn find(lookup: &Lookup, wish: &SentenceRequest<'_>) -> Option<Named>
         name: name.to_owned(),
         within,
         of,
-        is_member: wish.kind == Some(Kind::Member),
+        is_member: wish.kind == Some(EntityKind::Member),
         is_text,
     };
     let mut stands = super::count::count(lookup, &word) > 0;
     if !stands && wish.to.is_some() {
-        // The given file or symbol may only be near the name, so the restriction is removed.
+        // The task may have named a file or symbol that is only close to the name, so the
+        // restriction is dropped.
         word.within.clear();
         stands = super::count::count(lookup, &word) > 0;
     }
     (stands || wish.to.is_some() && is_named).then_some(Named::Word(word))
 }
 
-/// Returns the classes that a task names as those of an attribute: `Battle` in `Battle.max_rounds` and
-/// in `max_rounds of Battle`.
-fn classes(lookup: &Lookup, name: &str, places: &Places) -> Vec<SymbolPath> {
+/// Returns the classes that a task names as owners of an attribute: `Battle` in `Battle.max_rounds`
+/// and in `max_rounds of Battle`.
+fn classes(lookup: &Lookup, name: &str, places: &RequestScope) -> Vec<SymbolPath> {
     let is_class = |symbol: &SymbolPath| {
         let found = lookup.symbol(symbol);
         found.is_ok_and(|found| found.symbol.kind == SymbolKind::Class)
@@ -143,13 +147,13 @@ fn classes(lookup: &Lookup, name: &str, places: &Places) -> Vec<SymbolPath> {
     named
 }
 
-/// Returns the symbols and variables with a name in the given places, and of the given kind if
-/// there is one.
+/// Returns the symbols and variables that have a name, are in the given files and symbols, and are
+/// of the given kind if `kind` is set.
 fn defined(
     lookup: &Lookup,
     name: &str,
-    kind: Option<Kind>,
-    places: &Places,
+    kind: Option<EntityKind>,
+    places: &RequestScope,
 ) -> (Vec<SymbolPath>, Vec<Variable>) {
     let base = name.rsplit(['.', ':']).next().unwrap_or(name);
     let index = lookup.index();
@@ -158,7 +162,7 @@ fn defined(
             let own = SymbolPath::new(file, plain(&symbol.name));
             lookup.symbol(&own).is_ok()
         });
-        let is_member = symbol.name.contains('.') || kind != Some(Kind::Member);
+        let is_member = symbol.name.contains('.') || kind != Some(EntityKind::Member);
         symbol.base_name() == base
             && !is_test_file(&symbol.file)
             && !is_twin
@@ -168,7 +172,7 @@ fn defined(
     let found = index.definitions_of(name).into_iter();
     let mut symbols: Vec<SymbolPath> = found.map(|one| one.symbol).collect();
     symbols.retain(is_meant);
-    if kind == Some(Kind::Variable) {
+    if kind == Some(EntityKind::Variable) {
         symbols.clear();
     }
     let mut variables = index.variables(name);
@@ -179,20 +183,20 @@ fn defined(
         });
         !is_test_file(&one.file) && !is_twin && places.hold(&SymbolPath::module(one.file.clone()))
     });
-    let may_be_variable = matches!(kind, None | Some(Kind::Variable));
+    let may_be_variable = matches!(kind, None | Some(EntityKind::Variable));
     if !may_be_variable {
         variables.clear();
     }
     (symbols, variables)
 }
 
-impl Places {
+impl RequestScope {
     fn of(lookup: &Lookup, told: &[&str]) -> Self {
         const NOWHERE: [&str; 12] = [
             "the", "our", "this", "my", "a", "whole", "project", "code", "codebase", "base", "all",
             "files",
         ];
-        let mut places = Places {
+        let mut places = RequestScope {
             files: Vec::new(),
             symbols: Vec::new(),
             are_clear: true,
@@ -204,7 +208,7 @@ impl Places {
                 files.filter(|one| names_file(word, one)).cloned().collect();
             let symbols = lookup.index().definitions_of(word);
             let is_filler =
-                NOWHERE.contains(&word.to_lowercase().as_str()) || Kind::of(word).is_some();
+                NOWHERE.contains(&word.to_lowercase().as_str()) || EntityKind::of(word).is_some();
             if !of_name.is_empty() {
                 places.files.extend(of_name);
             } else if !symbols.is_empty() && !is_filler {
@@ -227,9 +231,10 @@ impl Places {
     }
 }
 
-/// Returns the only file that a word names, by its path, its name or as a module.
-fn file(lookup: &Lookup, word: &str, kind: Option<Kind>) -> Option<FilePath> {
-    let is_file = kind == Some(Kind::File);
+/// Returns the file that a word names by its path, its name or as a module; `None` unless there is
+/// exactly one.
+fn file(lookup: &Lookup, word: &str, kind: Option<EntityKind>) -> Option<FilePath> {
+    let is_file = kind == Some(EntityKind::File);
     if word.contains("::") || !is_file && !word.contains('.') {
         return None;
     }
@@ -242,13 +247,13 @@ fn file(lookup: &Lookup, word: &str, kind: Option<Kind>) -> Option<FilePath> {
     files.next().is_none().then(|| only.clone())
 }
 
-/// Returns the module that a stub file describes.
+/// Returns the path of the module that a stub file (`.pyi`) describes.
 pub(super) fn original_of(stub: &FilePath) -> Option<FilePath> {
     let path = stub.as_str().strip_suffix(".pyi")?;
     Some(FilePath::new(format!("{path}.py")))
 }
 
-/// Returns the stub file beside a module; `None` if there is none.
+/// Returns the stub file (`.pyi`) next to a module; `None` if there is none.
 pub(crate) fn stub_of(lookup: &Lookup, module: &FilePath) -> Option<FilePath> {
     let path = module.as_str().strip_suffix(".py")?;
     let stub = FilePath::new(format!("{path}.pyi"));

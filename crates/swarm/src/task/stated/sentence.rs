@@ -23,8 +23,8 @@ const TO: [&str; 3] = ["to", "into", "as"];
 const OF: [&str; 3] = ["in", "of", "from"];
 /// Maximum number of words that describe a file or symbol after a preposition.
 const PLACE_MOST: usize = 6;
-/// Words after the name of a symbol to delete. After any other word, the sentence is about a part
-/// of the symbol.
+/// Words that may follow the name of a symbol to delete. If another word follows, the sentence asks
+/// to delete only a part of the symbol.
 const AFTER_DELETED: [&str; 16] = [
     "and",
     "it",
@@ -43,7 +43,7 @@ const AFTER_DELETED: [&str; 16] = [
     "everywhere",
     "-",
 ];
-/// Words that may accompany a request and ask for nothing else.
+/// Words that may be added to a request without asking for anything else.
 const BESIDE: [&str; 36] = [
     "please",
     "everywhere",
@@ -83,16 +83,16 @@ const BESIDE: [&str; 36] = [
     "used",
 ];
 
-/// Words of a reason to delete something.
+/// Words that occur in the reason for a deletion, such as "because it is unused".
 const REASON: [&str; 27] = [
     "because", "since", "as", "it", "they", "which", "that", "is", "are", "was", "were", "dead",
     "unused", "obsolete", "code", "not", "no", "longer", "more", "any", "anymore", "used",
     "needed", "nobody", "nothing", "uses", "calls",
 ];
 
-/// The kind of entity that a task names.
+/// The kind of entity that a request says it is about, such as "the function" or "the option".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum EntityKind {
     /// A function, a method or a class.
     Code,
     /// A variable of a module.
@@ -106,18 +106,18 @@ pub(super) enum Kind {
     Text,
 }
 
-impl Kind {
+impl EntityKind {
     pub(super) fn of(word: &str) -> Option<Self> {
         let kind = match word {
             "function" | "functions" | "method" | "methods" | "class" | "classes" | "helper"
-            | "helpers" | "symbol" | "enum" => Kind::Code,
-            "constant" | "constants" | "variable" | "variables" | "global" => Kind::Variable,
+            | "helpers" | "symbol" | "enum" => EntityKind::Code,
+            "constant" | "constants" | "variable" | "variables" | "global" => EntityKind::Variable,
             "attribute" | "attributes" | "field" | "fields" | "property" | "member" | "members" => {
-                Kind::Member
+                EntityKind::Member
             }
-            "parameter" | "argument" | "option" | "flag" | "keyword" => Kind::Parameter,
-            "file" | "module" => Kind::File,
-            "column" | "columns" | "key" | "keys" | "label" | "message" => Kind::Text,
+            "parameter" | "argument" | "option" | "flag" | "keyword" => EntityKind::Parameter,
+            "file" | "module" => EntityKind::File,
+            "column" | "columns" | "key" | "keys" | "label" | "message" => EntityKind::Text,
             _ => return None,
         };
         Some(kind)
@@ -127,7 +127,7 @@ impl Kind {
 /// The rename or deletion that a sentence requests.
 pub(super) struct SentenceRequest<'s> {
     pub token: &'s Token,
-    pub kind: Option<Kind>,
+    pub kind: Option<EntityKind>,
     /// The file or symbol that contains the entity, in the words of the task.
     pub place: Vec<&'s str>,
     /// The new name; `None` for a deletion.
@@ -138,10 +138,10 @@ pub(super) struct SentenceRequest<'s> {
     pub is_whole: bool,
 }
 
-/// The entity in a sentence, and the position after it.
-struct Object<'s> {
+/// The entity in a sentence, and the index of the word after it.
+struct RequestedEntity<'s> {
     token: &'s Token,
-    kind: Option<Kind>,
+    kind: Option<EntityKind>,
     place: Vec<&'s str>,
     next: usize,
 }
@@ -163,9 +163,9 @@ pub(super) fn says_nothing_else(words: &[Token]) -> bool {
     words.iter().all(is_beside)
 }
 
-/// Splits a sentence with requests about several names: `delete a and b`, `rename a to b and c to
-/// d`. Each part has the words before the first name. Returns the sentence alone if it has one
-/// part.
+/// Splits a sentence with requests about several names into one sentence for each request: `delete
+/// a and b`, `rename a to b and c to d`. Each result begins with the words before the first name.
+/// Returns the sentence itself if it contains only one request.
 pub(super) fn parts(sentence: &[Token]) -> Vec<Vec<Token>> {
     let word = |token: &Token| token.word.to_lowercase();
     let is_verb = |token: &Token| {
@@ -262,11 +262,11 @@ impl<'s> Sentence<'s, '_> {
         self.wish(object, (begin, to), self.words[called] == "called")
     }
 
-    /// Creates the request to rename an object. `begin` is the position of its first word, `to`
-    /// that of the new name.
+    /// Creates the request to rename an object. `begin` is the index of the first word of the
+    /// request, `to` the index of the new name.
     fn wish(
         &self,
-        object: Object<'s>,
+        object: RequestedEntity<'s>,
         (begin, to): (usize, usize),
         is_called: bool,
     ) -> Option<SentenceRequest<'s>> {
@@ -295,7 +295,7 @@ impl<'s> Sentence<'s, '_> {
         if self.is_negated(verb) {
             return None;
         }
-        let Object {
+        let RequestedEntity {
             token,
             kind,
             mut place,
@@ -323,18 +323,20 @@ impl<'s> Sentence<'s, '_> {
         })
     }
 
-    /// Returns whether a word may follow the name of a symbol to delete.
+    /// Returns whether the word at `at` may follow the name of a symbol to delete.
     fn may_follow(&self, at: usize) -> bool {
-        // `remove total and tax from the report` is about parts of the report.
+        // In `remove total and tax from the report`, the names refer to parts of the report, not to
+        // symbols.
         let goes_on = self.is_any(at + 1, &BESIDE);
         self.is_any(at, &AFTER_DELETED) && (self.words[at] != "and" || goes_on)
     }
 
     /// Parses the entity that starts at a word: `the unused function a`, `A's method b`, `the a
     /// option`.
-    fn object(&self, from: usize) -> Option<Object<'s>> {
+    fn object(&self, from: usize) -> Option<RequestedEntity<'s>> {
         let (mut at, mut kind) = self.skip_kinds(from, &[&ARTICLES, &DEAD]);
-        // The entity itself may have such a word as its name.
+        // If only articles and kinds precede the end of the request, the last of them is the name
+        // itself.
         let is_past = at >= self.words.len() || self.is_any(at, &TO);
         if is_past && at > from {
             at -= 1;
@@ -353,7 +355,7 @@ impl<'s> Sentence<'s, '_> {
             kind = kind.or(after);
             next += 1;
         }
-        Some(Object {
+        Some(RequestedEntity {
             token,
             kind,
             place,
@@ -361,8 +363,9 @@ impl<'s> Sentence<'s, '_> {
         })
     }
 
-    /// Adds the file or symbol that is given between an object and its new name to the object.
-    fn with_place_until_to(&self, mut object: Object<'s>) -> Option<Object<'s>> {
+    /// If a file or symbol is given between an object and its new name, adds it to the object.
+    /// Returns `None` if other words are there.
+    fn with_place_until_to(&self, mut object: RequestedEntity<'s>) -> Option<RequestedEntity<'s>> {
         if !self.is_any(object.next, &OF) {
             return Some(object);
         }
@@ -376,7 +379,8 @@ impl<'s> Sentence<'s, '_> {
         Some(object)
     }
 
-    /// Returns the existing file or symbol that is given at a word, and the position after it.
+    /// Returns the file or symbol at a word, and the index of the word after it; `None` if it does
+    /// not exist.
     fn known_place(&self, at: usize) -> Option<(&'s str, usize)> {
         let (told, next) = self.any_place(at)?;
         let is_known = self.is_file(told) || is_symbol(self.lookup, told);
@@ -392,8 +396,8 @@ impl<'s> Sentence<'s, '_> {
         Some((&token.word, at + 1))
     }
 
-    /// Returns whether the words before the verb ask for nothing else. Files among them are added
-    /// to `place`.
+    /// Returns whether the words before the verb ask for nothing else. File names among these words
+    /// are added to `place`.
     fn before(&self, verb: usize, place: &mut Vec<&'s str>) -> bool {
         let (files, others): (Vec<&Token>, Vec<&Token>) = self.tokens[..verb]
             .iter()
@@ -409,8 +413,8 @@ impl<'s> Sentence<'s, '_> {
         is_path && files.any(|file| names_file(word, file)) || word.ends_with(".py")
     }
 
-    fn kind(&self, at: usize) -> Option<Kind> {
-        Kind::of(self.words.get(at)?)
+    fn kind(&self, at: usize) -> Option<EntityKind> {
+        EntityKind::of(self.words.get(at)?)
     }
 
     fn is_any(&self, at: usize, list: &[&str]) -> bool {
@@ -418,7 +422,7 @@ impl<'s> Sentence<'s, '_> {
         word.is_some_and(|word| list.contains(&word.as_str()))
     }
 
-    /// Returns the first position from `at` on whose word is in none of the lists.
+    /// Returns the first index from `at` on whose word is in none of the lists, or is quoted.
     fn skip(&self, mut at: usize, lists: &[&[&str]]) -> usize {
         let is_quoted = |at: usize| self.tokens.get(at).is_some_and(|token| token.is_quoted);
         while lists.iter().any(|list| self.is_any(at, list)) && !is_quoted(at) {
@@ -427,9 +431,10 @@ impl<'s> Sentence<'s, '_> {
         at
     }
 
-    /// Same as [`Self::skip`], but also skips words that name a kind of entity ("function",
-    /// "class"). Returns the last of these kinds.
-    fn skip_kinds(&self, mut at: usize, lists: &[&[&str]]) -> (usize, Option<Kind>) {
+    /// Skips words of the lists as [`Self::skip`] does, and words that name a kind of entity
+    /// ("function", "class"). Returns the index of the next word, and the last kind that was
+    /// skipped.
+    fn skip_kinds(&self, mut at: usize, lists: &[&[&str]]) -> (usize, Option<EntityKind>) {
         let mut kind = None;
         loop {
             let next = self.skip(at, lists);
@@ -450,7 +455,7 @@ impl<'s> Sentence<'s, '_> {
     }
 }
 
-/// Returns the owner in a possessive: `Stock` for `` `Stock`'s ``.
+/// Returns the owner from a possessive: `Stock` for `` `Stock`'s ``.
 fn owner(word: &str) -> Option<&str> {
     let owner = word
         .strip_suffix("'s")

@@ -1,5 +1,6 @@
-//! A name of a column, a key, an option or a message stands in strings alone. Where a change replaced it in
-//! some strings, it is left in others of the same kind.
+//! Renames of names that occur only in strings: columns, keys, options and messages. If a change
+//! replaced such a name in some strings, this module finds other strings of the same kind that
+//! still contain it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,36 +11,38 @@ use crate::task::whole_word::has_word;
 use starling_syntax::{FilePath, Language, SymbolTree};
 use starling_text::ByteRange;
 
-/// Words that begin a statement of SQL or a part of one. As words of prose, the second list counts in
-/// capitals alone.
+/// Keywords that begin an SQL statement, and keywords that begin a part of one. A text that begins
+/// with one of `PARTS` counts as SQL only if the keyword is in capitals, because the words also
+/// occur in prose.
 const STATEMENTS: [&str; 6] = ["ALTER", "CREATE", "DELETE", "INSERT", "SELECT", "UPDATE"];
 const PARTS: [&str; 14] = [
     "AND", "FROM", "GROUP", "HAVING", "INNER", "JOIN", "LEFT", "ON", "OR", "ORDER", "SET",
     "VALUES", "WHERE", "WITH",
 ];
-/// What follows a statement's first word somewhere.
+/// Keywords of which an SQL statement contains at least one after its first word.
 const CLAUSES: [&str; 5] = ["FROM", "INTO", "SET", "TABLE", "WHERE"];
-/// Words before the name of a table.
+/// Keywords that come before the name of a table.
 const BEFORE_TABLE: [&str; 5] = ["FROM", "INTO", "JOIN", "TABLE", "UPDATE"];
-/// Words between such a word and the name.
+/// Keywords that may come between a keyword of [`BEFORE_TABLE`] and the name of the table.
 const BESIDE_TABLE: [&str; 4] = ["EXISTS", "IF", "NOT", "ONLY"];
-/// Folders of scripts that tell how a database became what it is.
+/// Directories with database migrations. They describe earlier states of the database, so they keep
+/// old names.
 const HISTORY: [&str; 3] = ["alembic", "migrations", "versions"];
 
 /// A string that still contains the old name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Left {
+pub(crate) struct StringWithOldName {
     pub file: FilePath,
     /// Line number, counted from 1.
     pub line: u32,
-    /// Whether the name in this string can only mean the renamed thing.
+    /// Whether the name in this string can only refer to what was renamed.
     pub is_sure: bool,
 }
 
 /// How a string literal contains the searched name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum StringContent {
-    /// In an SQL statement or a part of one that uses these tables.
+    /// In an SQL statement, or a part of one, that uses these tables.
     Sql(BTreeSet<String>),
     /// The string is exactly the name.
     Whole,
@@ -47,26 +50,32 @@ enum StringContent {
     Text,
 }
 
-/// A string, or one statement of a string of SQL.
-struct Unit<'t> {
+/// A string literal, or one statement of a string literal that contains SQL.
+struct StringPart<'t> {
     text: &'t str,
-    /// The line of the name.
+    /// Number of the line with the name, counted from 1.
     line: u32,
     shape: StringContent,
 }
 
 /// The kinds of strings in which a change has replaced the old name.
 #[derive(Default)]
-struct Replaced {
+struct ReplacedStrings {
     tables: BTreeSet<String>,
-    /// Files with a replaced statement of SQL.
+    /// Files in which the change replaced the name in an SQL statement.
     sql: BTreeSet<FilePath>,
     whole: bool,
     text: bool,
 }
 
-/// Returns the strings that have the old name still, of the shapes in which the change replaced it.
-pub(super) fn left(word: &Word, to: &str, before: &Lookup, after: &Lookup) -> Vec<Left> {
+/// Returns the strings that still contain the old name and are of a kind in which the change
+/// replaced the name.
+pub(super) fn left(
+    word: &Word,
+    to: &str,
+    before: &Lookup,
+    after: &Lookup,
+) -> Vec<StringWithOldName> {
     let replaced = replaced(&word.name, to, before, after);
     if replaced.sql.is_empty() && !replaced.whole && !replaced.text {
         return Vec::new();
@@ -94,7 +103,7 @@ pub(super) fn left(word: &Word, to: &str, before: &Lookup, after: &Lookup) -> Ve
                 StringContent::Text => replaced.text && word.is_text,
             };
             if is_sure || may_be {
-                left.push(Left {
+                left.push(StringWithOldName {
                     file: file.clone(),
                     line: unit.line,
                     is_sure,
@@ -107,9 +116,10 @@ pub(super) fn left(word: &Word, to: &str, before: &Lookup, after: &Lookup) -> Ve
     left
 }
 
-/// Compares the strings of the changed files.
-fn replaced(old: &str, new: &str, before: &Lookup, after: &Lookup) -> Replaced {
-    let mut replaced = Replaced::default();
+/// Returns the kinds of strings in which the changed files have the new name in place of the old
+/// one.
+fn replaced(old: &str, new: &str, before: &Lookup, after: &Lookup) -> ReplacedStrings {
+    let mut replaced = ReplacedStrings::default();
     for file in after.index().snapshot().overlay().keys() {
         if !is_code(file) {
             continue;
@@ -124,7 +134,7 @@ fn replaced(old: &str, new: &str, before: &Lookup, after: &Lookup) -> Replaced {
             let all = units(tree, word).into_iter();
             all.filter(|unit| unit.text == text).count()
         };
-        let more = |unit: &Unit<'_>, word: &str, than: &SymbolTree, own: &SymbolTree| {
+        let more = |unit: &StringPart<'_>, word: &str, than: &SymbolTree, own: &SymbolTree| {
             count(own, word, unit.text) > count(than, word, unit.text)
         };
         let mut lost = units(&was, old);
@@ -132,7 +142,7 @@ fn replaced(old: &str, new: &str, before: &Lookup, after: &Lookup) -> Replaced {
         let mut gained = units(&is, new);
         gained.retain(|unit| more(unit, new, &was, &is));
         for unit in gained {
-            let is_same = |one: &&Unit<'_>| match (&one.shape, &unit.shape) {
+            let is_same = |one: &&StringPart<'_>| match (&one.shape, &unit.shape) {
                 (StringContent::Sql(a), StringContent::Sql(b)) => a == b || !a.is_disjoint(b),
                 (a, b) => a == b,
             };
@@ -156,15 +166,15 @@ fn is_code(file: &FilePath) -> bool {
     Language::of(file) == Language::Python
 }
 
-/// Returns the tree of a file that contains a word.
+/// Returns the syntax tree of a file; `None` if the file does not contain the word.
 fn mentioning(lookup: &Lookup, file: &FilePath, word: &str) -> Option<Arc<SymbolTree>> {
     let text = lookup.index().snapshot().read(file).ok()?;
     let tree = has_word(&text, word).then(|| lookup.tree(file).ok());
     tree.flatten()
 }
 
-/// Returns the strings of a file that contain a word. Docstrings are not among them.
-fn units<'t>(tree: &'t SymbolTree, word: &str) -> Vec<Unit<'t>> {
+/// Returns the strings of a file that contain a word. Docstrings are left out.
+fn units<'t>(tree: &'t SymbolTree, word: &str) -> Vec<StringPart<'t>> {
     let mut found = Vec::new();
     for string in tree.strings() {
         if !has_word(string.of(tree.text()), word) || stands_alone(tree, *string) {
@@ -191,20 +201,25 @@ fn units<'t>(tree: &'t SymbolTree, word: &str) -> Vec<Unit<'t>> {
     found
 }
 
-fn unit<'t>(tree: &'t SymbolTree, range: ByteRange, word: &str, shape: StringContent) -> Unit<'t> {
+fn unit<'t>(
+    tree: &'t SymbolTree,
+    range: ByteRange,
+    word: &str,
+    shape: StringContent,
+) -> StringPart<'t> {
     let text = range.of(tree.text());
     let mut places = text.match_indices(word);
     let at = places.find(|(at, _)| has_word(&text[at.saturating_sub(1)..], word));
     let at = range.start + at.map_or(0, |(at, _)| at);
     let line = tree.line_starts().partition_point(|start| *start <= at);
-    Unit {
+    StringPart {
         text,
         line: u32::try_from(line).unwrap_or(u32::MAX),
         shape,
     }
 }
 
-/// Whether a string is a statement of its own, as a docstring is.
+/// Returns whether a string is a whole statement, as a docstring is.
 fn stands_alone(tree: &SymbolTree, string: ByteRange) -> bool {
     let root = tree.root();
     let node = root.and_then(|root| root.descendant_for_byte_range(string.start, string.end));
@@ -231,7 +246,7 @@ fn content(text: &str, string: ByteRange) -> ByteRange {
     }
 }
 
-/// Returns the tables of a statement of SQL or a part of one; `None` if the text is none.
+/// Returns the tables that an SQL statement, or a part of one, uses; `None` if the text is not SQL.
 fn tables(text: &str) -> Option<BTreeSet<String>> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
     let words: Vec<&str> = text

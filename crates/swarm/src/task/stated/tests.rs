@@ -1,4 +1,5 @@
-//! Tests of the renames and deletions that tasks state, and of the check that they were made.
+//! Tests of parsing the renames and deletions that a task asks for, and of the check that they were
+//! made.
 
 use std::sync::Arc;
 
@@ -26,9 +27,9 @@ fn lookup() -> Lookup {
     Lookup::new(world.clone(), Arc::new(Index::new(world)))
 }
 
-/// Returns the renames and deletions that a task states, as `from>to` and `-symbol`, followed by
-/// `!` if the task also asks for something else. Variables are marked with `$`, files with `@`, and
-/// plain names with `?` and the symbol that contains them.
+/// Returns the renames and deletions that a task asks for, as `from>to` and `-symbol`, followed by
+/// `!` if the task also asks for something else. Prefixes: `$` for a variable, `@` for a file, `?`
+/// for a plain name, which is followed by the symbol that contains it.
 fn stated(task: &str) -> String {
     let found = of(&lookup(), task);
     let name = |named: &Named| match named {
@@ -136,7 +137,7 @@ fn renames_and_deletions_are_parsed_from_plain_english() {
 }
 
 #[test]
-fn tasks_that_request_no_rename_or_deletion_state_none() {
+fn task_that_requests_no_rename_or_deletion_is_parsed_as_having_none() {
     for task in [
         "rename missing to found",
         "Do not rename total to sum_up",
@@ -253,7 +254,7 @@ fn name_without_exactly_one_definition_is_treated_as_a_plain_word() {
 }
 
 #[test]
-fn absent_name_is_told_with_the_nearest_one() {
+fn name_missing_in_the_project_is_reported_with_the_most_similar_name() {
     let told = |all: Vec<absent::AbsentName>| {
         let all: Vec<String> = all.iter().map(absent::AbsentName::in_words).collect();
         all.join(" | ")
@@ -311,7 +312,8 @@ fn absent_name_is_told_with_the_nearest_one() {
     }
 }
 
-/// Returns the part of a task that is not done after `old` is replaced by `new` in `shop.py`.
+/// Replaces `old` by `new` in `shop.py` and returns the description of what remains to be done for
+/// the task.
 fn unmet_after(task: &str, old: &str, new: &str) -> Option<String> {
     let before = lookup();
     let file = FilePath::new("shop.py");
@@ -408,7 +410,7 @@ fn incomplete_rename_or_deletion_is_reported() {
     }
 }
 
-/// Returns the part of a task that is not done after these changes of files.
+/// Changes the files and returns the description of what remains to be done for the task.
 fn unmet_between(task: &str, files: &[(&str, &str)], changes: &[(&str, &str)]) -> Option<String> {
     let dir = tempfile::tempdir().unwrap();
     let workspace = Workspace::open(dir.path().to_owned()).unwrap();
@@ -431,7 +433,7 @@ const NOTIFY: &str = "from abc import ABC, abstractmethod\n\n\nclass Notifier(AB
                       can_reach(self):\n        ...\n\n\nclass Sms(Notifier):\n    def can_reach(self):\n        return True\n";
 
 #[test]
-fn remaining_use_of_a_renamed_method_is_reported() {
+fn use_of_the_old_name_of_a_renamed_method_is_reported() {
     let renamed = NOTIFY.replace("can_reach", "reaches");
     let half = NOTIFY.replacen("can_reach", "reaches", 1);
     let remind = "def remind(notifier):\n    return notifier.can_reach()\n";
@@ -518,7 +520,7 @@ const STORE: &str = "SCHEMA = \"\"\"\nCREATE TABLE bookings (id INTEGER, who TEX
                      def member(db, who):\n    \"\"\"SELECT who FROM bookings\"\"\"\n    return db.execute(\"SELECT who FROM members\"), {\"who\": who}\n";
 
 #[test]
-fn string_that_keeps_a_renamed_column_or_option_is_reported() {
+fn string_with_the_old_name_of_a_renamed_column_or_option_is_reported() {
     let half = STORE
         .replace("id INTEGER, who", "id INTEGER, guest")
         .replace("(who) VALUES", "(guest) VALUES");

@@ -1,12 +1,12 @@
-//! Several definitions of one name in one scope: overloads, or a property and its setter. A rename
-//! is half done while some of them have the old name.
+//! Finds incomplete renames of a name with several definitions in one scope, such as overloads, or
+//! a property and its setter: some definitions have the new name, others still have the old one.
 
 use crate::lookup::Lookup;
 use starling_index::{Dangling, Holder};
 use starling_syntax::{SymbolPath, SymbolTree};
 
-/// Returns the definitions that keep the name `old` although others of the same name in the same
-/// scope have the name `to` now.
+/// Returns the definitions that keep the name `old` although other definitions of that name in the
+/// same scope were renamed to `to`.
 pub(crate) fn left(old: &str, to: &str, before: &Lookup, after: &Lookup) -> Vec<Dangling> {
     let count = |tree: &SymbolTree, of: &SymbolPath| {
         let symbols = tree.symbols().iter();

@@ -1,4 +1,4 @@
-//! Detects renames and deletions that a task states and the run did not carry out.
+//! Detects renames and deletions that a task asks for and the run did not carry out.
 
 use super::count::{count, in_range};
 use super::kept::KeptStrings;
@@ -9,7 +9,7 @@ use crate::task::in_strings::{first_of, of_gone, put_together, stands_in};
 use starling_index::newly_undefined;
 use starling_syntax::{FilePath, Symbol, SymbolKind, SymbolPath};
 
-/// Describes why a stated change is not done; `None` if it is done.
+/// Describes why a requested rename or deletion is not complete; `None` if it is complete.
 pub(super) fn unmet(
     stated: &ExplicitEdit,
     kept: &KeptStrings,
@@ -72,13 +72,13 @@ fn left(
     files.into_iter().find(|file| is_there(file))
 }
 
-/// Describes a new name that is not defined.
+/// Describes that the new name of a rename is not defined; `None` if it is.
 fn missing(after: &Lookup, to: Option<&str>) -> Option<String> {
     let to = to.filter(|to| !after.index().is_defined(to))?;
     Some(format!("there is no `{to}`"))
 }
 
-/// Describes the strings that still use a name that is no longer defined.
+/// Describes the strings that still contain a name which the code no longer defines.
 fn left_in_strings(lookup: &Lookup, name: &str, kept: &KeptStrings) -> Option<String> {
     if lookup.index().is_defined(name) {
         return None;
@@ -87,11 +87,12 @@ fn left_in_strings(lookup: &Lookup, name: &str, kept: &KeptStrings) -> Option<St
     match strings.is_empty() {
         true if kept.all => None,
         true => put_together(lookup, name),
-        false => Some(stands_in(name, "still stands", &strings)),
+        false => Some(stands_in(name, "still occurs", &strings)),
     }
 }
 
-/// Describes where the old name is still defined, if other definitions of it were renamed.
+/// Describes where the old name is still defined, if other definitions of this name in the same
+/// scope were renamed.
 fn half_done(before: &Lookup, after: &Lookup, old: &str, to: Option<&str>) -> Option<String> {
     let to = to?;
     let half = after.index().half_renamed(before.index(), old, to);
@@ -102,7 +103,7 @@ fn half_done(before: &Lookup, after: &Lookup, old: &str, to: Option<&str>) -> Op
         .map(|one| format!("`{old}` is still in {}:{}", one.file, one.line))
 }
 
-/// Describes the code that still uses a name that nothing defines any more.
+/// Describes the code that still uses a name which the code no longer defines.
 fn still_used(before: &Lookup, after: &Lookup, name: &str) -> Option<String> {
     let index = after.index();
     if index.is_defined(name) {
@@ -132,8 +133,8 @@ fn still_used(before: &Lookup, after: &Lookup, name: &str) -> Option<String> {
     (!places.is_empty()).then(|| format!("`{name}` is still used at {places}"))
 }
 
-/// Describes the stub file that still has a parameter or attribute which was renamed or deleted in
-/// the same function of its module.
+/// Describes a stub file that still declares a parameter or attribute which was renamed or deleted
+/// in the function that the stub describes.
 fn left_in_stub(word: &Word, before: &Lookup, after: &Lookup) -> Option<String> {
     let in_symbol = |lookup: &Lookup, symbol: &SymbolPath| {
         lookup.symbol(symbol).map_or(0, |found| {
@@ -164,8 +165,9 @@ fn left_in_stub(word: &Word, before: &Lookup, after: &Lookup) -> Option<String> 
     None
 }
 
-/// Describes why the change of a word is not done. It is done if the old name is gone from its
-/// files and symbols, or if the changed text contains the new name.
+/// Describes why the rename or deletion of a plain name is not complete. It is complete if the old
+/// name is gone from the files and symbols in question, or if the changed text contains the new
+/// name.
 fn unmet_word(word: &Word, to: Option<&str>, before: &Lookup, after: &Lookup) -> Option<String> {
     let stood = count(before, word) > 0;
     if stood && count(after, word) == 0 {
