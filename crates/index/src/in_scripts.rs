@@ -50,7 +50,7 @@ pub(super) fn lines(file: &FilePath, text: &str, name: &str) -> Vec<u32> {
     found
 }
 
-/// Returns the lines of a notebook's file where a code cell uses a name.
+/// Returns the lines of a notebook's JSON file at which the code of a cell uses a name.
 fn in_cell(cell: &[SourcePart], name: &str) -> Vec<u32> {
     let code: String = cell.iter().map(|part| part.code.as_str()).collect();
     if !code.contains(name) {

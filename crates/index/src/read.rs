@@ -36,8 +36,8 @@ impl ReadCode {
         read(snapshot, earlier, stopped, |_| false, |segment| segment)
     }
 
-    /// Returns whether this reading differs from `earlier`: it has other texts or stamps, or lacks
-    /// removed files.
+    /// Returns whether this code differs from `earlier`: it has other texts or stamps, or lacks
+    /// files that were removed.
     pub(super) fn is_news_to(&self, earlier: &Code) -> bool {
         let same = |(new, old): (&IndexedFile, &IndexedFile)| {
             Arc::ptr_eq(&new.segment, &old.segment)
@@ -51,7 +51,8 @@ impl ReadCode {
 
 /// Returns the code of `snapshot`. Files with unchanged text are taken from `earlier`, except that
 /// files for which `again` returns true are always parsed. Each segment is passed to `keep` as soon
-/// as it is complete. Once `stopped` is set, no more files are read, and those that are left are not in the code.
+/// as it is complete. Once `stopped` is set, the remaining files are not read and are missing in
+/// the code.
 pub(super) fn read(
     snapshot: &Snapshot,
     earlier: &Code,
@@ -85,7 +86,7 @@ pub(super) fn read(
         read_batch(snapshot, left, &keep, &progress)
     };
     let mut parsed = 0;
-    for (known, of_batch) in on_all_cores(&batches, step_back, read_one) {
+    for (known, of_batch) in on_all_cores(&batches, lower_priority, read_one) {
         same.extend(known);
         parsed += of_batch;
     }
@@ -135,9 +136,9 @@ fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, |n| n.get().min(MOST_THREADS))
 }
 
-/// Lowers the priority of the calling thread, so that threads that answer the user run first.
-fn step_back() {
-    // A system that refuses only answers the user later.
+/// Lowers the priority of the calling thread, so that threads that the user waits for run first.
+fn lower_priority() {
+    // If the system refuses the lower priority, the user only has to wait longer.
     let _ = set_thread_niceness(BEHIND);
 }
 

@@ -37,7 +37,7 @@ pub struct Hits {
     pub total: usize,
     /// Number of words in the query.
     pub words: usize,
-    /// Number of query words that each hit contains. All hits contain the same number.
+    /// Number of different query words in each hit. It is the same for all hits.
     pub held: usize,
 }
 
@@ -143,7 +143,7 @@ pub(super) fn text_of(snapshot: &Snapshot, file: &FilePath) -> Option<Arc<str>> 
     }
 }
 
-/// A line that matches the query, with its rank; lower ranks are better.
+/// A line that matches the query, with its rank. A lower rank is better.
 struct MatchingLine {
     rank: u8,
     /// Number of query words in the line.
@@ -151,7 +151,7 @@ struct MatchingLine {
     file: FilePath,
     line: u32,
     text: String,
-    /// Text of the whole file, shared by its candidates.
+    /// Text of the whole file, shared by all matching lines of the file.
     whole: Arc<str>,
 }
 

@@ -80,7 +80,7 @@ impl Question<'_> {
         } else {
             (self.named(parent), of(&self.names.bases, parent))
         };
-        // The words of the symbol's name may occur separately in the text.
+        // The words of a compound name may occur separately in the text.
         let said = named
             .strength()
             .max(0.5 * self.matches.name_covered[id as usize]);

@@ -9,11 +9,12 @@ use super::query::is_identifier;
 use crate::facts::Field;
 use crate::words::{Term, words};
 
-/// Scores that symbols received from related symbols. The best score is 1.
+/// Scores that symbols receive from good candidates that mention them or that they mention. The
+/// best score is 1.
 #[derive(Debug, Default)]
 pub(super) struct Spread(HashMap<u32, SpreadScore>);
 
-/// The score that one symbol received from others.
+/// The score that one symbol receives from other symbols.
 #[derive(Debug, Default, Clone, Copy)]
 struct SpreadScore {
     score: f32,

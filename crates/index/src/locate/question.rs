@@ -14,15 +14,15 @@ use super::query::Query;
 use crate::facts::Field;
 use starling_syntax::SymbolKind;
 
-/// Numbers of symbols that are used as seeds to find nearby symbols: the best symbols, the best
-/// tests, and the symbols that the text names.
+/// Numbers of symbols from which nearby symbols are searched: the best symbols, the best tests, and
+/// the symbols that the text names.
 const SEEDS: usize = 40;
 const TEST_SEEDS: usize = 30;
 const NAMED_SEEDS: usize = 60;
 /// Number of best files whose imports are scored.
 const IMPORTERS: usize = 12;
-/// Number of best symbols whose words are added to the query (query expansion).
-const LENDERS: usize = 10;
+/// Number of best symbols from which words are added to the query (query expansion).
+const EXPANSION_SYMBOLS: usize = 10;
 /// Number of symbols that are searched for phrases.
 const PHRASE_SYMBOLS: usize = 120;
 const LONGEST_PHRASE: usize = 8;
@@ -159,7 +159,7 @@ impl<'c> Question<'c> {
         let named = self.names.symbols.keys().filter(|id| code(**id));
         let strong = named.map(|id| (*id, self.named(*id).strength()));
         let named = best(NAMED_SEEDS, strong.filter(|(_, strength)| *strength > 0.2));
-        let lenders = &seeds[..seeds.len().min(LENDERS)];
+        let lenders = &seeds[..seeds.len().min(EXPANSION_SYMBOLS)];
         NearScores {
             lent: lent(corpus, texts, &self.query, lenders),
             mentioned_by_best: mentioned(corpus, texts, &seeds),

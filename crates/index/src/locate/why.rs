@@ -71,7 +71,7 @@ fn words_of(
     words
 }
 
-/// Returns the reasons for a symbol. The list is never empty.
+/// Returns the reasons why a symbol was found. The list is never empty.
 pub(super) fn why_symbol(question: &Question<'_>, id: u32, words: &Words) -> Vec<String> {
     let corpus = question.corpus;
     let name = corpus.base_name(id);

@@ -15,7 +15,7 @@ const NAME: f64 = 3.0;
 const OWNER: f64 = 2.0;
 const FILE: f64 = 1.0;
 
-/// The names that a test of a symbol is likely to mention.
+/// The names that a test of a symbol is likely to mention, and their terms.
 pub(super) struct TestTarget {
     /// Name of the symbol; empty for a module body.
     name: String,
