@@ -10,7 +10,7 @@ use super::progress::Progress;
 use super::segment::{Segment, hash_of};
 use starling_platform::processes::set_thread_niceness;
 use starling_syntax::{FilePath, Language};
-use starling_workspace::{Held, Snapshot, Stamp};
+use starling_workspace::{Snapshot, Stamp, TextState};
 
 /// Maximum number of threads. More threads only wait for each other.
 const MOST_THREADS: usize = 8;
@@ -69,10 +69,10 @@ pub(super) fn read(
         let known = earlier.find(file).map(|id| earlier.entry_known(id));
         let known = known.filter(|known| !again(known));
         match (snapshot.held(file), known) {
-            (Held::OnDisk(stamp), Some(known)) if known.stamp == Some(stamp) => {
+            (TextState::OnDisk(stamp), Some(known)) if known.stamp == Some(stamp) => {
                 same.push(known.clone());
             }
-            (Held::Text(text), Some(known)) if known.view().hash == hash_of(&text) => {
+            (TextState::Text(text), Some(known)) if known.view().hash == hash_of(&text) => {
                 same.push(known.clone());
             }
             (held, known) => changed.push(ChangedFile { file, held, known }),
@@ -99,7 +99,7 @@ pub(super) fn read(
 /// A file whose current text may differ from the indexed text.
 struct ChangedFile<'s> {
     file: &'s FilePath,
-    held: Held,
+    held: TextState,
     known: Option<&'s IndexedFile>,
 }
 
@@ -107,9 +107,9 @@ struct ChangedFile<'s> {
 /// finish at about the same time, and no batch is too large.
 fn batches<'c, 's>(changed: &'c [ChangedFile<'s>]) -> Vec<&'c [ChangedFile<'s>]> {
     let size = |changed: &ChangedFile| match &changed.held {
-        Held::Text(text) => text.len() as u64,
-        Held::OnDisk(stamp) => stamp.size,
-        Held::Nothing => TYPICAL_BYTES,
+        TextState::Text(text) => text.len() as u64,
+        TextState::OnDisk(stamp) => stamp.size,
+        TextState::Nothing => TYPICAL_BYTES,
     };
     let share = |left: u64| {
         let of_each_core = left / (3 * threads() as u64);
@@ -221,13 +221,13 @@ fn read_batch<'c, 's: 'c>(
 /// if the file cannot be read.
 fn text_of(snapshot: &Snapshot, changed: &ChangedFile<'_>) -> Option<(String, Option<Stamp>)> {
     match &changed.held {
-        Held::Text(text) => Some((text.as_ref().to_owned(), None)),
-        Held::OnDisk(_) => {
+        TextState::Text(text) => Some((text.as_ref().to_owned(), None)),
+        TextState::OnDisk(_) => {
             let looked = SystemTime::now();
             let (text, stamp) = snapshot.glance(changed.file).ok()?;
             Some((text, stamp.filter(|stamp| stamp.is_settled(looked))))
         }
-        Held::Nothing => None,
+        TextState::Nothing => None,
     }
 }
 
@@ -242,7 +242,7 @@ mod tests {
         let changed: Vec<ChangedFile<'_>> = (0..400)
             .map(|_| ChangedFile {
                 file: &file,
-                held: Held::Text(text.clone()),
+                held: TextState::Text(text.clone()),
                 known: None,
             })
             .collect();

@@ -7,7 +7,7 @@ use super::facts::is_test;
 use super::read::on_all_cores;
 use super::segment::hash_of;
 use starling_syntax::{FilePath, Language, SymbolPath, SymbolTree};
-use starling_workspace::{Held, Snapshot};
+use starling_workspace::{Snapshot, TextState};
 
 /// Maximum length of a shown line, in bytes.
 const LINE_BYTES: usize = 200;
@@ -137,9 +137,9 @@ impl<'q> SearchQuery<'q> {
 /// Returns the text of a file. A text that is read from disk is not cached.
 pub(super) fn text_of(snapshot: &Snapshot, file: &FilePath) -> Option<Arc<str>> {
     match snapshot.held(file) {
-        Held::Text(text) => Some(text),
-        Held::OnDisk(_) => Some(snapshot.glance(file).ok()?.0.into()),
-        Held::Nothing => None,
+        TextState::Text(text) => Some(text),
+        TextState::OnDisk(_) => Some(snapshot.glance(file).ok()?.0.into()),
+        TextState::Nothing => None,
     }
 }
 

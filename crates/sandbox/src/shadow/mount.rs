@@ -26,7 +26,8 @@ impl Shadows {
     }
 }
 
-/// Creates the directories of an overlay file system and a file for each text of the overlay.
+/// Creates the directories that an overlay file system needs, and a file for each text of the
+/// overlay.
 fn staged(scratch: &Scratch, root: &Path, overlay: &Overlay) -> io::Result<Tree> {
     let path = scratch.path();
     for directory in ["lower", "upper", "work", "stage"] {
