@@ -37,7 +37,8 @@ impl IndexedFile {
     }
 }
 
-/// A segment whose symbols are numbered from `first_symbol`.
+/// A segment (a stored part of the index) of this code. The number of its first symbol is
+/// `first_symbol`, and its other symbols have the numbers after it.
 #[derive(Debug)]
 struct SegmentPart {
     segment: Arc<Segment>,

@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn guarded_names_and_package_directories_are_not_reported() {
+    fn names_used_in_try_or_after_hasattr_and_package_directories_are_not_reported() {
         let shop = ("shop/__init__.py", "def total(x):\n    return x\n");
         let files = [
             shop,

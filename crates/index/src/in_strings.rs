@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn name_in_prose_longer_names_or_code_is_not_found() {
+    fn name_is_not_found_in_prose_in_code_or_inside_a_longer_name() {
         for text in [
             "X = 'handlers:EchoHandler'\n",
             "X = 'handlers:MyEcho'\n",

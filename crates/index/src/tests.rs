@@ -161,7 +161,7 @@ fn unicode_variant_of_an_identifier_is_a_use_of_it() {
 }
 
 #[test]
-fn file_in_a_name_selects_among_equal_definitions() {
+fn file_path_in_a_name_selects_among_definitions_with_the_same_name() {
     let index = index_of(&[
         ("a.py", "def f(): 1\ndef f(): 2\n"),
         ("b/a.py", "def f(): 3\n"),

@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn requirements_may_change_versions() {
+    fn changed_version_in_requirements_is_not_a_new_source() {
         let before = "--index-url https://own.example/simple\nflask==2.0 # web\n";
         for line in [
             "django==4.2",

@@ -1,4 +1,5 @@
-//! The features of each candidate, as numbers between about 0 and 1.
+//! Computes the features of each candidate (a file or symbol that a text may be about), as numbers
+//! between about 0 and 1.
 
 use super::around::is_apart;
 use super::matches::Scores;

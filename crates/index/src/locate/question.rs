@@ -1,5 +1,5 @@
-//! The state of one query: a text, and the symbols and files of the code that it matches, that it
-//! names, or that are near these.
+//! The state of one query: the text, and the scores of the symbols and files that match it, that it
+//! names, or that are related to such symbols.
 
 use std::collections::HashMap;
 
@@ -55,7 +55,8 @@ pub(super) struct Question<'c> {
     pub(super) first_places: Vec<u32>,
 }
 
-/// Scores of symbols that are one hop away from seeds.
+/// Scores of symbols that the seeds (good candidates) mention, and of symbols that mention the
+/// seeds.
 #[derive(Default)]
 pub(super) struct NearScores {
     pub(super) mentioned_by_named: Spread,
@@ -227,7 +228,7 @@ impl<'c> Question<'c> {
     }
 }
 
-/// Returns the rank of each score, counted from 1, among the scores that count.
+/// Returns the rank of each score, counted from 1, among the scores for which `counts` is true.
 fn places(scores: &[f32], counts: impl Fn(usize) -> bool) -> Vec<u32> {
     let mut sorted: Vec<f32> = (0..scores.len())
         .filter(|n| counts(*n))

@@ -276,7 +276,7 @@ fn comments_and_strings_have_their_own_features() {
 }
 
 #[test]
-fn symbol_score_combines_its_file_and_its_rank_in_the_file() {
+fn symbol_score_combines_the_score_of_its_file_and_its_score_within_the_file() {
     let weighed = |id, file, of_file, inside| ScoredSymbol {
         id,
         file,

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn name_of_a_directory_does_not_count_for_a_symbol() {
+    fn mention_of_a_directory_does_not_raise_the_rank_of_a_symbol_with_the_same_name() {
         let order = order(&[
             ("kind.py", "class Kind:\n    def app(self): pass\n"),
             ("app/deep.py", "def root(): pass\n"),

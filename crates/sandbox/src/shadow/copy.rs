@@ -1,4 +1,5 @@
-//! A shadow as a copy of the tree, for systems that do not allow overlays.
+//! Creates a shadow (a private copy of the project) by copying the tree, for systems that do not
+//! allow overlays.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

@@ -1,4 +1,5 @@
-//! A shadow as an overlay file system over the root, in the command's own namespaces.
+//! Creates a shadow (a private copy of the project) as an overlay file system over the root, in the
+//! command's own namespaces.
 
 use std::fs;
 use std::io;

@@ -20,7 +20,8 @@ const PLACES: [&str; 5] = [
     "/run/current-system/sw/bin/bwrap",
 ];
 
-/// Builds the command that starts the init in a sandbox made by `bwrap`.
+/// Builds the command that starts the init (the first process of the sandbox) in a sandbox created
+/// by `bwrap`.
 pub(super) fn command(plan: &Plan) -> io::Result<Command> {
     let program = std::env::current_exe()?;
     let installed = PLACES.into_iter().find(|place| Path::new(place).exists());

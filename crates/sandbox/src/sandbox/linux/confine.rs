@@ -24,8 +24,8 @@ use super::{filter, tried};
 /// rights.
 const RIGHTS: ABI = ABI::V9;
 
-/// Starts the command of a plan with minimal rights. A separate thread drops the rights, so that
-/// the init keeps its own.
+/// Starts the command of a plan with minimal rights. The rights are dropped in a separate thread,
+/// so that the init (the first process of the sandbox, which is this process) keeps its own.
 pub(super) fn start(plan: &Plan, mut command: Command) -> Result<Child, String> {
     let mut spawn = move || command.spawn().map_err(tried("starting a shell"));
     let sockets = sockets::possible();

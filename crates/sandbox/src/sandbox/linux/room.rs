@@ -67,8 +67,8 @@ pub(super) fn own_directories() -> impl Iterator<Item = &'static str> {
     OWN.into_iter().filter(move |path| is_one(Path::new(path)))
 }
 
-/// Sets up the root file system of a plan and enters it. The caller must be root in its own mount
-/// namespace.
+/// Sets up the root file system of a sandbox as its plan describes it, and makes it the root. The
+/// caller must be root in its own mount namespace.
 pub(super) fn furnish(plan: &Plan) -> Result<(), String> {
     let at = plan.scratch.join("room");
     fs::create_dir(&at).map_err(tried("creating the directory of the sandbox"))?;
