@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn named_class_decides_whose_old_attribute_is_searched() {
+    fn given_class_determines_which_classes_are_searched_for_the_old_attribute() {
         let text = "class A:\n    size = 1\n\n\nclass B:\n    size = 2\n\n\nclass C(B):\n    pass\n\n\nC.size\n";
         let files = [("a.py", text)];
         let renamed = text.replacen("size", "bulk", 1);

@@ -395,7 +395,7 @@ mod tests {
     use super::super::testing::snapshot_of;
 
     #[test]
-    fn stub_beside_a_module_defines_no_name() {
+    fn name_in_the_stub_of_a_module_does_not_count_as_defined() {
         let stub = "RATE: int\ndef fee(): ...\n";
         let is_defined = |files: &[(&str, &str)]| {
             let index = Index::new(snapshot_of(files));

@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn git_names_no_file_without_a_repository() {
+    fn outside_a_repository_no_file_is_named_by_the_git_configuration() {
         let dir = tempfile::tempdir().unwrap();
         assert!(!names(dir.path(), "a.py"));
     }

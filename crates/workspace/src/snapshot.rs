@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn changed_snapshot_shares_read_texts_with_its_base() {
+    fn snapshot_with_a_changed_file_shares_texts_that_its_base_already_read() {
         let fixture = fixture(&[("a.py", "a"), ("b.py", "b")]);
         let snapshot = fixture.workspace.snapshot(Overlay::new());
         let next = snapshot.with(path("a.py"), Some("new".into()));

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn stamp_of_a_recently_changed_file_is_not_settled() {
+    fn stamp_of_a_recently_changed_file_does_not_prove_that_the_text_is_unchanged() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.py");
         std::fs::write(&path, "one").unwrap();

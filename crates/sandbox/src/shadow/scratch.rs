@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn sweep_deletes_only_scratch_directories_without_an_owner() {
+    fn sweep_deletes_only_scratch_directories_of_ended_processes() {
         let cache = tempfile::tempdir().unwrap();
         let alive = Scratch::create(cache.path()).unwrap();
         let base = alive.path().parent().unwrap().to_owned();

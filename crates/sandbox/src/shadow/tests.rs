@@ -76,7 +76,7 @@ fn state(root: &Path) -> BTreeMap<PathBuf, (i64, i64, u32, Vec<u8>)> {
 }
 
 #[tokio::test]
-async fn command_sees_the_changed_files_over_the_project() {
+async fn command_sees_the_overlay_texts_in_place_of_the_files_on_disk() {
     let fixture = fixture();
     for shadows in kinds(&fixture).await {
         let line = "cat pkg/a.py new/b.py run.sh; test -e gone.py || echo no gone.py; pwd";

@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn page_table_size_is_read_only_for_large_address_spaces() {
+    fn page_tables_are_measured_only_for_processes_with_a_large_address_space() {
         let own = std::fs::read_to_string("/proc/self/stat").unwrap();
         let own = member(&own).unwrap();
         let with = |addresses| ProcessStat { addresses, ..own };

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn macos_profile_hides_homes_and_records_but_not_toolchains() {
+    fn macos_profile_hides_home_directories_and_starling_records_but_not_toolchains() {
         let profile = profile(&plan());
         let reads = |path: &str| decides(&profile, "file-read-data", path);
         for path in [
