@@ -138,7 +138,7 @@ impl FileFacts {
     }
 }
 
-/// Returns the text from which the name of a module body is made.
+/// Returns the path of a file without `.py`. Its words count as the name of the module body.
 fn module_words(file: &FilePath) -> &str {
     file.as_str().trim_end_matches(".py")
 }

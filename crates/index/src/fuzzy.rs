@@ -14,7 +14,7 @@ const BEGUN: u32 = 1;
 /// How well a symbol name matches the query, best variant first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum MatchQuality {
-    /// The name is the query.
+    /// The name equals the query.
     Exact,
     /// The name differs from the query only in upper and lower case.
     OtherCase,

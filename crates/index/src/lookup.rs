@@ -71,8 +71,8 @@ pub struct Usages {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndirectUse {
     pub usage: Usage,
-    /// The method that the call names, usually a method of a base class. `None` if no method with
-    /// that name can be found from the call.
+    /// The method that the call names, usually a method of a base class. `None` if the class of the
+    /// object has no known method of that name.
     pub through: Option<SymbolPath>,
 }
 

@@ -66,7 +66,8 @@ fn checked(
         theirs: nearest(&typed, edit.range),
         unsure: Some(why),
     };
-    // If no definition and no string changes, every line stays between the same two definitions.
+    // If no definition and no string changes, every line stays between the same two definitions, so
+    // the positions need no check.
     let has_symbols = Language::of(file) != Language::Plain;
     if has_symbols && (rearranges(base, changes) || rearranges(base, &typed)) {
         let moved = carried.edits.iter().map(|(_, moved)| moved.clone());

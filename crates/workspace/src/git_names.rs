@@ -45,7 +45,7 @@ struct GitConfiguration {
     /// The configuration files, including missing ones, with their state before they were read.
     files: Vec<(PathBuf, Option<Stamp>)>,
     read_at: SystemTime,
-    /// The named paths, without duplicates.
+    /// The paths that the configuration names, without duplicates.
     named: BTreeSet<PathBuf>,
     is_whole: bool,
 }
@@ -503,7 +503,8 @@ mod tests {
         let known = GitNames::default();
         let read_at = || known.last.lock().unwrap().as_ref().unwrap().read_at;
         assert_eq!(known.names(root, Path::new("f.sh")), GitNaming::Yes);
-        // The modification time is set back, so that the file seems to be unchanged for a while.
+        // The time at which the configuration was read is set to a minute from now. So its files
+        // count as unchanged for a while, and it is not read again.
         let later = SystemTime::now() + std::time::Duration::from_secs(60);
         known.last.lock().unwrap().as_mut().unwrap().read_at = later;
         for _ in 0..50 {

@@ -1,6 +1,6 @@
 //! The path policy: which files may be read, and which files an agent may write. Every module that
-//! shows a text to a model or accepts a change from one checks the policy. Each check resolves
-//! links again, so that the target file decides and not its name.
+//! shows a text to a model or accepts a change from a model checks the policy. Each check resolves
+//! links again, so that the target of a link decides and not its name.
 
 use std::fs::File;
 use std::io;

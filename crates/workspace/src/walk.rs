@@ -222,7 +222,7 @@ fn text_file(
     let ending = path.extension().unwrap_or_default();
     let is_known = TEXT.iter().any(|text| ending == *text);
     let Some(relative) = relative.to_str() else {
-        // Starling could not refer to this file by a UTF-8 path.
+        // Starling's paths are UTF-8, so it cannot refer to this file.
         let name = FilePath::new(relative.to_string_lossy());
         return is_known.then_some(Err(ReadError::NotUtf8(name)));
     };

@@ -321,7 +321,7 @@ pub(super) fn is_temporary(name: &str) -> bool {
     written_by(name, MARK).is_some()
 }
 
-/// Removes those of these temporary files whose writing processes have ended.
+/// Removes each of these temporary files whose writing process has ended.
 pub(super) fn sweep(temporary: impl IntoIterator<Item = PathBuf>) {
     for path in temporary {
         // A file that cannot be removed now is found by a later sweep.

@@ -70,7 +70,7 @@ fn targets(
     let Some(module) = module else {
         return Vec::new();
     };
-    // A package may only re-export the imported name.
+    // The imported module may be a package that only re-exports the name.
     let defined = corpus.defined(name).iter();
     let defining: BTreeSet<u32> = defined
         .filter(|id| !corpus.is_test(**id))

@@ -86,7 +86,7 @@ pub(super) struct NamedItems {
     pub(super) symbols: HashMap<u32, Named>,
     /// Scores of the base classes of classes that the text names.
     pub(super) bases: HashMap<u32, f32>,
-    /// Symbols whose full name ends in the dotted name `a.b` of the text.
+    /// Symbols whose full name ends in a dotted name (`a.b`) that the text contains.
     pub(super) dotted: HashMap<u32, f32>,
     pub(super) inside: HashMap<u32, f32>,
     pub(super) frames: HashMap<u32, (f32, u32)>,

@@ -8,7 +8,7 @@ use super::query::is_identifier;
 use crate::facts::Field;
 use crate::words::{Term, words};
 
-/// Scores that symbols receive from good candidates that mention them or that they mention. The
+/// Scores of symbols that are connected with good candidates by a mention, in either direction. The
 /// best score is 1.
 #[derive(Debug, Default)]
 pub(super) struct Spread(HashMap<u32, SpreadScore>);

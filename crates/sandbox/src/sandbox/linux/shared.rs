@@ -95,7 +95,7 @@ impl SharedMemory {
             let mut held = objects(of.into_iter(), &in_memory);
             held.memory = held.memory.saturating_add(segments());
             let took = start.elapsed();
-            // The receiver is gone when the command has ended.
+            // If the command has ended, the receiver was dropped and sending fails.
             let _ = send.send(Measurement { held, took });
         };
         // If no thread can be started, the next call of this function tries again.
