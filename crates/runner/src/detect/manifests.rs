@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn similar_package_names_and_other_files_are_not_a_pytest_dependency() {
+    fn similar_package_names_and_files_that_are_no_manifests_do_not_count_as_a_pytest_dependency() {
         for (file, text) in [
             ("pyproject.toml", "[project]\ndependencies = ['pytester']"),
             ("pyproject.toml", "[project]\nname = 'pytest'"),

@@ -21,7 +21,7 @@ use crate::protocol::{self, Action, Asked, RunToolbox};
 use crate::state::agent_state::AgentState;
 use crate::state::run_context::RunContext;
 use starling_core::{ChatModel, ChatReply, ModelProfile, ToolSpec};
-use starling_dialogue::{AfterCalls, AfterWords, Turns};
+use starling_dialogue::{TextReplyOutcome, ToolCallsOutcome, Turns};
 
 /// Maximum number of consecutive unusable replies.
 const MALFORMED_MOST: u32 = 3;
@@ -127,16 +127,20 @@ impl Turns for AgentTurns<'_> {
         protocol::calls(&self.tools, calling, role, reply, &paths)
     }
 
-    async fn hear(&mut self, reply: &ChatReply) -> AfterWords<Ending> {
+    async fn hear(&mut self, reply: &ChatReply) -> TextReplyOutcome<Ending> {
         let calling = self.profile().tool_calling;
         let what = protocol::nothing_asked(calling, self.agent.toolset(), reply);
-        AfterWords {
+        TextReplyOutcome {
             told: Some(what.clone()),
             end: note_malformed(self.run, self.agent, what),
         }
     }
 
-    async fn act(&mut self, _reply: &ChatReply, calls: Vec<Asked>) -> AfterCalls<Action, Ending> {
+    async fn act(
+        &mut self,
+        _reply: &ChatReply,
+        calls: Vec<Asked>,
+    ) -> ToolCallsOutcome<Action, Ending> {
         if calls.iter().any(|one| one.action.is_ok()) {
             self.agent.malformed = 0;
         }
@@ -149,7 +153,7 @@ impl Turns for AgentTurns<'_> {
             Some(what) if is_unusable => note_malformed(self.run, self.agent, what),
             Some(_) | None => ending,
         };
-        AfterCalls { results, end }
+        ToolCallsOutcome { results, end }
     }
 
     /// Adds new messages from the inbox to the conversation before the next turn.

@@ -358,8 +358,7 @@ fn fast_test_command_runs_completely_for_every_change() {
 
 /// No test is near the change. The task names one parametrized test, of which two cases fail.
 #[tokio::test(start_paused = true)]
-async fn check_result_says_that_no_test_is_near_the_change_and_counts_parametrized_cases_as_one_test()
- {
+async fn check_result_says_that_no_test_is_near_and_counts_parametrized_cases_as_one_test() {
     let cases = ["test_many.py::test_7[a]", "test_many.py::test_7[b]"];
     let mut bed = Bed::new(
         &[

@@ -96,16 +96,14 @@ async fn followed(spots: Vec<(Relation, NameLocation)>) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn owner_of_a_call_that_only_the_language_server_resolves_is_started_after_a_signature_change()
- {
+async fn changed_signature_starts_the_owner_of_a_call_that_only_the_language_server_resolves() {
     assert_eq!(followed(Vec::new()).await, [""; 0]);
     let call = (Relation::References, spot("use.py", USE, "a.pay", "pay"));
     assert_eq!(followed(vec![call]).await, ["use.py::one"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn owner_of_an_override_that_only_the_language_server_finds_is_started_after_a_signature_change()
- {
+async fn changed_signature_starts_the_owner_of_an_override_that_only_the_language_server_finds() {
     let odd = spot("heir.py", HEIR, "def pay", "pay");
     let found = followed(vec![(Relation::Implementations, odd)]).await;
     assert_eq!(found, ["heir.py::Odd.pay"]);

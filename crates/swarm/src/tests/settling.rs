@@ -73,8 +73,7 @@ async fn failing_test_without_a_traceback_starts_the_agents_that_changed_code() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn run_ends_with_failing_tests_if_neither_the_failing_functions_owner_nor_the_changing_agent_fixes_them()
- {
+async fn run_ends_with_failing_tests_if_all_agents_that_may_fix_them_gave_up() {
     let model = Scripted::native()
         .on(
             "agent a.py::f",

@@ -108,8 +108,7 @@ async fn functions_are_tried_only_once_if_the_attempts_took_more_than_two_minute
 }
 
 #[tokio::test(start_paused = true)]
-async fn fill_in_the_middle_model_tries_every_suspected_function_briefly_before_it_retries_the_first()
- {
+async fn fill_in_the_middle_model_tries_every_suspected_function_before_it_retries_one() {
     let useless = "```python\ndef nothing():\n    pass\n```";
     let model = Scripted::small()
         .filling()

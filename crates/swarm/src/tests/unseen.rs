@@ -28,8 +28,7 @@ async fn later_proposal_keeps_text_that_was_typed_while_an_earlier_one_was_appli
 }
 
 #[tokio::test(start_paused = true)]
-async fn agent_that_gets_a_user_message_before_the_first_turn_knows_the_task_and_delays_the_end_of_the_run()
- {
+async fn agent_started_by_an_early_user_message_knows_the_task_and_delays_the_end_of_the_run() {
     let files = [(
         "a.py",
         "def f(x):\n    return 1\n\n\ndef g(x):\n    return 1\n",

@@ -191,8 +191,7 @@ async fn import_error_in_the_tests_starts_the_owner_of_the_module_with_the_wrong
 /// The agent limit excludes the owner of the failing function, so the agent that made the change is
 /// started again.
 #[tokio::test(start_paused = true)]
-async fn agent_that_broke_a_test_is_started_again_if_the_agent_limit_excludes_the_failing_functions_owner()
- {
+async fn agent_that_broke_a_test_is_started_again_if_the_failing_function_can_get_no_agent() {
     let breaks = json!({"reason": "r", "source": "def f(x):\n    return None\n", "insist": true});
     let model = Scripted::native().on(
         "agent a.py::f",
@@ -247,8 +246,7 @@ async fn change_that_prevents_all_tests_from_running_is_not_applied() {
 /// The change passes its checks. It fails a test together with a text that the user types while the
 /// change is applied.
 #[tokio::test(start_paused = true)]
-async fn change_that_a_model_accepted_for_the_user_is_reverted_if_a_test_fails_at_the_end_of_the_run()
- {
+async fn change_that_a_model_accepted_for_the_user_is_reverted_if_a_test_fails_at_the_end() {
     let model = Scripted::native()
         .on(
             "agent a.py::f",
