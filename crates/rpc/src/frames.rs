@@ -63,8 +63,8 @@ impl<I: AsyncRead + Unpin> MessageReader<I> {
         }
     }
 
-    /// Returns the next message, or the reason why the bytes in its place are malformed. Returns
-    /// `None` at the end of the stream.
+    /// Returns the next message, or the reason why the next bytes are malformed. Returns `None` at
+    /// the end of the stream.
     ///
     /// # Errors
     /// Reading from the input failed.
@@ -109,8 +109,8 @@ enum SkippedBytes {
 }
 
 impl MessageDecoder {
-    /// Returns the next message, or the reason why the bytes in its place are malformed. Returns
-    /// `None` if more bytes are needed.
+    /// Returns the next message, or the reason why the next bytes are malformed. Returns `None` if
+    /// more bytes are needed.
     fn next<T: DeserializeOwned>(&mut self) -> Option<Result<T, Malformed>> {
         loop {
             let step = match self.state {

@@ -310,8 +310,9 @@ impl ProjectTests {
         }
     }
 
-    /// Runs a command line in a shadow with the environment of a suite. Removes the values of the
-    /// project's secrets from the output.
+    /// Runs a command line in a shadow (a sandboxed copy of the project), with the environment
+    /// variables that the suite (the test command) needs. Removes the values of the project's
+    /// secrets from the output.
     async fn capture(
         &self,
         suite: &Suite,

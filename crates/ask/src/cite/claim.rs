@@ -225,8 +225,8 @@ fn without(block: &str, span: &Range<usize>, marks: &[CitationMark]) -> String {
     prose
 }
 
-/// Splits a block into sentences that cover every byte. No sentence ends inside a citation,
-/// brackets or back-quotes.
+/// Splits a block into sentences. Together, they contain every byte of the block. No sentence ends
+/// inside a citation, brackets or back-quotes.
 fn sentences(block: &str, marks: &[CitationMark]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let (mut start, mut quoted, mut depth) = (0, false, 0_i32);

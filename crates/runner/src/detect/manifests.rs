@@ -40,8 +40,9 @@ const TABLES: [&[&str]; 5] = [
 /// Maximum number of packages of one repository that are used.
 const PACKAGES: usize = 64;
 
-/// Returns the directories that contain the packages of a monorepo: the `src` beside each manifest
-/// below the root. Tests can import from these directories even if the packages are not installed.
+/// Returns the directories that contain the packages of a monorepo: the directory `src` next to
+/// each manifest that is below the root. Tests can import from these directories even if the
+/// packages are not installed.
 pub(crate) fn sources(snapshot: &Snapshot) -> Vec<String> {
     let files = snapshot.files();
     let holds_code = |directory: &str| {

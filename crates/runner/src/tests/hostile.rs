@@ -15,7 +15,7 @@ use starling_sandbox::{Bounds, Confinement, Kind, Policy};
 /// A project whose test commands attack the host, with the state of the files before.
 struct HostileFixture {
     project: Project,
-    /// A directory beside the project, like other files of the user.
+    /// A directory next to the project. It represents the other files of the user.
     neighbour: PathBuf,
     before: TreeState,
 }
@@ -57,7 +57,8 @@ impl HostileFixture {
         self.project.workspace.root()
     }
 
-    /// Returns shadows for every sandbox that this system supports.
+    /// Returns the shadows (sandboxed copies of the project) for every sandbox that this system
+    /// supports.
     async fn shadows(&self) -> Vec<Shadows> {
         let bounds = Bounds {
             memory: 400 << 20,

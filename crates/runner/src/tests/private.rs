@@ -7,7 +7,8 @@ use super::*;
 use starling_sandbox::{Confinement, Kind, Policy};
 use starling_workspace::private_directory;
 
-/// Returns shadows for every sandbox that this system supports.
+/// Returns the shadows (sandboxed copies of the project) for every sandbox that this system
+/// supports.
 async fn sandboxes(cache: &Path) -> Vec<Shadows> {
     let best = Shadows::open(cache, Policy::default()).await.unwrap();
     let mut all = vec![best.clone()];

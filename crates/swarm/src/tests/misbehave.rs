@@ -277,7 +277,7 @@ async fn unusable_replies_of_the_scout_end_the_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn proposal_is_not_applied_if_the_proxy_user_gives_no_clear_decision() {
+async fn proposal_is_not_applied_if_the_model_that_reviews_it_gives_no_clear_decision() {
     let good = "@functools.cache\ndef f(x):\n    # why x\n    return x + 1\n";
     let model = Scripted::native()
         .always("agent", whole(good))

@@ -303,7 +303,7 @@ fn judge_of_two(all: &str) -> Vec<(String, String)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn other_tests_of_a_file_with_a_renamed_import_keep_their_original_text() {
+async fn renamed_import_is_accepted_and_other_tests_of_the_file_run_with_their_original_text() {
     let code = "def f(x):\n    return x\n\n\ndef h(x):\n    return x\n";
     let test_f = "def test_f():\n    assert f(1) == 1\n";
     let test_h = "def test_h():\n    assert h(1) == 1\n";

@@ -121,7 +121,7 @@ async fn owner_may_delete_only_its_own_symbol() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn owner_of_a_function_cannot_change_the_module_body_by_adding_an_allowed_change() {
+async fn owner_of_a_function_cannot_change_the_module_body_along_with_an_allowed_change() {
     let add = json!([{"source": "def n():\n    return 3\n", "beside": "f"}]);
     for (field, value) in [
         ("imports", json!(["import os"])),

@@ -65,7 +65,7 @@ fn applied(events: &[Event]) -> usize {
 const ALL: [Approval; 3] = [Approval::Auto, Approval::Proxy, Approval::Ask];
 
 #[tokio::test(start_paused = true)]
-async fn parts_of_one_reply_that_pass_only_together_are_applied_together() {
+async fn proposals_of_one_reply_that_pass_only_together_are_applied_together() {
     for approval in ALL {
         let mut bed = bed(approval, vec![Line::Call(vec![wider(true), caller()])]);
         let events = bed.run().await;
@@ -91,7 +91,7 @@ async fn parts_of_one_reply_that_pass_only_together_are_applied_together() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn parts_of_subsequent_replies_are_checked_together() {
+async fn proposals_of_subsequent_replies_that_fail_alone_are_checked_together() {
     for approval in ALL {
         let replies = vec![Line::Call(vec![wider(false)]), Line::Call(vec![caller()])];
         let mut bed = bed(approval, replies);
