@@ -16,6 +16,7 @@ mod restart;
 mod retry;
 mod schemes;
 mod spellings;
+mod typed_over;
 mod undoing;
 
 use std::sync::Arc;
