@@ -60,6 +60,9 @@ pub struct Backend {
     compose: TaskComposer,
     front_end: OnceLock<Arc<LspFrontEnd>>,
     refreshes: OnceLock<AbortOnDropHandle<()>>,
+    /// Held while a command answers a proposal, so that such commands are carried out in the order in
+    /// which they arrived. It is held only until the answer is registered, never during a check.
+    answers: tokio::sync::Mutex<()>,
     /// Fired when the client's process has ended without a request to shut down.
     orphaned: CancellationToken,
 }
@@ -107,6 +110,7 @@ impl Backend {
             compose,
             front_end: OnceLock::new(),
             refreshes: OnceLock::new(),
+            answers: tokio::sync::Mutex::default(),
             orphaned: CancellationToken::new(),
         }
     }
@@ -228,6 +232,10 @@ impl Backend {
         command: ServerCommand,
     ) -> std::result::Result<Option<Value>, RunError> {
         let nothing = |()| None;
+        let _turn = match command.answers_proposal() {
+            true => Some(self.answers.lock().await),
+            false => None,
+        };
         match command {
             ServerCommand::Run(params) => {
                 let reply = self.session.start(*params)?;

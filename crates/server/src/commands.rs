@@ -65,6 +65,27 @@ pub enum CommandError {
 }
 
 impl ServerCommand {
+    /// Returns whether the command answers a proposal, or asks the user for the answer.
+    pub fn answers_proposal(&self) -> bool {
+        match self {
+            ServerCommand::Answer { .. }
+            | ServerCommand::Edit(_)
+            | ServerCommand::AcceptAll(_)
+            | ServerCommand::AskReason { .. }
+            | ServerCommand::Review(_) => true,
+            ServerCommand::Run(_)
+            | ServerCommand::Steer { .. }
+            | ServerCommand::Cancel { .. }
+            | ServerCommand::CancelAsk(_)
+            | ServerCommand::Ask(_)
+            | ServerCommand::Diff(_)
+            | ServerCommand::Why(_)
+            | ServerCommand::Undo { .. }
+            | ServerCommand::Retry(_)
+            | ServerCommand::Forget => false,
+        }
+    }
+
     /// Parses a command and its arguments.
     ///
     /// # Errors
