@@ -237,6 +237,9 @@ fn review(target: TargetParams) -> Result<ReviewTarget, String> {
 }
 
 fn from<T: DeserializeOwned>(argument: Value) -> Result<T, String> {
+    if !argument.is_object() {
+        return Err("the argument must be an object".to_owned());
+    }
     serde_json::from_value(argument).map_err(|error| error.to_string())
 }
 
@@ -411,6 +414,16 @@ mod tests {
             (RUN, json!(null)),
             (RUN, json!([{"task": "x"}])),
             (RUN, json!("x")),
+            (RUN, json!(["x"])),
+            (RUN, json!({"task": "x", "limits": []})),
+            (RUN, json!({"task": "x", "limits": [3]})),
+            (RUN, json!({"task": "x", "limits": null})),
+            (RUN, json!({"task": "x", "limits": "x"})),
+            (ASK, json!({"question": "x", "limits": []})),
+            (
+                EDIT,
+                json!({"run": "r", "proposal": 1, "files": [["file:///a.py", "", "x"]]}),
+            ),
             (RUN, json!({"task": "x", "limits": {"calls": -1}})),
             (RUN, json!({"task": "x", "limits": {"call": 1}})),
             (RUN, json!({"task": "x", "driver": "herd"})),
