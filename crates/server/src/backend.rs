@@ -256,6 +256,7 @@ impl Backend {
             }
             ServerCommand::Ask(params) => {
                 let reply = self.asks.start(*params, self.settings()?)?;
+                self.session.warn_ignored_settings();
                 Ok(Some(serde_json::json!(reply)))
             }
             ServerCommand::CancelAsk(ask) => self.asks.cancel(&ask).map(nothing),
@@ -469,13 +470,17 @@ impl LanguageServer for Backend {
         });
     }
 
-    /// Does nothing: the server uses the text of the buffer, whether it is saved or not.
-    async fn did_save(&self, _params: DidSaveTextDocumentParams) {}
+    /// The server uses the text of the buffer, whether it is saved or not. But settings are read from
+    /// the disk.
+    async fn did_save(&self, _params: DidSaveTextDocumentParams) {
+        self.session.warn_ignored_settings();
+    }
 
     /// Checks again whether waiting proposals conflict with their files, after files changed on
     /// disk that are not open.
     async fn did_change_watched_files(&self, _params: DidChangeWatchedFilesParams) {
         self.session.refresh().notify();
+        self.session.warn_ignored_settings();
     }
 
     async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<Value>> {

@@ -15,6 +15,7 @@ mod refused_late;
 mod restart;
 mod retry;
 mod schemes;
+mod settings;
 mod spellings;
 mod typed_over;
 mod undoing;
