@@ -60,6 +60,9 @@ pub struct Backend {
     compose: TaskComposer,
     front_end: OnceLock<Arc<LspFrontEnd>>,
     refreshes: OnceLock<AbortOnDropHandle<()>>,
+    /// Held while a command answers a proposal, so that such commands are carried out in the order in
+    /// which they arrived. It is held only until the answer is registered, never during a check.
+    answers: tokio::sync::Mutex<()>,
     /// Fired when the client's process has ended without a request to shut down.
     orphaned: CancellationToken,
 }
@@ -107,6 +110,7 @@ impl Backend {
             compose,
             front_end: OnceLock::new(),
             refreshes: OnceLock::new(),
+            answers: tokio::sync::Mutex::default(),
             orphaned: CancellationToken::new(),
         }
     }
@@ -228,6 +232,10 @@ impl Backend {
         command: ServerCommand,
     ) -> std::result::Result<Option<Value>, RunError> {
         let nothing = |()| None;
+        let _turn = match command.answers_proposal() {
+            true => Some(self.answers.lock().await),
+            false => None,
+        };
         match command {
             ServerCommand::Run(params) => {
                 let reply = self.session.start(*params)?;
@@ -248,6 +256,7 @@ impl Backend {
             }
             ServerCommand::Ask(params) => {
                 let reply = self.asks.start(*params, self.settings()?)?;
+                self.session.warn_ignored_settings();
                 Ok(Some(serde_json::json!(reply)))
             }
             ServerCommand::CancelAsk(ask) => self.asks.cancel(&ask).map(nothing),
@@ -461,13 +470,17 @@ impl LanguageServer for Backend {
         });
     }
 
-    /// Does nothing: the server uses the text of the buffer, whether it is saved or not.
-    async fn did_save(&self, _params: DidSaveTextDocumentParams) {}
+    /// The server uses the text of the buffer, whether it is saved or not. But settings are read from
+    /// the disk.
+    async fn did_save(&self, _params: DidSaveTextDocumentParams) {
+        self.session.warn_ignored_settings();
+    }
 
     /// Checks again whether waiting proposals conflict with their files, after files changed on
     /// disk that are not open.
     async fn did_change_watched_files(&self, _params: DidChangeWatchedFilesParams) {
         self.session.refresh().notify();
+        self.session.warn_ignored_settings();
     }
 
     async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<Value>> {

@@ -65,6 +65,27 @@ pub enum CommandError {
 }
 
 impl ServerCommand {
+    /// Returns whether the command answers a proposal, or asks the user for the answer.
+    pub fn answers_proposal(&self) -> bool {
+        match self {
+            ServerCommand::Answer { .. }
+            | ServerCommand::Edit(_)
+            | ServerCommand::AcceptAll(_)
+            | ServerCommand::AskReason { .. }
+            | ServerCommand::Review(_) => true,
+            ServerCommand::Run(_)
+            | ServerCommand::Steer { .. }
+            | ServerCommand::Cancel { .. }
+            | ServerCommand::CancelAsk(_)
+            | ServerCommand::Ask(_)
+            | ServerCommand::Diff(_)
+            | ServerCommand::Why(_)
+            | ServerCommand::Undo { .. }
+            | ServerCommand::Retry(_)
+            | ServerCommand::Forget => false,
+        }
+    }
+
     /// Parses a command and its arguments.
     ///
     /// # Errors
@@ -216,6 +237,9 @@ fn review(target: TargetParams) -> Result<ReviewTarget, String> {
 }
 
 fn from<T: DeserializeOwned>(argument: Value) -> Result<T, String> {
+    if !argument.is_object() {
+        return Err("the argument must be an object".to_owned());
+    }
     serde_json::from_value(argument).map_err(|error| error.to_string())
 }
 
@@ -390,6 +414,16 @@ mod tests {
             (RUN, json!(null)),
             (RUN, json!([{"task": "x"}])),
             (RUN, json!("x")),
+            (RUN, json!(["x"])),
+            (RUN, json!({"task": "x", "limits": []})),
+            (RUN, json!({"task": "x", "limits": [3]})),
+            (RUN, json!({"task": "x", "limits": null})),
+            (RUN, json!({"task": "x", "limits": "x"})),
+            (ASK, json!({"question": "x", "limits": []})),
+            (
+                EDIT,
+                json!({"run": "r", "proposal": 1, "files": [["file:///a.py", "", "x"]]}),
+            ),
             (RUN, json!({"task": "x", "limits": {"calls": -1}})),
             (RUN, json!({"task": "x", "limits": {"call": 1}})),
             (RUN, json!({"task": "x", "driver": "herd"})),

@@ -7,6 +7,7 @@ mod client;
 mod compose;
 mod state;
 
+use super::session::messages::objects;
 use serde::{Deserialize, Serialize};
 use tower_lsp::lsp_types::Url;
 use tower_lsp::lsp_types::notification::Notification;
@@ -99,6 +100,7 @@ pub struct EditParams {
     pub proposal: ProposalId,
     /// Files that are changed by the proposal or by another proposal that is applied only together
     /// with it. Files that are left out stay as proposed.
+    #[serde(deserialize_with = "objects")]
     pub files: Vec<EditedDocument>,
 }
 

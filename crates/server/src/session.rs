@@ -161,7 +161,9 @@ struct SessionShared {
     /// Fired when the front end disconnects.
     closing: CancellationToken,
     /// Messages about project settings that are ignored.
-    ignored_settings: OnceLock<Vec<String>>,
+    ignored_settings: Mutex<Vec<String>>,
+    /// Held while the settings are read, so that an older result does not replace a newer one.
+    reading_settings: tokio::sync::Mutex<()>,
     entries: Mutex<BTreeMap<String, RunEntry>>,
     /// Cancelled when the runs of earlier servers are known.
     restored: CancellationToken,
@@ -181,7 +183,8 @@ impl RunSession {
             refresh,
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
-            ignored_settings: OnceLock::new(),
+            ignored_settings: Mutex::default(),
+            reading_settings: tokio::sync::Mutex::default(),
             entries: Mutex::default(),
             compared: Mutex::default(),
             compared_parts: Mutex::default(),
@@ -308,6 +311,7 @@ impl RunSession {
         };
         self.lock().insert(plan.id.0.clone(), entry);
         self.shared.tasks.spawn(self.clone().drive(plan));
+        self.warn_ignored_settings();
         Ok(reply)
     }
 

@@ -15,7 +15,9 @@ mod refused_late;
 mod restart;
 mod retry;
 mod schemes;
+mod settings;
 mod spellings;
+mod typed_over;
 mod undoing;
 
 use std::sync::Arc;

@@ -124,8 +124,8 @@ impl ClientEditor {
             EditReply::of(reply.await)
         });
         if sent.effect == Effect::Delete {
-            let reply = reply.await;
-            return EditOutcome::Known(self.deletion(sent, reply).await);
+            let reply = self.reply_to_deletion(sent, reply).await;
+            return self.deletion(sent, reply).await;
         }
         let mut waiting = AwaitedEdit::default();
         let outcome = self
@@ -146,6 +146,7 @@ impl ClientEditor {
         mut arrived: oneshot::Receiver<CurrentText>,
     ) -> EditOutcome {
         let mut changes = self.documents.changes();
+        let mut has_arrived = false;
         loop {
             let Ok(now) = self.placement(sent.path, &sent.edit).await else {
                 return EditOutcome::Known(Err(ApplyError::Gone));
@@ -156,8 +157,13 @@ impl ClientEditor {
             };
             tokio::select! {
                 biased;
-                came = &mut arrived => {
-                    return EditOutcome::Known(came.map_err(|_| ApplyError::Gone));
+                came = &mut arrived, if !has_arrived => {
+                    has_arrived = true;
+                    let texts = sent.edit.earlier_texts();
+                    let placement = sent.edit.placement_of_result(&texts);
+                    if came.is_err() || placement == EditPlacement::InPlace {
+                        return EditOutcome::Known(came.map_err(|_| ApplyError::Gone));
+                    }
                 }
                 reply = &mut *reply, if waiting.reply.is_none() => {
                     if reply.kind == EditReplyKind::Applied {
@@ -186,7 +192,12 @@ impl ClientEditor {
         let placement = match now.placement {
             EditPlacement::InPlace => return EditProgress::Ended(EditOutcome::in_place(sent, now)),
             EditPlacement::Misplaced(ref pair) => {
-                return EditProgress::Ended(EditOutcome::misplaced(sent, Some(pair.clone())));
+                let pair = pair.clone();
+                return match Self::is_perhaps_by_user(sent, waiting, &now, &pair) {
+                    Some(true) => EditProgress::Ended(EditOutcome::in_place(sent, now)),
+                    Some(false) => EditProgress::Ended(EditOutcome::misplaced(sent, Some(pair))),
+                    None => EditProgress::Waits(REPLY_TIMEOUT),
+                };
             }
             placement @ (EditPlacement::Absent | EditPlacement::Unclear) => placement,
         };
@@ -223,6 +234,24 @@ impl ClientEditor {
         EditProgress::Ended(EditOutcome::Known(Err(error)))
     }
 
+    /// Returns whether the user made a change that equals the result of a misplaced edit: `None` if
+    /// this is decided by the reply to come. The user may have typed in the range of the edit and then
+    /// removed that range.
+    fn is_perhaps_by_user(
+        sent: &SentEdit<'_>,
+        waiting: &AwaitedEdit,
+        now: &PlacedText,
+        pair: &TextPair,
+    ) -> Option<bool> {
+        if pair.after != sent.edit.after {
+            return Some(false);
+        }
+        let (reply, _) = waiting.reply.as_ref()?;
+        // A client that respects versions has refused the edit.
+        let is_refused = reply.kind == EditReplyKind::Refused;
+        Some(is_refused && is_outdated(sent.version, now.version))
+    }
+
     /// Returns whether the file that an edit creates already exists, and the client refuses to
     /// create existing files.
     fn is_blocked(&self, sent: &SentEdit<'_>, is_changed: bool) -> bool {
@@ -248,25 +277,31 @@ impl ClientEditor {
         }
     }
 
+    /// Waits for the reply to a delete request, and reads the file meanwhile.
+    async fn reply_to_deletion(&self, sent: &SentEdit<'_>, mut reply: PendingReply) -> EditReply {
+        loop {
+            tokio::select! {
+                biased;
+                reply = &mut reply => return reply,
+                () = self.next_disk_text(sent) => {}
+            }
+        }
+    }
+
     /// Waits until the file of a delete request is deleted. Fails if it still exists after the time
     /// limit.
-    async fn deletion(
-        &self,
-        sent: &SentEdit<'_>,
-        reply: EditReply,
-    ) -> Result<CurrentText, ApplyError> {
+    async fn deletion(&self, sent: &SentEdit<'_>, reply: EditReply) -> EditOutcome {
         let patience = reply.timeout().min(REFUSAL_TIMEOUT);
         let began = Instant::now();
         loop {
             match tokio::fs::try_exists(sent.path).await {
-                Ok(false) => {
-                    return Ok(CurrentText {
-                        text: Arc::clone(&sent.edit.after),
-                        version: None,
-                    });
+                Ok(false) if reply.kind != EditReplyKind::Refused => {
+                    return EditOutcome::deleted(sent);
                 }
+                Ok(false) => return EditOutcome::absent(sent),
                 Ok(true) | Err(_) if began.elapsed() >= patience => {
-                    return Err(refused(&sent.edit.file, reply.message));
+                    let error = refused(&sent.edit.file, reply.message);
+                    return EditOutcome::Known(Err(error));
                 }
                 Ok(true) | Err(_) => sleep(POLL_INTERVAL).await,
             }
@@ -309,6 +344,32 @@ impl EditOutcome {
             text: Arc::clone(&sent.edit.after),
             version: now.version.filter(|_| is_exact),
         }))
+    }
+
+    /// The file of a delete request does not exist any more.
+    fn absent(sent: &SentEdit<'_>) -> EditOutcome {
+        EditOutcome::Known(Ok(CurrentText {
+            text: Arc::clone(&sent.edit.after),
+            version: None,
+        }))
+    }
+
+    /// The client has deleted the file. If the user typed in it meanwhile, that text was deleted too.
+    fn deleted(sent: &SentEdit<'_>) -> EditOutcome {
+        let edit = &sent.edit;
+        match edit.earlier_texts().pop() {
+            Some(last) if last != edit.base && last != edit.after => {
+                let after = Arc::clone(&edit.after);
+                EditOutcome::misplaced(
+                    sent,
+                    Some(TextPair {
+                        before: last,
+                        after,
+                    }),
+                )
+            }
+            Some(_) | None => EditOutcome::absent(sent),
+        }
     }
 
     fn misplaced(sent: &SentEdit<'_>, texts: Option<TextPair>) -> EditOutcome {

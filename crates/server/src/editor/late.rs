@@ -85,8 +85,17 @@ impl ClientEditor {
         texts: Option<TextPair>,
     ) -> ApplyError {
         let file = &edit.file;
-        let moved = "the file changed while the editor made Starling's edit, so the edit was made at the \
-                     wrong position";
+        let removes_typed = texts.as_ref().is_some_and(|pair| pair.after == edit.after);
+        let moved = match removes_typed {
+            true => {
+                "the file changed while the editor made Starling's edit, so the edit removed text that was \
+                 typed meanwhile"
+            }
+            false => {
+                "the file changed while the editor made Starling's edit, so the edit was made at the wrong \
+                 position"
+            }
+        };
         let misplaced = |message: String| ApplyError::Misplaced {
             file: file.clone(),
             message,

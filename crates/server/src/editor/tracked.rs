@@ -107,7 +107,7 @@ impl TrackedEdit {
         disk: Option<&Arc<str>>,
     ) -> EditPlacement {
         if *now == self.after {
-            return EditPlacement::InPlace;
+            return self.placement_of_result(&texts);
         }
         if texts.last() != Some(now) {
             texts.push(Arc::clone(now));
@@ -126,6 +126,22 @@ impl TrackedEdit {
         } else {
             EditPlacement::Absent
         }
+    }
+
+    /// Returns where the edit was made when the file first had exactly the text that the edit leads to.
+    /// If the user typed inside the range of the edit meanwhile, the text is the same, but the edit
+    /// removed what the user typed.
+    pub fn placement_of_result(&self, texts: &[Arc<str>]) -> EditPlacement {
+        let first = texts.iter().position(|text| *text == self.after);
+        let mut earlier = texts[..first.unwrap_or(texts.len())].iter().rev();
+        let before =
+            earlier.find(|before| self.applied_to(before).as_deref() == Some(&*self.after));
+        before.map_or(EditPlacement::InPlace, |before| {
+            self.check_position(TextPair {
+                before: Arc::clone(before),
+                after: Arc::clone(&self.after),
+            })
+        })
     }
 
     /// Returns whether a text is the result of rebasing the edit onto a text with other changes,
@@ -404,6 +420,21 @@ mod tests {
             edit.texts.push(above(&after));
             assert_eq!(edit.placement(&above(&after), None), misplaced);
         }
+    }
+
+    #[test]
+    fn edit_that_removes_what_the_user_typed_in_its_range_is_misplaced() {
+        let edit = edit("    return z\n", "");
+        let typed: Arc<str> = BASE.replace("return z", "return z  # mine").into();
+        edit.texts.push(Arc::clone(&typed));
+        let misplaced = EditPlacement::Misplaced(TextPair {
+            before: typed,
+            after: Arc::clone(&edit.after),
+        });
+        assert_eq!(edit.placement(&edit.after, None), misplaced);
+        // The user has removed the own text again before the edit was made.
+        edit.texts.push(Arc::clone(&edit.base));
+        assert_eq!(edit.placement(&edit.after, None), EditPlacement::InPlace);
     }
 
     #[test]

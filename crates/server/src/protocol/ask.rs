@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use tower_lsp::lsp_types::notification::Notification;
 
 use super::LimitsPatch;
+use crate::session::messages::object;
 use starling_ask::Answer;
 use starling_ask::step::Step;
 use starling_syntax::SymbolPath;
@@ -28,7 +29,7 @@ pub struct AskParams {
     /// The model, as `--model` takes it. Default: the model with which the server was started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     pub limits: LimitsPatch,
 }
 

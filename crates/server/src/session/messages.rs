@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
 
 use super::remedy::Remedy;
 use starling_core::{Approval, AskIntent, Dollars, Driver, IntentView, Limits, Tokens};
@@ -20,7 +22,7 @@ pub struct RunParams {
     pub approve: Option<Approval>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask_intent: Option<AskIntent>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     pub limits: LimitsPatch,
     /// Begin at these symbols instead of asking the scout (the agent that picks symbols).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -36,6 +38,27 @@ pub struct RunParams {
     /// and passes after it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub require_tests: bool,
+}
+
+/// Deserializes a value from an object. Derived implementations also accept an array of the fields.
+pub fn object<'de, D, T>(input: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned,
+{
+    let object = Map::deserialize(input)?;
+    T::deserialize(Value::Object(object)).map_err(D::Error::custom)
+}
+
+/// Like [`object`], for an array of objects.
+pub fn objects<'de, D, T>(input: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned,
+{
+    let objects = Vec::<Map<String, Value>>::deserialize(input)?;
+    let object = |one| T::deserialize(Value::Object(one)).map_err(D::Error::custom);
+    objects.into_iter().map(object).collect()
 }
 
 /// Limits that replace the defaults.

@@ -1,6 +1,6 @@
 //! Adds the runs of earlier servers to the session.
 
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -88,25 +88,35 @@ impl RunSession {
         });
     }
 
-    /// Reads the project's settings and warns about those that are ignored.
+    /// Reads the project's settings. Warns about those that are ignored, if others were ignored before.
     pub fn warn_ignored_settings(&self) {
         let Some(root) = self.root() else {
             return;
         };
         let runs = self.clone();
         self.shared.tasks.spawn(async move {
+            let _one_at_a_time = runs.shared.reading_settings.lock().await;
             let look = Arc::clone(&runs.shared.services.ignored);
             let ignored = tokio::task::spawn_blocking(move || look(&root)).await;
             let ignored = ignored.unwrap_or_default();
-            if ignored.is_empty() {
+            if *runs.ignored_settings() == ignored {
                 return;
             }
-            let shown = ignored.clone();
-            runs.report(|front_end| async move { front_end.warn_ignored_settings(shown).await })
+            if !ignored.is_empty() {
+                let shown = ignored.clone();
+                runs.report(
+                    |front_end| async move { front_end.warn_ignored_settings(shown).await },
+                )
                 .await;
-            runs.shared.ignored_settings.get_or_init(|| ignored);
+            }
+            *runs.ignored_settings() = ignored;
             runs.shared.refresh.notify();
         });
+    }
+
+    pub(super) fn ignored_settings(&self) -> MutexGuard<'_, Vec<String>> {
+        let ignored = self.shared.ignored_settings.lock();
+        ignored.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until the runs of earlier servers are known, for at most `RESTORE_PAUSE`.

@@ -175,10 +175,9 @@ impl RunSession {
     /// Returns the state of all runs in one line. `asks` is the number of questions being answered.
     pub fn status(&self, asks: usize) -> StatusParams {
         let entries = self.lock();
-        let ignored = self.shared.ignored_settings.get();
         let mut status = StatusParams {
             asks,
-            ignored: ignored.cloned().unwrap_or_default(),
+            ignored: self.ignored_settings().clone(),
             ..StatusParams::default()
         };
         for entry in entries.values() {

@@ -136,6 +136,60 @@ async fn invalid_user_edit_is_rejected_with_a_reason_and_the_proposal_keeps_wait
     assert!(twice.contains("is not waiting"), "{twice}");
 }
 
+/// Asks for the review of one proposal, and reports whether it was accepted as it is.
+fn asking_once() -> RunStarter {
+    scripted(move |scene: RunScript| async move {
+        for event in asked(&SET[..1]) {
+            scene.log.event(event);
+        }
+        let view = ProposalView {
+            id: 1,
+            symbol: symbol("a.py::f"),
+            symbols: vec![symbol("a.py::f")],
+            reason: String::new(),
+            diff: String::new(),
+            evidence: String::new(),
+        };
+        let answer = scene.outside.approver.proposal(view).await;
+        let is_edited = matches!(answer, ReviewAnswer::Edited(_));
+        scene
+            .log
+            .event(said(if is_edited { "edited" } else { "as it is" }));
+        scene.cancel.cancelled().await;
+        scene.log.event(finished(StopReason::Cancelled));
+    })
+}
+
+#[tokio::test]
+async fn answers_of_one_proposal_are_carried_out_in_their_order() {
+    for (command, extra) in [
+        ("starling.accept", json!({"proposal": 1})),
+        ("starling.acceptAll", json!({})),
+        ("starling.reject", json!({"proposal": 1, "reason": "no"})),
+        ("starling.steer", json!({"proposal": 1, "text": "other"})),
+    ] {
+        let mut client = client(asking_once(), project());
+        client.initialize(full()).await;
+        let run = super::begin(&client, "x").await;
+        next_event(&mut client, "review_asked").await;
+        let wanted = file(&client, &BASE.replace("return 1", "return 10"));
+        let mut argument = json!({"run": run});
+        let fields = argument.as_object_mut().unwrap();
+        fields.extend(extra.as_object().unwrap().clone());
+        let params = json!({"command": command, "arguments": [argument]});
+        let connection = &client.connection;
+        // The request is sent when its future is polled for the first time.
+        let next = async { connection.request("workspace/executeCommand", params).await };
+        let (edited, next) = tokio::join!(biased; edit(&client, &run, wanted), next);
+        assert_eq!(edited, Ok(Value::Null), "{command}");
+        match next {
+            Ok(reply) => assert_eq!(reply, json!({"accepted": []}), "{command}"),
+            Err(error) => assert!(error.to_string().contains("is not waiting"), "{error}"),
+        }
+        assert_eq!(super::late::told(&mut client).await, "edited", "{command}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn buffer_that_begins_with_a_private_key_is_not_read() {
     use super::late::{editing, told};
