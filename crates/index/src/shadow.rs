@@ -84,32 +84,10 @@ pub(super) fn shadowing(
     new: &SymbolTree,
     is_installed: &dyn Fn(&str) -> bool,
 ) -> Option<Shadowing> {
-    let stem = new.file().as_str().strip_suffix(".py")?;
-    let package = stem.strip_suffix("/__init__");
-    let place = package.unwrap_or(stem);
-    let (directory, name) = place.rsplit_once('/').unwrap_or(("", place));
-    let file = |path: String| Source::file(code, &path);
-    let module = file(format!("{place}.py"));
-    let is_package = file(format!("{place}/__init__.py")).is_some();
-    let hidden = match (package, module) {
-        (Some(_), Some(module)) => {
-            let old = Source::names(code, module)?;
-            if binds_all_of(&old, &Names::read(new)) {
-                return None;
-            }
-            HiddenModule::File(code.path(module).clone())
-        }
-        (None, _) if !is_package && holds_modules(world, place) => {
-            HiddenModule::Folder(place.to_owned())
-        }
-        (_, None) if !is_package && is_library(name) && is_top(code, directory) => {
-            HiddenModule::Standard(name.to_owned())
-        }
-        (_, None) if !is_package && is_installed(name) && is_top(code, directory) => {
-            HiddenModule::Installed(name.to_owned())
-        }
-        (Some(_) | None, _) => return None,
-    };
+    let new_module = NewModule::of(new.file().as_str())?;
+    let hidden = hidden_by(code, world, new, &new_module, is_installed)?;
+    let place = new_module.place;
+    let directory = place.rsplit_once('/').map_or("", |(directory, _)| directory);
     let importers = importers(code, &hidden, place);
     let by_tools = match &hidden {
         // A project's own directory of tests may be called `test`, like the package of the standard
@@ -119,6 +97,86 @@ pub(super) fn shadowing(
         HiddenModule::File(_) | HiddenModule::Folder(_) => false,
     };
     (by_tools || !importers.is_empty()).then_some(Shadowing { hidden, importers })
+}
+
+/// Returns the existing module that Python would no longer find.
+fn hidden_by(
+    code: &Code,
+    world: &Snapshot,
+    new: &SymbolTree,
+    new_module: &NewModule,
+    is_installed: &dyn Fn(&str) -> bool,
+) -> Option<HiddenModule> {
+    let NewModule { place, form, .. } = *new_module;
+    let (directory, name) = place.rsplit_once('/').unwrap_or(("", place));
+    let file = |path: String| Source::file(code, &path);
+    let hidden_file = |file| Some(HiddenModule::File(code.path(file).clone()));
+    let package = file(format!("{place}/__init__.py"));
+    let module = file(format!("{place}.py"));
+    match (new_module.is_package, package, module) {
+        (true, Some(source), _) | (false, None, Some(source)) if form == ModuleForm::Extension => {
+            hidden_file(source)
+        }
+        (_, Some(_), _) => None,
+        (true, None, Some(module)) => {
+            let old = Source::names(code, module)?;
+            let replaces = form == ModuleForm::Source && binds_all_of(&old, &Names::read(new));
+            (!replaces).then(|| hidden_file(module)).flatten()
+        }
+        (false, None, _) if holds_modules(world, place) => {
+            Some(HiddenModule::Folder(place.to_owned()))
+        }
+        (_, None, None) if is_library(name) && is_top(code, directory) => {
+            Some(HiddenModule::Standard(name.to_owned()))
+        }
+        (_, None, None) if is_installed(name) && is_top(code, directory) => {
+            Some(HiddenModule::Installed(name.to_owned()))
+        }
+        (_, None, _) => None,
+    }
+}
+
+/// How the file of a module is loaded. In one directory, Python prefers the forms in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ModuleForm {
+    Extension,
+    Source,
+    Bytecode,
+}
+
+/// A file that Python takes for a module, by the suffixes of `importlib.machinery`.
+#[derive(Debug, Clone, Copy)]
+struct NewModule<'f> {
+    /// The path of the module without its suffix; of a package, the path of its directory.
+    place: &'f str,
+    form: ModuleForm,
+    /// Whether the file is the `__init__` of a package.
+    is_package: bool,
+}
+
+impl<'f> NewModule<'f> {
+    fn of(file: &'f str) -> Option<Self> {
+        let (start, suffix) = file.rsplit_once('.')?;
+        let form = match suffix {
+            "py" | "pyw" => ModuleForm::Source,
+            "pyc" => ModuleForm::Bytecode,
+            "so" | "pyd" | "fwork" => ModuleForm::Extension,
+            _ => return None,
+        };
+        let at = start.rfind('/').map_or(0, |slash| slash + 1);
+        // The name of an extension can have a tag, as in `json.cpython-312-x86_64-linux-gnu.so`.
+        let end = match form {
+            ModuleForm::Extension => start[at..].find('.').map_or(start.len(), |dot| at + dot),
+            ModuleForm::Source | ModuleForm::Bytecode => start.len(),
+        };
+        let place = &file[..end];
+        let package = place.strip_suffix("/__init__");
+        Some(NewModule {
+            place: package.unwrap_or(place),
+            form,
+            is_package: package.is_some(),
+        })
+    }
 }
 
 fn is_library(name: &str) -> bool {
@@ -294,6 +352,44 @@ mod tests {
                 wanted,
                 "{file}"
             );
+        }
+    }
+
+    #[test]
+    fn compiled_file_hides_what_python_would_load_instead() {
+        let json = "the module `json` of Python's standard library";
+        for (file, what) in [
+            ("json.so", json),
+            ("json.abi3.so", json),
+            ("json.cpython-312-x86_64-linux-gnu.so", json),
+            ("src/json.cp312-win_amd64.pyd", json),
+            ("unit/json.pyd", json),
+            ("json.pyc", json),
+            ("json.pyw", json),
+            ("json/__init__.so", json),
+            ("json/__init__.cpython-312-darwin.so", json),
+            ("json/__init__.pyc", json),
+            ("yaml.so", "the module `yaml` of an installed package"),
+            ("yaml/__init__.pyd", "the module `yaml` of an installed package"),
+            ("a/m.so", "a/m.py"),
+            ("a/m/__init__.pyc", "a/m.py"),
+            ("a/__init__.abi3.so", "a/__init__.py"),
+            ("ns.so", "the modules in ns/"),
+        ] {
+            let found = hidden(file, "x = 1\n").map(|(what, _)| what);
+            assert_eq!(found.as_deref(), Some(what), "{file}");
+        }
+        for file in [
+            "a/m.pyc",
+            "a/__init__.pyc",
+            "new.so",
+            "a/json.so",
+            "json.txt",
+            "json.so.txt",
+            "libjson.so",
+            "a/free.so",
+        ] {
+            assert_eq!(hidden(file, "x = 1\n"), None, "{file}");
         }
     }
 

@@ -7,6 +7,8 @@ use std::path::Path;
 
 use encoding_rs as tables;
 
+use super::private_key::holds_private_key;
+
 /// Extensions of Python files, which may declare an encoding.
 const PYTHON: [&str; 3] = ["py", "pyi", "pyw"];
 const UTF8_MARK: &str = "\u{feff}";
@@ -20,7 +22,7 @@ pub enum DecodeError {
     Utf16,
     #[error("a binary file")]
     Binary,
-    #[error("a private key; files that hold secrets are never read")]
+    #[error("it holds a private key; files that hold secrets are never read")]
     PrivateKey,
     #[error(
         "the encoding that it declares, `{0}`, is not supported; convert it to UTF-8 to work on it"
@@ -61,7 +63,7 @@ enum Encoding {
 /// The bytes are not valid text in the file's encoding.
 pub fn decode(path: &Path, bytes: Vec<u8>) -> Result<String, DecodeError> {
     match decoded(path, bytes)? {
-        text if is_private_key(&text) => Err(DecodeError::PrivateKey),
+        text if holds_private_key(&text) => Err(DecodeError::PrivateKey),
         text => Ok(text),
     }
 }
@@ -126,18 +128,6 @@ pub fn reads_otherwise(path: &Path, before: &str, after: &str) -> Option<String>
 
 fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
-}
-
-/// Returns whether a text begins with a private key. The name of the file does not matter.
-pub(super) fn is_private_key(text: &str) -> bool {
-    let text = text.trim_start_matches(UTF8_MARK).trim_start();
-    let first = first_line(text).trim_end();
-    let label = first
-        .strip_prefix("-----BEGIN ")
-        .and_then(|rest| rest.strip_suffix("-----"));
-    let is_key =
-        |label: &str| label.ends_with("PRIVATE KEY") || label.ends_with("PRIVATE KEY BLOCK");
-    label.is_some_and(is_key) || first.starts_with("PuTTY-User-Key-File-")
 }
 
 /// Encodes a text in the encoding that it declares.

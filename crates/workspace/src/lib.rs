@@ -11,6 +11,7 @@ mod patch_command;
 mod paths;
 mod policy;
 mod private;
+mod private_key;
 mod program;
 mod regular;
 mod secret_names;

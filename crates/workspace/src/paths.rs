@@ -5,7 +5,8 @@ use std::fs::{self, DirEntry, Metadata};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use super::encoding::{DecodeError, is_private_key};
+use super::encoding::DecodeError;
+use super::private_key::holds_private_key;
 use super::secret_names::is_secret_path;
 use starling_platform::files::{Identity, PathExt, identity, is_exact_name};
 use starling_syntax::FilePath;
@@ -63,9 +64,9 @@ impl ReadError {
 /// editor buffer, or a proposal.
 ///
 /// # Errors
-/// The text begins with a private key.
+/// The text contains a private key.
 pub fn may_show(file: &FilePath, text: &str) -> Result<(), ReadError> {
-    match is_private_key(text) {
+    match holds_private_key(text) {
         true => Err(ReadError::NotText {
             file: file.clone(),
             reason: DecodeError::PrivateKey,

@@ -201,6 +201,6 @@ async fn buffer_that_begins_with_a_private_key_is_not_read() {
     let told = told(&mut client).await;
     assert_eq!(
         told,
-        "not read: a.py: a private key; files that hold secrets are never read"
+        "not read: a.py: it holds a private key; files that hold secrets are never read"
     );
 }

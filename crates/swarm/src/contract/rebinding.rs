@@ -63,7 +63,7 @@ pub(crate) fn refusal(run: &RunContext, agent: &AgentState, draft: &Draft) -> Op
 /// imports. Returns `None` if the file hides no module.
 fn hides_a_module(run: &RunContext, draft: &Draft) -> Option<ReturnReason> {
     let is_new = draft.base.is_empty() && run.world().snapshot.read(&draft.file).is_err();
-    if !is_new || Language::of(&draft.file) == Language::Plain {
+    if !is_new {
         return None;
     }
     let tree = SymbolTree::parse(draft.file.clone(), draft.text.clone());
