@@ -40,21 +40,53 @@ pub(super) fn lines(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
 
-/// Returns the replaced runs of lines, as indices into `old` and `new`.
+/// Returns the replaced runs of lines, as indices into `old` and `new`. Where a removed or added run
+/// fits several places, because the lines around it are equal, it stands at the last of them. So two
+/// changes of one text are placed alike, whatever else they change.
 pub(super) fn replaced_lines(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, Range<usize>)> {
-    TextDiff::configure()
-        .timeout(TIME)
-        .diff_slices(old, new)
-        .ops()
-        .iter()
+    let diff = TextDiff::configure().timeout(TIME).diff_slices(old, new);
+    let ops = diff.ops().iter();
+    let mut runs: Vec<(Range<usize>, Range<usize>)> = ops
         .filter(|op| op.tag() != similar::DiffTag::Equal)
         .map(|op| (op.old_range(), op.new_range()))
-        .collect()
+        .collect();
+    let mut next: Option<usize> = None;
+    for (was, is) in runs.iter_mut().rev() {
+        let (lines, run) = match (was.is_empty(), is.is_empty()) {
+            (true, false) => (new, is.clone()),
+            (false, true) => (old, was.clone()),
+            (false, false) | (true, true) => (old, 0..0),
+        };
+        // At least one line stays between the run and the next one.
+        let limit = next.map_or(old.len(), |next| next.saturating_sub(1));
+        let room = limit.saturating_sub(was.end);
+        let fits = |by: &usize| lines.get(run.start + by) == lines.get(run.end + by);
+        let by = (0..room).take_while(|by| !run.is_empty() && fits(by)).count();
+        *was = was.start + by..was.end + by;
+        *is = is.start + by..is.end + by;
+        next = Some(was.start);
+    }
+    runs
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{new_file_diff, unified_diff};
+    use super::{new_file_diff, replaced_lines, unified_diff};
+
+    #[test]
+    fn removed_and_added_runs_stand_at_the_last_place_that_they_fit() {
+        let old = ["a", "b", "", "", "f", "1", "", "", "g", "2", "", "", "h"];
+        for new in [
+            vec!["a", "b", "", "", "f", "1", "", "", "h"],
+            vec!["b", "", "", "f", "1", "", "", "h"],
+            vec!["x", "y", "z", "", "f", "1", "", "", "h"],
+        ] {
+            let runs = replaced_lines(&old, &new);
+            assert_eq!(runs.last().unwrap().0, 8..12, "{new:?}");
+            let runs = replaced_lines(&new, &old);
+            assert_eq!(runs.last().unwrap().1, 8..12, "{new:?}");
+        }
+    }
 
     #[test]
     fn diff_of_a_new_file_starts_from_dev_null() {

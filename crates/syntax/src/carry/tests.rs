@@ -424,3 +424,53 @@ fn change_of_one_redefinition_is_applied_to_it_after_another_redefinition_was_re
         assert_eq!(now, base.replace("def f(", "def g("), "{order:?}");
     }
 }
+
+const REPORT: &str = "\
+import csv
+import json
+import os
+
+HERE = os.getcwd()
+SEASONS = os.path.join(HERE, \"seasons.json\")
+
+
+def load_seasons(path=SEASONS):
+    with open(path, encoding=\"utf-8\") as f:
+        return json.load(f)
+
+
+def season_of(month, seasons=None):
+    \"\"\"Name of the season.\"\"\"
+    for name, months in seasons.items():
+        if month in months:
+            return name
+    raise ValueError(month)
+
+
+def occupancy(store):
+    return len(store)
+";
+
+#[test]
+fn changes_of_neighbouring_symbols_combine_in_every_order() {
+    let cut = |from: &str, to: &str| {
+        let (start, end) = (REPORT.find(from).unwrap(), REPORT.find(to).unwrap());
+        [&REPORT[..start], &REPORT[end..]].concat()
+    };
+    let top = "import os\n\nHERE = os.getcwd()\nSEASONS = os.path.join(HERE, \"seasons.json\")\n";
+    let parts = [
+        with(REPORT, &[(top, "\nfrom seasons import load_seasons, season_of\n")]),
+        cut("def load_seasons", "def season_of"),
+        cut("def season_of", "def occupancy"),
+    ];
+    let expected = "import csv\nimport json\n\nfrom seasons import load_seasons, season_of\n\n\n\
+                    def occupancy(store):\n    return len(store)\n";
+    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        let mut now = REPORT.to_owned();
+        for part in order {
+            now = carried(REPORT, &parts[part], &now)
+                .unwrap_or_else(|why| panic!("{order:?}: {}", why.in_lines(REPORT)));
+        }
+        assert_eq!(now, expected, "{order:?}");
+    }
+}
