@@ -341,6 +341,12 @@ fn references_accept_a_symbol_name_if_it_is_unique() {
     let shop = ShopProject::new();
     let more = "from shop.tax import rate\n\n\ndef both():\n    return rate('a') + rate('é') + total()\n\n\ndef total():\n    pass\n";
     std::fs::write(shop.root().join("shop/more.py"), more).unwrap();
+    // The stub of a module describes the same symbol.
+    let stub = shop.root().join("shop/tax.pyi");
+    std::fs::write(&stub, "def rate(name): ...\n").unwrap();
+    let found = shop.json(&["references", "rate"]);
+    assert_eq!(at(&found, "/symbol"), "shop/tax.py::rate");
+    std::fs::remove_file(stub).unwrap();
     let found = shop.json(&["references", "rate"]);
     assert_eq!(at(&found, "/symbol"), "shop/tax.py::rate");
     assert_eq!(at(&found, "/references").as_array().unwrap().len(), 5);

@@ -178,10 +178,17 @@ pub fn check(
         Some(approval) => approval == Approval::Ask,
         None => config.run.approve == starling_core::Approval::Ask,
     };
-    if by_person && (stdin == Stdin::Used || is_empty_device()) {
+    let no_answers = match stdin {
+        Stdin::Used => Some("the task was read from stdin, so your answers cannot be"),
+        Stdin::Free if is_empty_device() => {
+            Some("you are to review the changes, but there is no terminal to ask you on")
+        }
+        Stdin::Free => None,
+    };
+    if let Some(why) = no_answers.filter(|_| by_person) {
         // Fail before any model call costs money.
-        let message = "the task was read from stdin, so your answers cannot be: use --approve auto or --approve proxy";
-        return Err(WrongUse(message.to_owned()).into());
+        let message = format!("{why}: use --approve auto or --approve proxy");
+        return Err(WrongUse(message).into());
     }
     let limit = params.limits.dollars.or(config.limits.dollars);
     let variables = |name: &str| std::env::var(name).ok();

@@ -681,6 +681,23 @@ fn task_can_be_read_from_stdin() {
 }
 
 #[test]
+fn review_without_a_terminal_is_refused_before_the_run() {
+    let bed = TestProject::new();
+    let tape = bed.tape(&[NEW]);
+    let mut command = bed.starling();
+    command.args(["run", "--model", &tape, "--approve", "ask", "tidy f up"]);
+    command.stdin(std::process::Stdio::null());
+    let out = command.output().unwrap();
+    let err = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(2), "{err}");
+    let told = "there is no terminal to ask you on: use --approve auto or --approve proxy";
+    assert!(
+        err.contains(told) && !err.contains("read from stdin"),
+        "{err}"
+    );
+}
+
+#[test]
 fn run_is_stopped_if_its_question_cannot_be_answered() {
     let bed = TestProject::new();
     let tape = bed.tape(&[NEW]);

@@ -12,7 +12,7 @@ use super::args::ReferencesArgs;
 use super::output::{note, print_json, print_lines};
 use super::{file_of, open_for_question};
 use starling_index::{Certainty, Index, Usage, Usages, is_test_file};
-use starling_syntax::{BadSymbolPath, SymbolPath};
+use starling_syntax::{BadSymbolPath, FilePath, SymbolPath};
 use starling_workspace::Snapshot;
 
 /// Number of similar names to suggest for an unknown symbol.
@@ -107,6 +107,14 @@ fn meant(index: &Index, text: &str) -> anyhow::Result<SymbolPath> {
     if all.iter().any(|symbol| !is_test_file(&symbol.file)) {
         all.retain(|symbol| !is_test_file(&symbol.file));
     }
+    // A stub describes the symbol of its module, so it is not another symbol.
+    let known = all.clone();
+    all.retain(|symbol| {
+        let module = symbol.file.as_str().strip_suffix('i').map(FilePath::new);
+        let is_it =
+            |other: &SymbolPath| Some(&other.file) == module.as_ref() && other.name == symbol.name;
+        !symbol.file.as_str().ends_with(".pyi") || !known.iter().any(is_it)
+    });
     match all.as_slice() {
         [only] => Ok(only.clone()),
         [] => {

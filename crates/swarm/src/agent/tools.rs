@@ -66,7 +66,10 @@ pub(crate) async fn run_tests(checker: &Checker, actor: &ActorId, wanted: &RunTe
         )
     };
     let nearest = match (wanted.select.is_empty(), checks) {
-        (true, Extent::Nearest) => Some(Selection::near(checker, &symbols_of(checker, actor))),
+        (true, Extent::Nearest) => {
+            let symbols = symbols_of(checker, actor);
+            Some(Selection::near(checker, &symbols, &world))
+        }
         (true, Extent::Whole) | (false, _) => None,
     };
     let nearest = nearest.filter(|selection| selection.len() > 0);

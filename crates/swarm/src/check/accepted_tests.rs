@@ -46,7 +46,12 @@ pub(crate) async fn test_accepted(checker: &Checker) -> Option<TestReport> {
     let nearest = match extent {
         Extent::Whole => None,
         Extent::Nearest => {
-            let report = by_nearest(checker, &world, Selection::at_end(checker, &symbols)).await?;
+            let report = by_nearest(
+                checker,
+                &world,
+                Selection::at_end(checker, &symbols, &world),
+            )
+            .await?;
             let says_nothing = report.outcome == TestOutcome::NotRun;
             (!says_nothing || !test_run::did_run_before(checker)).then_some(report)
         }

@@ -113,7 +113,7 @@ async fn by_nearest(
             let state = checker.state();
             (state.world.epoch, state.proposals.is_nothing_applied())
         };
-        let selection = Selection::near(checker, symbols);
+        let selection = Selection::near(checker, symbols, after);
         if selection.len() == 0 && all_end_in_time(checker) {
             let (evidence, report) = by_all(checker, before, after, symbols).await;
             return (evidence, Some(report));
@@ -161,6 +161,8 @@ async fn by_nearest(
             gone_cases::mark(checker, worlds, &expected::ran(&without), &mut report);
             let none = BTreeSet::new();
             expected::mark_missing_of_selection(checker, worlds, &none, &without, &mut report);
+            failing.extend(known(checker));
+            failing.remove(WHOLE_RUN);
             let fails = failing_ids(&without);
             remember(checker, &fails, epoch);
             if is_untouched {

@@ -4,9 +4,9 @@
 
 use std::collections::HashSet;
 
-use crate::task::stated::{ExplicitEdit, ExplicitEdits, Named};
+use crate::task::stated::{ExplicitEdit, ExplicitEdits, Named, Word};
 use starling_index::Index;
-use starling_syntax::FilePath;
+use starling_syntax::{FilePath, Language, SymbolPath, references};
 use starling_workspace::Snapshot;
 
 /// A line that uses a name that is not defined yet.
@@ -19,7 +19,7 @@ pub(crate) struct EarlyUse {
 }
 
 /// Returns the lines of `files` that are in `after` but not in `before`, and that use the new name
-/// of a symbol that the task renames, if `after` does not define this name.
+/// of a name that the task renames, if `after` does not define this name.
 pub(crate) fn early_uses(
     statements: &ExplicitEdits,
     before: &Snapshot,
@@ -44,8 +44,8 @@ pub(crate) fn early_uses(
                 Named::Symbol(_) => is_symbol(to),
                 Named::Variable(_) => is_symbol(to) || !index.variables(to).is_empty(),
                 Named::Word(word) if word.is_symbol => is_symbol(to),
-                // The index does not know the definitions of plain words and of files.
-                Named::Word(_) | Named::File(_) => true,
+                Named::Word(word) => is_in_code(word, to, before, after),
+                Named::File(_) => true,
             };
             (!is_defined).then_some(to)
         }
@@ -57,6 +57,37 @@ pub(crate) fn early_uses(
     }
     let in_file = |file: &FilePath| in_file(&names, before, after, file);
     files.iter().flat_map(in_file).collect()
+}
+
+/// Returns whether code in `after` contains the new name of an attribute or parameter: code of the
+/// classes that the task names, or any code if it names none. The index does not know the
+/// definitions of these names. Options and texts in strings are assumed to be defined.
+fn is_in_code(word: &Word, to: &str, before: &Snapshot, after: &Snapshot) -> bool {
+    let says_in = |world: &Snapshot, class: &SymbolPath, name: &str| {
+        let tree = world.tree(&class.file).ok();
+        let span = tree
+            .as_ref()
+            .and_then(|tree| Some(tree.find(&class.name)?.span));
+        tree.zip(span).is_some_and(|(tree, span)| {
+            let uses = references(&tree, name);
+            uses.iter().any(|one| span.covers(one.range))
+        })
+    };
+    let of = word.of.iter();
+    let mut of = of
+        .filter(|class| says_in(before, class, &word.name))
+        .peekable();
+    if of.peek().is_some() {
+        return of.any(|class| says_in(after, class, to));
+    }
+    let is_python = |file: &&FilePath| Language::of(file) == Language::Python;
+    let says = |file: &FilePath| {
+        let text = after.read(file).ok().filter(|text| text.contains(to));
+        let tree = text.and_then(|_| after.tree(file).ok());
+        tree.is_some_and(|tree| !references(&tree, to).is_empty())
+    };
+    let is_code = !word.is_text && !word.name.starts_with('-');
+    !is_code || after.files().iter().filter(is_python).any(says)
 }
 
 fn in_file(

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use crate::check::moved::Moves;
+use crate::check::renamed::Renames;
 use crate::check::test_run::run_tests;
 use crate::evidence::ids::WHOLE_RUN;
 use crate::evidence::test_evidence::{GONE_CASE, failing_ids};
@@ -160,7 +161,8 @@ async fn running_without(
     }
 }
 
-/// Removes the tests from `missing` that the run moved and that ran at their new location. The
+/// Removes the tests from `missing` that the run moved or renamed and that ran at their new
+/// location or under their new name. The
 /// definition at the new location may have been applied before the old one is removed.
 fn not_moved(
     checker: &Checker,
@@ -170,9 +172,36 @@ fn not_moved(
 ) -> BTreeSet<String> {
     if !missing.is_empty() {
         let moves = Moves::between(checker.services.index.snapshot(), with);
+        let renames = Renames::of(checker);
         missing.retain(|id| !moves.ran_elsewhere(id, report));
+        let (renamed, others) = missing
+            .into_iter()
+            .partition(|id| renames.ran_renamed(id, report));
+        note_renamed_failures(checker, &renames, &renamed, report);
+        missing = others;
     }
     missing
+}
+
+/// Records the failures of `renamed` tests, given by their old ids, under their new ids as well.
+fn note_renamed_failures(
+    checker: &Checker,
+    renames: &Renames<'_>,
+    renamed: &BTreeSet<String>,
+    report: &TestReport,
+) {
+    let mut state = checker.tests();
+    for id in failing_ids(report) {
+        let Some(old) = renames.old_id(&id, renamed.iter()) else {
+            continue;
+        };
+        if state.failing_before.contains(old) {
+            state.failing_before.insert(id.clone());
+        }
+        if state.failing.contains(old) {
+            state.failing.insert(id);
+        }
+    }
 }
 
 /// Removes the tests from `missing` that the task asks to remove. Those tests may also be missing
@@ -188,9 +217,12 @@ fn not_asked_for(
     }
     let changed = changed_files(without, with);
     let only_tests = changed.iter().all(is_test_file);
+    let renames = Renames::of(checker);
+    let worlds = (checker.services.index.snapshot(), with);
     let is_asked_for = |id: &String| {
         let in_own_file = changed.iter().any(|file| is_in(id, file.as_str()));
-        only_tests && in_own_file && asked::to_remove(&checker.task.text, id)
+        let is_removed = only_tests && in_own_file && asked::to_remove(&checker.task.text, id);
+        is_removed || renames.takes_away(worlds, id)
     };
     let asked: Vec<String> = missing
         .iter()

@@ -22,6 +22,7 @@ pub(crate) mod other_names;
 pub(crate) mod own_tests;
 pub(crate) mod reached;
 pub(crate) mod read_data;
+pub(crate) mod renamed;
 pub(crate) mod required;
 pub(crate) mod scripts;
 pub(crate) mod selection;

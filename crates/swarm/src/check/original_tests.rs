@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::check::moved::Moves;
 use crate::check::other_names::{self, NewTextPart};
 use crate::check::own_tests::OwnTests;
+use crate::check::renamed::Renames;
 use crate::check::test_files::{
     folder_of_tests, folders, is_called_after_tests, is_module, is_of_tests, is_test_data,
 };
@@ -158,7 +159,8 @@ async fn only_as_changed(
         bad.retain(|id| !is_excused(id));
         if !bad.is_empty() {
             let before = originals.before(checker).await;
-            bad.retain(|id| counts(id, &before, report));
+            let renames = Renames::of(checker);
+            bad.retain(|id| counts(id, &renames, &before, report));
         }
         found.tests = bad.into_iter().collect();
         found.details = details(&found.tests, &with);
@@ -176,9 +178,11 @@ async fn only_as_changed(
 }
 
 /// Returns whether a test that fails with the original files counts. A test that passes now counts
-/// if it existed before the run; a test that did not run now counts if it passed before the run.
-fn counts(id: &String, before: &TestReport, now: &TestReport) -> bool {
+/// if it existed before the run, also under another name; a test that did not run now counts if it
+/// passed before the run.
+fn counts(id: &String, renames: &Renames<'_>, before: &TestReport, now: &TestReport) -> bool {
     let failed = failing_ids(before);
+    let ran_before = expected::ran(before);
     if id == WHOLE_RUN {
         return passed(now).contains(id) || !failed.contains(id);
     }
@@ -187,7 +191,8 @@ fn counts(id: &String, before: &TestReport, now: &TestReport) -> bool {
         .split_once("::")
         .is_some_and(|(file, _)| is_unloaded(file));
     if passed(now).contains(id) {
-        return in_unloaded || expected::ran(before).contains(id);
+        let is_known = ran_before.contains(id) || renames.old_id(id, ran_before.iter()).is_some();
+        return in_unloaded || is_known;
     }
     let did_run = matches!(before.outcome, TestOutcome::Passed | TestOutcome::Failed);
     let is_file = id.ends_with(".py") && did_run;
@@ -266,12 +271,16 @@ impl WorkspaceWithOriginalTests {
         let may_change =
             |file: &FilePath| asked::to_change_file(task, file, holds_tests(file), &is_code);
         let moves = Moves::between(&without, after);
+        let renames = Renames::of(checker);
         let original = |file: &FilePath| {
-            let text = without.read(file).ok()?;
-            Some(moves.imported_anew(file, &text))
+            let text = moves.imported_anew(file, &without.read(file).ok()?);
+            Some(match after.read(file) {
+                Ok(new) => renames.carried_out(&text, &new),
+                Err(_) => text,
+            })
         };
-        // If a test file differs only in the module from which it imports a moved name, its tests
-        // count as unchanged.
+        // If a test file differs only in the module from which it imports a moved name, or in names
+        // that the task renames, its tests count as unchanged.
         let is_as_it_was = |file: &FilePath| original(file) == after.read(file).ok();
         let held = held.filter(|file| !may_change(file) && !is_as_it_was(file));
         let held: Vec<&FilePath> = held.collect();
@@ -285,7 +294,8 @@ impl WorkspaceWithOriginalTests {
             if !own.are_beside(file) {
                 continue;
             }
-            let was = moves.without_moved(file, &was);
+            let was = renames.without_deleted(file, &moves.without_moved(file, &was), &is);
+            let was = renames.carried_out(&was, &is);
             let Some(restored) = own.restored(task, file, &was, &is) else {
                 continue;
             };

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::task::asked;
-use starling_syntax::{FilePath, Symbol, SymbolKind, SymbolTree};
+use starling_syntax::{FilePath, Symbol, SymbolKind, SymbolPath, SymbolTree};
 use starling_workspace::Snapshot;
 
 /// Files in which pytest looks for its configuration.
@@ -83,6 +83,13 @@ impl OwnTests {
         file.name().ends_with(".py") && (self.runs_examples || !self.rests(file).is_empty())
     }
 
+    /// Returns whether the examples in the docstrings of a file run as doctests.
+    pub fn run_examples_of(&self, file: &FilePath) -> bool {
+        let is_example = |rest: &TestIdRest| rest.is_example(file);
+        file.name().ends_with(".py")
+            && (self.runs_examples || self.rests(file).iter().any(is_example))
+    }
+
     /// Returns, for each test of a file, the part of its id after the part that names the file.
     fn rests(&self, file: &FilePath) -> Vec<TestIdRest<'_>> {
         let module = file.as_str().trim_end_matches(".py").replace('/', ".");
@@ -156,7 +163,7 @@ impl OwnTests {
                 test.span.start <= symbol.span.start && symbol.span.end <= test.span.end
             })
         };
-        let runs_examples = self.runs_examples || rests.iter().any(|rest| rest.is_example(file));
+        let runs_examples = self.run_examples_of(file);
         if runs_examples && !asked::to_change_examples(task) {
             let documented = before.symbols().iter().filter(|symbol| !is_in_test(symbol));
             for symbol in documented {
@@ -239,6 +246,17 @@ impl TestIdRest<'_> {
             }
         }
     }
+}
+
+/// Returns whether the docstring of a symbol, or of a symbol inside it, has an example. Of a module,
+/// only its own docstring counts.
+pub(crate) fn has_example(tree: &SymbolTree, symbol: &SymbolPath) -> bool {
+    let is_in = |one: &&Symbol| match symbol.is_module() {
+        true => one.path.is_module(),
+        false => symbol.encloses(&one.path),
+    };
+    let mut docstrings = (tree.symbols().iter().filter(is_in)).filter_map(|one| one.docstring);
+    docstrings.any(|docstring| docstring.of(tree.text()).contains(PROMPT))
 }
 
 fn is_top(symbol: &Symbol) -> bool {

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::check::original_tests::own_tests;
+use crate::check::own_tests::has_example;
 use crate::check::shared_tests;
 use crate::evidence::ids::WHOLE_RUN;
 use crate::evidence::test_evidence::Tried;
@@ -11,6 +13,7 @@ use crate::state::checker::Checker;
 use crate::state::test_scope::{Extent, Granularity};
 use starling_index::is_test_file;
 use starling_syntax::{FilePath, SymbolPath};
+use starling_workspace::Snapshot;
 
 /// If the project has at most this number of tests, all of them run once before the first change.
 const SMALL: usize = 400;
@@ -47,8 +50,8 @@ struct SelectedEntry {
 }
 
 impl Selection {
-    /// Selects the tests that check a change of these symbols.
-    pub(crate) fn near(checker: &Checker, symbols: &[SymbolPath]) -> Selection {
+    /// Selects the tests that check a change of these symbols, which leads to the texts of `after`.
+    pub(crate) fn near(checker: &Checker, symbols: &[SymbolPath], after: &Snapshot) -> Selection {
         let lookup = checker.lookup();
         let (named, failing, policy) = {
             let state = checker.tests();
@@ -74,6 +77,7 @@ impl Selection {
                 false => selection.add(&lookup, &SymbolPath::module(symbol.file.clone())),
             }
         }
+        selection.add_examples(checker, symbols, after);
         selection.add_nearest(&lookup, symbols, policy.most);
         match policy.by {
             Granularity::Test => selection,
@@ -82,8 +86,8 @@ impl Selection {
     }
 
     /// Selects the files of the tests nearest to all changed symbols.
-    pub(crate) fn at_end(checker: &Checker, symbols: &[SymbolPath]) -> Selection {
-        Selection::near(checker, symbols).of_files(&checker.lookup(), AT_END_MOST)
+    pub(crate) fn at_end(checker: &Checker, symbols: &[SymbolPath], now: &Snapshot) -> Selection {
+        Selection::near(checker, symbols, now).of_files(&checker.lookup(), AT_END_MOST)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -120,6 +124,32 @@ impl Selection {
             of: checker.lookup().index().test_count(),
             files: files.into_iter().cloned().collect(),
             whole_at_end: checker.tests().selection.scope.end == Extent::Whole,
+        }
+    }
+
+    /// Adds the files whose doctests run, if a docstring of a changed symbol has an example. The
+    /// whole file is added, because the id of a doctest contains names that the change may replace.
+    fn add_examples(&mut self, checker: &Checker, symbols: &[SymbolPath], after: &Snapshot) {
+        let without = checker.state().without_the_run();
+        let own = own_tests(checker, &without, None);
+        let has_example = |symbol: &&SymbolPath| {
+            let in_text = |world: &Snapshot| {
+                let tree = world.tree(&symbol.file);
+                tree.is_ok_and(|tree| has_example(&tree, symbol))
+            };
+            own.run_examples_of(&symbol.file) && (in_text(after) || in_text(&without))
+        };
+        for symbol in symbols.iter().filter(has_example) {
+            let entry = symbol.file.to_string();
+            if self.chosen.iter().all(|one| one.entry != entry) {
+                self.has_near = true;
+                self.chosen.push(SelectedEntry {
+                    entry,
+                    file: Some(symbol.file.clone()),
+                    // Examples are not test functions.
+                    tests: 0,
+                });
+            }
         }
     }
 

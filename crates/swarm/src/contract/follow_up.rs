@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::check::checks::contract_changes;
 use crate::contract::broken::{
     BrokenLocation, Scope, broken, broken_in, indirect_calls, mentions_of_the_gone, sure_usages,
 };
@@ -101,27 +102,48 @@ pub(crate) fn owners_of_broken(run: &RunContext, draft: &Draft) -> Vec<SymbolPat
     owners
 }
 
-/// Returns the owners of uses outside tests that stay valid under the changed contract.
+/// Returns the owners of uses that stay valid under the changed contracts. Tests are returned only
+/// if no other code uses the symbols.
 pub(crate) fn owners_that_keep(
     run: &RunContext,
     draft: &Draft,
     broken: &[SymbolPath],
 ) -> Vec<SymbolPath> {
     let lookup = run.lookup();
-    let uses = draft.breaking.iter().flat_map(|changed| {
+    let changed = with_changed_contract(draft);
+    let uses = changed.iter().flat_map(|changed| {
         let uses = sure_usages(&lookup, changed).into_iter();
         let elsewhere = |one: &Usage| !changed.encloses(&one.symbol) && !one.is_import;
         uses.filter(elsewhere).collect::<Vec<_>>()
     });
     let mut owners: Vec<SymbolPath> = uses
         .map(|one| one.symbol)
-        .filter(|symbol| !is_test_file(&symbol.file) && !draft.symbols.contains(symbol))
+        .filter(|symbol| !draft.symbols.contains(symbol))
         .map(|symbol| run.owner_of(&symbol).unwrap_or(symbol))
         .filter(|owner| !broken.contains(owner))
         .collect();
     owners.sort();
     owners.dedup();
+    let is_code = |owner: &SymbolPath| !is_test_file(&owner.file);
+    if !broken.is_empty() || broken_tests(run, draft) > 0 || owners.iter().any(is_code) {
+        owners.retain(is_code);
+    }
     owners
+}
+
+/// Returns the symbols whose contract a draft changes, also in ways that break no other code.
+fn with_changed_contract(draft: &Draft) -> Vec<SymbolPath> {
+    if draft.contract.is_empty() {
+        return Vec::new();
+    }
+    let tree = |text: &Arc<str>| SymbolTree::parse(draft.file.clone(), Arc::clone(text));
+    let (before, after) = (tree(&draft.base), tree(&draft.text));
+    let changes = |symbol: &SymbolPath| {
+        let (words, _) = contract_changes(&before, &after, std::slice::from_ref(symbol));
+        !words.is_empty() && !symbol.is_module()
+    };
+    let symbols = draft.symbols.iter().filter(|symbol| changes(symbol));
+    symbols.cloned().collect()
 }
 
 /// Returns the calls outside tests that may reach a changed method, but do not certainly refer to

@@ -222,14 +222,19 @@ impl Evidence {
             let inside = names(&self.callers_in_set);
             told.push(format!("{inside} (changed in the same set)"));
         }
-        let has_no_direct = self.callers_kept.is_empty() && !self.indirect_callers.is_empty();
+        let kept = self.callers_kept.len();
+        let are_all_kept = kept > 0 && told.is_empty() && self.test_callers == 0;
         let mut told = match (told.is_empty(), self.test_callers) {
-            (true, 0) if has_no_direct => "no direct caller".to_owned(),
+            (true, 0) if are_all_kept => {
+                let names = names(&self.callers_kept);
+                format!("{kept}, none needs to change ({names})")
+            }
+            (true, 0) if !self.indirect_callers.is_empty() => "no direct caller".to_owned(),
             (true, 0) => "none".to_owned(),
             (true, tests) => format!("only tests ({tests})"),
             (false, _) => told.join("; "),
         };
-        if !self.callers_kept.is_empty() {
+        if kept > 0 && !are_all_kept {
             told.push_str("; still valid: ");
             told.push_str(&names(&self.callers_kept));
         }
@@ -287,10 +292,11 @@ impl fmt::Display for Evidence {
             return Ok(());
         }
         writeln!(f, "contract: {}", self.contract.join("; "))?;
-        let label = if self.callers.is_empty() && !self.callers_in_set.is_empty() {
-            "callers"
-        } else {
-            "callers to follow up"
+        let follows =
+            !self.callers.is_empty() || self.test_callers > 0 || !self.indirect_callers.is_empty();
+        let label = match follows {
+            true => "callers to follow up",
+            false => "callers",
         };
         writeln!(f, "{label}: {}", self.callers_in_words())
     }

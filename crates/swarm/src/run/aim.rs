@@ -12,6 +12,7 @@ use crate::evidence::test_evidence::failing_ids;
 use crate::evidence::wording::some_of;
 use crate::lookup::Lookup;
 use crate::state::checker::Checker;
+use crate::task::asked;
 use crate::task::goal::{self, Goal};
 use crate::task::names::Names;
 use crate::task::stated::left;
@@ -122,6 +123,19 @@ pub(crate) fn refused(
         "{}, which the task names, was not changed: {why}",
         actor_name(agent)
     ))
+}
+
+/// Returns whether the task names the code of one of the refused proposals.
+pub(crate) fn names_refused(checker: &Checker, refused: &[(&ActorId, &str)]) -> bool {
+    let names = checker.tests().required.names.clone();
+    let named = names.iter().flat_map(Names::code);
+    let named: Vec<&SymbolPath> = named.filter(|one| !one.is_module()).collect();
+    let is_named = |symbol: &SymbolPath| {
+        named.iter().any(|named| named.encloses(symbol))
+            || asked::to_change(&checker.task.text, symbol.base_name())
+    };
+    let mut agents = refused.iter().filter_map(|(agent, _)| agent.symbol());
+    agents.any(is_named)
 }
 
 /// Describes strings that may still contain a name which the task renames.

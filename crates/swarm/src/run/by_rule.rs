@@ -28,7 +28,8 @@ pub(crate) fn picks(run: &RunContext) -> Option<Result<Vec<Pick>, String>> {
     let statements = run.stated();
     let lookup = run.lookup();
     if !statements.are_by_rule() {
-        let why = of_several_classes(&lookup, statements)?;
+        let why = of_several_classes(&lookup, statements);
+        let why = why.or_else(|| of_attribute(statements))?;
         return Some(Err(for_larger_model(&why)));
     }
     let picks = of_all(&lookup, &statements.all);
@@ -53,6 +54,21 @@ fn of_several_classes(lookup: &Lookup, statements: &ExplicitEdits) -> Option<Str
         let family = MethodFamily::of(lookup, methods.first()?)?;
         let is_it = word.is_symbol && family.contains_all(&methods);
         is_it.then(|| to_follow(&family))
+    })
+}
+
+/// Returns why a rename or deletion of an attribute that is not a method, such as a field or a member
+/// of an enum, is not made without a model; `None` if the task asks for something else.
+fn of_attribute(statements: &ExplicitEdits) -> Option<String> {
+    if !statements.are_whole_task {
+        return None;
+    }
+    statements.all.iter().find_map(|stated| {
+        let Named::Word(word) = stated.named() else {
+            return None;
+        };
+        let is_attribute = word.is_member || !word.of.is_empty();
+        is_attribute.then(|| not_known(stated.named()))
     })
 }
 

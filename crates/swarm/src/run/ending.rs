@@ -58,6 +58,7 @@ impl Ending {
             aim: &ChangeRelevance::default(),
             beside_failures: false,
             left_out: &[],
+            left_out_is_named: false,
             rejected: &[],
             problems: &[],
             refused: None,
@@ -141,7 +142,7 @@ pub(crate) fn ending(facts: &RunFacts<'_>) -> Ending {
 /// that such a run did the whole task.
 fn without_the_refused(facts: &RunFacts<'_>, headline: &str) -> String {
     let done = what_is_done(headline);
-    match is_mostly_refused(facts) {
+    match is_mostly_refused(facts) || facts.left_out_is_named {
         true => partly_done(facts, done),
         false => format!("Done, but {}; {done}", refusals(facts)),
     }
@@ -152,7 +153,8 @@ fn is_mostly_refused(facts: &RunFacts<'_>) -> bool {
     facts.left_out.len() > facts.changed.len()
 }
 
-/// Returns the headline of a run in which more proposals were refused than applied.
+/// Returns the headline of a run in which more proposals were refused than applied, or in which a
+/// proposal for code that the task names was refused.
 fn partly_done(facts: &RunFacts<'_>, done: &str) -> String {
     let names: Vec<String> = facts.changed.iter().map(ToString::to_string).collect();
     let changed = some_of(&names);

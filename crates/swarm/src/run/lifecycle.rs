@@ -692,9 +692,14 @@ fn with_facts<R>(
     };
     // If there are required tests, they decide whether the task is done, and refused proposals are
     // not mentioned.
-    let left_out = match run.tests().required.ids.is_empty() {
-        true => ending::left_out(&run.log.events()),
-        false => Vec::new(),
+    let events = run.log.events();
+    let none_required = run.tests().required.ids.is_empty();
+    let (left_out, left_out_is_named) = match none_required {
+        true => {
+            let refused = ending::refused(&events);
+            (ending::left_out(&events), aim::names_refused(run, &refused))
+        }
+        false => (Vec::new(), false),
     };
     let rejected = ending::rejected(&run.log.events());
     let unsteady = steady::known(run);
@@ -749,6 +754,7 @@ fn with_facts<R>(
         aim: &changes.aim,
         beside_failures: state.tests.required.beside_failures,
         left_out: &left_out,
+        left_out_is_named,
         rejected: &rejected,
         problems: &state.tests.at_end.problems,
         refused: refused.as_deref(),

@@ -14,6 +14,11 @@ const REMOVAL: [&str; 20] = [
     "rename", "renames", "renamed", "skip", "move", "moves", "moved", "inline", "inlined",
     "replace", "replaced",
 ];
+/// Words with which a task asks to delete something.
+const DELETION: [&str; 13] = [
+    "remove", "removes", "removed", "delete", "deletes", "deleted", "drop", "drops", "dropped",
+    "inline", "inlined", "replace", "replaced",
+];
 /// Words with which a task refers to the signature of a function.
 const SIGNATURE: [&str; 8] = [
     "parameter",
@@ -129,6 +134,12 @@ pub(crate) fn to_remove(task: &str, id: &str) -> bool {
     asks(task, &is_it, &[&REMOVAL])
 }
 
+/// Returns whether a task asks to delete the symbol `name`, or to make it needless.
+pub(crate) fn to_delete(task: &str, name: &str) -> bool {
+    let is_it = |token: &str| name_of(token) == name;
+    asks(task, &is_it, &[&DELETION])
+}
+
 /// Returns whether a task mentions `name` and contains a word for renaming, moving or removing.
 pub(crate) fn to_take_away(task: &str, name: &str) -> bool {
     let is_removal = |word: &str| REMOVAL.contains(&word.to_lowercase().as_str());
@@ -140,6 +151,12 @@ pub(crate) fn speaks_of_parameters(task: &str) -> bool {
     let task = task.to_lowercase();
     let words = ["parameter", "argument", "keyword", "signature"];
     words.iter().any(|word| task.contains(word))
+}
+
+/// Returns whether a task asks to change the symbol `name`.
+pub(crate) fn to_change(task: &str, name: &str) -> bool {
+    let is_it = |token: &str| name_of(token) == name;
+    asks(task, &is_it, &[&CHANGE])
 }
 
 /// Returns whether a task asks to change the test `id`.
@@ -244,11 +261,12 @@ pub(crate) fn for_other_names(task: &str, message: &str) -> bool {
 /// Returns the names and parameters that a test fails to find and that the task mentions, if the
 /// task asks for a removal, a rename, a move or a new signature.
 pub(crate) fn other_names(task: &str, message: &str) -> BTreeSet<String> {
-    const MISSING: [&str; 4] = [
+    const MISSING: [&str; 5] = [
         "ImportError: ",
         "ModuleNotFoundError: ",
         "AttributeError: ",
         "NameError: ",
+        "KeyError: ",
     ];
     let has =
         |known: &[&str]| words(task).any(|word| known.contains(&word.to_lowercase().as_str()));
@@ -268,8 +286,8 @@ pub(crate) fn other_names(task: &str, message: &str) -> BTreeSet<String> {
     named.map(str::to_owned).collect()
 }
 
-/// Returns the names in an error message: quoted names, and names before `()`. Of a dotted name,
-/// only the last part is returned.
+/// Returns the names in an error message: quoted names, names before `()`, and a name that is the
+/// whole message. Of a dotted name, only the last part is returned.
 fn names_in(line: &str) -> impl Iterator<Item = &str> {
     let quoted = line.split('\'').skip(1).step_by(2);
     let called = line.match_indices("()").filter_map(|(end, _)| {
@@ -279,7 +297,11 @@ fn names_in(line: &str) -> impl Iterator<Item = &str> {
             .filter(|name| !name.is_empty())
     });
     let quoted = quoted.map(|name| name.rsplit('.').next().unwrap_or(name));
-    quoted.chain(called).filter(|name| !name.is_empty())
+    // `AttributeError: TEN_K` is the message for a missing member of an enum.
+    let whole = line.split_once(": ").map(|(_, message)| message);
+    let whole = whole.filter(|message| words(message).eq([*message]));
+    let all = quoted.chain(called).chain(whole);
+    all.filter(|name| !name.is_empty())
 }
 
 /// Returns the function name of a test: `test_x` for `tests/test_a.py::T::test_x[1]`.
@@ -528,6 +550,10 @@ mod tests {
         assert!(!for_other_names("Rename h to g.", missing));
         let attribute = "AttributeError: 'Cart' object has no attribute 'total'";
         assert!(for_other_names("Remove Cart.total", attribute));
+        for member in ["E   AttributeError: TEN_K", "E   KeyError: 'TEN_K'"] {
+            assert!(for_other_names("Rename D.TEN_K to TENK", member));
+            assert!(!for_other_names("Rename D.TEN to TENK", member));
+        }
         let argument = "E   TypeError: Cart.f() missing 1 required positional argument: 'x'";
         assert!(for_other_names("f takes a parameter x", argument));
         assert!(!for_other_names("f is slow", argument));

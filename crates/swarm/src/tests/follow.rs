@@ -236,8 +236,43 @@ async fn review_lists_the_callers_that_stay_valid() {
         .with(|task| task.approval = Approval::Ask);
     bed.run().await;
     let seen = bed.approver.seen.lock().unwrap();
-    let told = "callers to follow up: none; still valid: a.py::g\n";
+    let told = "callers: 1, none needs to change (a.py::g)\n";
     assert!(seen[0].evidence.contains(told), "{}", seen[0].evidence);
+}
+
+/// A change that breaks no caller, such as a new exception, still lists the callers.
+#[tokio::test(start_paused = true)]
+async fn review_of_a_harmless_contract_change_lists_the_callers() {
+    let test = (
+        "test_a.py",
+        "from a import fee\n\n\ndef test_fee():\n    fee(1)\n",
+    );
+    let alone = ("a.py", "def fee(x):\n    return x\n");
+    let unused = [("a.py", alone.1)];
+    for (files, told) in [
+        (
+            &[FILES[0], test][..],
+            "callers: 1, none needs to change (a.py::g)\n",
+        ),
+        (
+            &[alone, test][..],
+            "callers: 1, none needs to change (test_a.py::test_fee)\n",
+        ),
+        (&unused[..], "callers: none\n"),
+    ] {
+        for source in [
+            "def fee(x, y=0):\n    return x + y\n",
+            "def fee(x):\n    if x < 0:\n        raise LookupError(x)\n    return x\n",
+        ] {
+            let model = Scripted::native().on("agent a.py::fee", [whole(source)]);
+            let mut bed = Bed::new(files, model)
+                .begin(&["a.py::fee"])
+                .with(|task| task.approval = Approval::Ask);
+            bed.run().await;
+            let seen = bed.approver.seen.lock().unwrap();
+            assert!(seen[0].evidence.contains(told), "{}", seen[0].evidence);
+        }
+    }
 }
 
 /// A function moves to another module, and its caller imports it from the new module.

@@ -33,6 +33,7 @@ mod parts;
 mod policy;
 mod rebinding;
 mod refused;
+mod renamed_tests;
 mod renaming;
 mod renewed;
 mod repairs;

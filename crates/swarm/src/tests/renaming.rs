@@ -505,7 +505,10 @@ async fn constant_is_deleted_only_if_nothing_uses_it() {
         "OLD = 1\nOLD = 2\n",
     ] {
         let why = by_rule("delete OLD", &[("a.py", text)]).await.unwrap_err();
-        assert!(why.contains("not set by a statement of its own"), "{why}");
+        assert!(
+            why.contains("not assigned in a separate statement"),
+            "{why}"
+        );
     }
 }
 
@@ -706,6 +709,25 @@ async fn attribute_with_a_unique_name_is_renamed_without_the_model() {
     }
     let why = by_rule("delete total_time", &files).await.unwrap_err();
     assert!(why.contains("still used: render.py:2"), "{why}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn field_or_enum_member_is_not_given_to_the_small_model() {
+    let of = "class D(Enum):\n    TEN_K = 10\n\n\n@dataclass\nclass Run:\n    day: int = 0\n";
+    let user = "def f(run):\n    return D.TEN_K, run.day\n";
+    for (task, name) in [
+        ("Rename the enum member D.TEN_K to TENK", "TEN_K"),
+        ("Rename D.TEN_K to TENK", "TEN_K"),
+        ("Rename Run.day to date", "day"),
+        ("Rename the field `day` of Run to date", "day"),
+    ] {
+        let why = by_rule(task, &[("m.py", of), ("a.py", user)]).await;
+        let expected = format!(
+            "some uses of `{name}` may not have been found; a larger model can decide this"
+        );
+        let why = why.unwrap_err();
+        assert!(why.starts_with(&expected), "{task}: {why}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

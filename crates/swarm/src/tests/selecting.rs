@@ -78,6 +78,42 @@ async fn change_is_checked_by_its_nearest_tests_and_their_files_run_at_the_end()
 }
 
 #[tokio::test(start_paused = true)]
+async fn example_of_a_changed_docstring_belongs_to_the_nearest_tests() {
+    let old = "def load(x):\n    '''\n    >>> load(1)\n    1\n    '''\n    return x\n";
+    let new = old.replace("    1\n    '''", "    2\n    '''");
+    let config = "[pytest]\naddopts = --doctest-modules\n";
+    let many = many();
+    let judge = |all: &str| {
+        let fails = all.contains("    2\n    '''");
+        let message = if fails { "Expected: 2" } else { PASSES };
+        vec![("a.py::a.load".to_owned(), message.to_owned())]
+    };
+    let plain = old.replace("    >>> load(1)\n    1\n", "    Loads.\n");
+    for old in [old, &plain] {
+        let files = [
+            ("a.py", old),
+            ("test_a.py", TESTS),
+            ("test_many.py", &many),
+            ("pytest.ini", config),
+        ];
+        let model = Scripted::native().on("agent a.py::load", [whole(&new), finish("no")]);
+        let mut bed = Bed::new(&files, model)
+            .begin(&["a.py::load"])
+            .with(|task| task.text = "Give load a better docstring.".to_owned())
+            .tests(judge);
+        bed.selects = true;
+        let events = bed.run().await;
+        let expected = sorted(&[&NEAR[..], &["a.py"]].concat());
+        assert!(selected(&bed).contains(&expected), "{:?}", selected(&bed));
+        let TestEvidence::Known { broken, .. } = evidence(&events).tests else {
+            panic!("{events:#?}");
+        };
+        assert_eq!(broken, ["a.py::a.load"]);
+        assert!(!is_applied(&events), "{events:#?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn selected_test_that_also_fails_without_the_change_is_not_counted_as_broken() {
     let mut bed = bed([whole(CHANGED), finish("done")])
         .tests(|_| vec![("t1".to_owned(), "no server".to_owned())]);

@@ -49,6 +49,8 @@ pub(crate) struct RunFacts<'a> {
     pub beside_failures: bool,
     /// Descriptions of the proposals that the checks refused and that no applied change replaced.
     pub left_out: &'a [String],
+    /// Whether the task names the code of one of these proposals.
+    pub left_out_is_named: bool,
     /// Descriptions of the proposals that the person rejected.
     pub rejected: &'a [String],
     /// Descriptions of the problems that the changes introduced, including problems that the person

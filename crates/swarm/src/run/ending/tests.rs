@@ -45,6 +45,7 @@ struct FinishedRun<'a> {
     aim: ChangeRelevance,
     beside_failures: bool,
     left_out: &'a [&'a str],
+    left_out_is_named: bool,
     rejected: &'a [&'a str],
     problems: &'a [&'a str],
     unheld: &'a [&'a str],
@@ -72,6 +73,7 @@ impl Default for FinishedRun<'_> {
             aim: ChangeRelevance::default(),
             beside_failures: false,
             left_out: &[],
+            left_out_is_named: false,
             rejected: &[],
             problems: &[],
             unheld: &[],
@@ -120,6 +122,7 @@ fn ends(run: &FinishedRun<'_>) -> (Proof, String) {
         aim: &run.aim,
         beside_failures: run.beside_failures,
         left_out: &left_out,
+        left_out_is_named: run.left_out_is_named,
         rejected: &rejected,
         problems: &problems,
         refused: None,
@@ -245,6 +248,16 @@ fn run_with_a_refused_proposal_is_unproven() {
     let partly = "Partly done: 2 proposals were refused: a.py::g (x), b.py::h (y); changed only \
                   a.py::f; no test was seen to fail without it; 3 tests pass";
     assert_eq!(unshown, is(Proof::Unproven, partly));
+    let named = ends(&FinishedRun {
+        changed: &["a.py::f"],
+        left_out: &["a.py::g (x)"],
+        left_out_is_named: true,
+        last: Some(passing(3)),
+        ..FinishedRun::default()
+    });
+    let partly = "Partly done: 1 proposal was refused: a.py::g (x); changed only a.py::f; 3 tests \
+                  pass as before";
+    assert_eq!(named, is(Proof::Unproven, partly));
     let as_many = ends_with(&["a.py::f", "a.py::k"], &["a.py::g (x)", "b.py::h (y)"]);
     let but =
         "Done, but 2 proposals were refused: a.py::g (x), b.py::h (y); 3 tests pass as before";

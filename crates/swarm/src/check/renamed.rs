@@ -1,0 +1,269 @@
+//! Tests of names that the task renames or deletes. A test whose id contains a renamed name is the
+//! same test under its new name. A doctest or test of a symbol that the task deletes disappears with
+//! the symbol. The original text of a test may follow the renames that the run carried out.
+
+use std::sync::Arc;
+
+use crate::check::expected;
+use crate::state::checker::Checker;
+use crate::task::asked;
+use crate::task::stated::{ExplicitEdit, Named};
+use starling_core::TestReport;
+use starling_syntax::{FilePath, Symbol, SymbolPath, SymbolTree};
+use starling_text::ChangeSet;
+use starling_workspace::Snapshot;
+
+/// The renames and deletions that a task asks for.
+pub(crate) struct Renames<'c> {
+    task: &'c str,
+    /// Old and new names.
+    pairs: Vec<(&'c str, &'c str)>,
+    deleted: Vec<&'c str>,
+}
+
+impl<'c> Renames<'c> {
+    pub fn of(checker: &'c Checker) -> Renames<'c> {
+        let mut renames = Renames {
+            task: &checker.task.text,
+            pairs: Vec::new(),
+            deleted: Vec::new(),
+        };
+        for stated in &checker.stated().all {
+            match stated {
+                ExplicitEdit::Renamed {
+                    from: Named::File(_),
+                    ..
+                } => {}
+                ExplicitEdit::Renamed { from, to } => renames.pairs.push((from.base_name(), to)),
+                ExplicitEdit::Deleted { what } => renames.deleted.push(what.base_name()),
+            }
+        }
+        renames
+    }
+
+    /// Returns the id under which a test ran before it was renamed, among `earlier` ids.
+    pub fn old_id<'i>(
+        &self,
+        id: &str,
+        mut earlier: impl Iterator<Item = &'i String>,
+    ) -> Option<&'i String> {
+        earlier.find(|old| *old != id && self.is_renamed(old, id))
+    }
+
+    /// Returns whether a test ran under a new name.
+    pub fn ran_renamed(&self, id: &str, report: &TestReport) -> bool {
+        let ran = expected::ran(report);
+        ran.iter().any(|new| new != id && self.is_renamed(id, new))
+    }
+
+    /// Returns whether two texts differ only in names that the second one has under their new name.
+    fn is_renamed(&self, old: &str, new: &str) -> bool {
+        let (mut old, mut new) = (pieces(old), pieces(new));
+        loop {
+            match (old.next(), new.next()) {
+                (None, None) => return true,
+                (Some(old), Some(new)) if old == new || self.pairs.contains(&(old, new)) => {}
+                (_, _) => return false,
+            }
+        }
+    }
+
+    /// Returns the original text of a file in which each line follows the renames that the new
+    /// text carries out. A line that differs in anything else keeps its original text.
+    pub fn carried_out(&self, original: &Arc<str>, new: &str) -> Arc<str> {
+        if self.pairs.is_empty() {
+            return Arc::clone(original);
+        }
+        let old_name = |piece| {
+            let mut pairs = self.pairs.iter();
+            let pair = pairs.find(|(_, to)| *to == piece);
+            pair.map_or(piece, |(from, _)| *from)
+        };
+        let reverted: String = pieces(new).map(old_name).collect();
+        let edits = ChangeSet::between_lines(original, &reverted);
+        let mut lines = new.split_inclusive('\n');
+        let mut text = String::with_capacity(new.len());
+        let mut from = 0;
+        for edit in edits.edits() {
+            let same = original[from..edit.range.start].split_inclusive('\n');
+            text.extend(lines.by_ref().take(same.count()));
+            text.push_str(edit.range.of(original));
+            from = edit.range.end;
+            let inserted = edit.insert.split_inclusive('\n').count();
+            lines.by_ref().take(inserted).for_each(drop);
+        }
+        text.extend(lines);
+        text.into()
+    }
+
+    /// Returns whether a test belongs to a symbol that the task deletes and that `with` no longer
+    /// contains. The id of a doctest ends in the names of its symbol.
+    pub fn takes_away(&self, (before, with): (&Snapshot, &Snapshot), id: &str) -> bool {
+        let plain = id.split('[').next().unwrap_or(id);
+        let parts: Vec<&str> = plain.split(['.', ':', '/']).collect();
+        let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        let changed = expected::changed_files(before, with);
+        let mut files = changed
+            .iter()
+            .filter(|file| expected::is_in(id, file.as_str()));
+        files.any(|file| {
+            let Ok(old) = before.tree(file) else {
+                return false;
+            };
+            let new = with.tree(file).ok();
+            let is_of = |path: &SymbolPath| {
+                let names: Vec<&str> = path.name.split('.').collect();
+                !path.is_module() && parts.ends_with(&names)
+            };
+            let mut symbols = old.symbols().iter().map(|one| &one.path);
+            symbols.any(|path| is_of(path) && self.is_deleted(path, new.as_deref()))
+        })
+    }
+
+    /// Returns whether the task deletes a symbol or a symbol around it, and `new` does not contain
+    /// that symbol.
+    fn is_deleted(&self, path: &SymbolPath, new: Option<&SymbolTree>) -> bool {
+        let ends = path.name.match_indices('.').map(|(at, _)| at);
+        let mut around = ends.chain([path.name.len()]).map(|end| &path.name[..end]);
+        around.any(|name| {
+            let is_gone = new.is_none_or(|new| new.find(name).is_none());
+            let base = name.rsplit('.').next().unwrap_or(name);
+            is_gone && (self.deleted.contains(&base) || asked::to_delete(self.task, base))
+        })
+    }
+
+    /// Returns the text of a file without the symbols that the task deletes and that the new text
+    /// does not contain.
+    pub fn without_deleted(&self, file: &FilePath, text: &Arc<str>, new: &Arc<str>) -> Arc<str> {
+        let old = SymbolTree::parse(file.clone(), Arc::clone(text));
+        let new = SymbolTree::parse(file.clone(), Arc::clone(new));
+        let is_gone =
+            |one: &&Symbol| !one.path.is_module() && self.is_deleted(&one.path, Some(&new));
+        let mut rest = String::with_capacity(text.len());
+        let mut from = 0;
+        for symbol in old.symbols().iter().filter(is_gone) {
+            // A symbol inside a removed one is removed with it.
+            if symbol.span.start >= from {
+                rest.push_str(&text[from..symbol.span.start]);
+                from = symbol.span.end;
+            }
+        }
+        rest.push_str(&text[from..]);
+        rest.into()
+    }
+}
+
+/// Splits a text into identifiers and the single characters between them.
+fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let first = rest.chars().next()?;
+        let end = match is_part(first) {
+            true => rest.find(|c| !is_part(c)).unwrap_or(rest.len()),
+            false => first.len_utf8(),
+        };
+        let (piece, after) = rest.split_at(end);
+        rest = after;
+        Some(piece)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use starling_core::{TestOutcome, TestStatus};
+    use starling_workspace::Workspace;
+
+    fn renames(pairs: &[(&'static str, &'static str)]) -> Renames<'static> {
+        Renames {
+            task: "",
+            pairs: pairs.to_vec(),
+            deleted: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn test_under_its_new_name_is_the_same_test() {
+        let renames = renames(&[("pace", "pace_min"), ("Run", "Race")]);
+        let ran = |id: &str| TestReport::of_cases(TestOutcome::Passed, &[(id, TestStatus::Passed)]);
+        for (old, new) in [
+            ("pace.py::pace.pace", "pace.py::pace.pace_min"),
+            ("m.py::m.Run.pace", "m.py::m.Race.pace_min"),
+            ("m.Run.pace", "m.Race.pace"),
+            (
+                "test_m.py::Run::test_x[pace-1]",
+                "test_m.py::Race::test_x[pace_min-1]",
+            ),
+        ] {
+            assert!(renames.ran_renamed(old, &ran(new)), "{new}");
+            let known = [old.to_owned()];
+            assert_eq!(renames.old_id(new, known.iter()), Some(&known[0]));
+        }
+        for (old, other) in [
+            ("m.py::m.pace", "m.py::m.pace"),
+            ("m.py::m.pace", "n.py::n.pace_min"),
+            ("m.py::m.pace", "m.py::m.pace_max"),
+            ("m.py::m.pace_min", "m.py::m.pace"),
+            ("test_m.py::test_pace", "test_m.py::test_pace_min"),
+            ("test_m.py::test_x[1]", "test_m.py::test_x[2]"),
+        ] {
+            assert!(!renames.ran_renamed(old, &ran(other)), "{other}");
+        }
+    }
+
+    #[test]
+    fn original_text_follows_a_rename_but_no_other_change() {
+        let of = |old: &str, new: &str| {
+            let renames = renames(&[("TEN_K", "TENK"), ("b", "c"), ("a", "b")]);
+            renames.carried_out(&old.into(), new).to_string()
+        };
+        let old = "def test():\n    assert D.TEN_K.name == \"TEN_K\"\n    assert x(D.TEN_K) == 1\n";
+        let renamed = old.replace("TEN_K", "TENK");
+        assert_eq!(of(old, &renamed), renamed);
+        let weaker = renamed.replace("== 1", "== 2");
+        let held = renamed.replace("x(D.TENK)", "x(D.TEN_K)");
+        assert_eq!(of(old, &weaker), held);
+        let more = renamed.replace("def test", "import os\n\ndef test");
+        assert_eq!(of(old, &more), renamed);
+        let less = renamed.replace("    assert x(D.TENK) == 1\n", "");
+        assert_eq!(of(old, &less), held);
+        assert_eq!(of("a(b)", "b(c)"), "b(c)");
+        assert_eq!(of("a == c", "c == c"), "a == c");
+    }
+
+    #[test]
+    fn test_of_a_symbol_that_the_task_deletes_goes_with_it() {
+        let old = "def pace():\n    '''\n    >>> pace()\n    '''\n\n\nclass C:\n    def run(self):\n        pass\n";
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("m.py"), old).unwrap();
+        let world = Workspace::open(dir.path().canonicalize().unwrap()).unwrap();
+        let before = world.snapshot(Default::default());
+        let goes = |task: &'static str, new: &str, id: &str| {
+            let with = before.with(FilePath::new("m.py"), Some(new.into()));
+            let renames = Renames {
+                task,
+                ..renames(&[])
+            };
+            renames.takes_away((&before, &with), id)
+        };
+        let without_pace = &old[old.find("class").unwrap()..];
+        let without_c = &old[..old.find("class").unwrap()];
+        assert!(goes(
+            "Delete pace, nobody uses it",
+            without_pace,
+            "m.py::m.pace"
+        ));
+        assert!(goes("Remove the class C", without_c, "m.py::m.C.run"));
+        assert!(goes("Remove `C.run`", "class C:\n    pass\n", "m.C.run"));
+        for (task, new, id) in [
+            ("Rename pace to pace_min", without_pace, "m.py::m.pace"),
+            ("Delete C", without_pace, "m.py::m.pace"),
+            ("Delete pace", old, "m.py::m.pace"),
+            ("Delete pace", without_pace, "m.py::m.C.run"),
+            ("Do not delete pace", without_pace, "m.py::m.pace"),
+        ] {
+            assert!(!goes(task, new, id), "{task}: {id}");
+        }
+    }
+}
