@@ -42,6 +42,7 @@ pub async fn run(args: UndoArgs) -> anyhow::Result<Outcome> {
     let editor: Arc<dyn Editor> = Arc::new(DiskEditor::new(&root));
     let chosen = choose(&trajectories, &root, wish.run.as_deref(), editor.as_ref());
     let Some(found) = chosen.await? else {
+        say(args.json, &half_applied(&trajectories, &root, None))?;
         say(
             args.json,
             &[Line::plain(
@@ -105,7 +106,8 @@ pub fn trajectories() -> anyhow::Result<PathBuf> {
     Ok(cache.join("runs"))
 }
 
-/// Tells which accepted sets are only partly in the files, and what the user can do about it.
+/// Tells which accepted sets are only partly in the files, and what the user can do about it, and which
+/// edits are at the wrong position.
 /// `undoing` is the run that is being undone.
 pub fn half_applied(trajectories: &Path, root: &Path, undoing: Option<&RunId>) -> Vec<Line> {
     let mut lines = Vec::new();
@@ -115,7 +117,11 @@ pub fn half_applied(trajectories: &Path, root: &Path, undoing: Option<&RunId>) -
             let line = format!("! run {id}: {}", set.told());
             lines.push(Line::of(Style::Warning, &line));
         }
-        if undoing == Some(&run.id) {
+        for change in &run.misplaced {
+            let line = format!("! run {id}: {}", change.told());
+            lines.push(Line::of(Style::Warning, &line));
+        }
+        if run.sets.is_empty() || undoing == Some(&run.id) {
             continue;
         }
         let repo = to_name(root);

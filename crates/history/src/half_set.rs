@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use super::misplaced::MisplacedChange;
 use super::trajectory::{ChangeRecord, ChangeState};
 use super::unfinished::{UnfinishedChange, is_in};
 use starling_swarm::{AppliedChange, ProposalId, RunId};
@@ -41,11 +42,13 @@ fn places(changes: &[(ProposalId, FilePath)]) -> String {
     format!("{} {verb}", places.join(", "))
 }
 
-/// A run whose accepted sets are only partly in the files.
+/// A run of which a kill left something in the files: accepted sets that are only partly there, or
+/// edits at the wrong position.
 #[derive(Debug, Clone)]
 pub struct HalfAppliedRun {
     pub id: RunId,
     pub sets: Vec<HalfSet>,
+    pub misplaced: Vec<MisplacedChange>,
 }
 
 /// Returns the sets of which only a part is in the files: `changes` were applied, `missing` were

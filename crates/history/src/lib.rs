@@ -4,6 +4,7 @@
 mod disk;
 mod execute;
 mod half_set;
+mod misplaced;
 mod plan;
 mod trajectory;
 mod unfinished;
@@ -14,6 +15,7 @@ mod tests;
 pub use disk::DiskEditor;
 pub use execute::{OpenRun, is_interrupted, record, record_in, undo};
 pub use half_set::{HalfAppliedRun, HalfSet, half_sets};
+pub use misplaced::{MisplacedChange, unapplied};
 pub use plan::{
     BlockingChange, FileUndoPlan, UndoOutcome, UndoPlan, UndoRefusal, UndoStep, dependencies, plan,
 };

@@ -29,9 +29,10 @@ impl UnfinishedChange {
     /// Returns whether a text of the file contains the change; `None` is a missing file. If the
     /// text equals neither the text before nor the text after the change, the changed lines decide.
     /// If these lines were changed once more, the change counts as present, so that an undo refuses
-    /// to touch them.
+    /// to touch them. A change at the wrong position does not count as present.
     pub fn is_in(&self, text: Option<&str>) -> bool {
-        is_in(&self.change, text)
+        let is_misplaced = text.is_some_and(|text| self.misplaced_in(text).is_some());
+        !is_misplaced && is_in(&self.change, text)
     }
 
     /// Returns the event that records that the change was applied.

@@ -9,6 +9,7 @@ mod explanation;
 mod front_end;
 mod half_applied;
 pub mod messages;
+mod misplaced;
 mod outdated;
 mod patches;
 mod paths;
@@ -391,7 +392,6 @@ impl RunSession {
             let changes = starling_history::changes(handle.log().events());
             let dependencies = starling_history::dependencies(&changes);
             let (proposals, error) = match handle.undo(proposal).await {
-                Ok(none) if none.is_empty() => (none, Some(why_nothing_is_undone(&changes))),
                 Ok(proposals) => (proposals, None),
                 Err(error) => {
                     let why = error.to_string();
@@ -405,6 +405,10 @@ impl RunSession {
                     };
                     (undone, Some(why))
                 }
+            };
+            let error = match runs.with_misplaced(handle.as_ref(), error).await {
+                None if proposals.is_empty() => Some(why_nothing_is_undone(&changes)),
+                error => error,
             };
             let gone: BTreeSet<ProposalId> = proposals.iter().copied().collect();
             let warning = broken_in_words(&dependencies.broken_without(&gone));

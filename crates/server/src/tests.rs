@@ -9,6 +9,7 @@ mod keystrokes;
 mod killed;
 mod late;
 mod lenses;
+mod misplaced;
 mod plain;
 mod refused;
 mod refused_late;

@@ -6,6 +6,7 @@ mod harmless;
 mod hash;
 mod invisible;
 mod position;
+mod positioned;
 mod range;
 
 pub use change::whole_lines;
@@ -15,4 +16,5 @@ pub use harmless::{harmless, is_deceptive, is_plain_name};
 pub use hash::ContentHash;
 pub use invisible::{invisible, visible};
 pub use position::{Encoding, Position, offset_of, position_of};
+pub use positioned::{PositionedChange, differing_lines, lines_in_words};
 pub use range::ByteRange;

@@ -13,7 +13,7 @@ use crate::documents::StoreClosed;
 use crate::window::seen;
 use starling_core::{ApplyError, DocVersion, Editor, Effect};
 use starling_swarm::sending::{self, Purpose};
-use starling_text::ChangeSet;
+use starling_text::{ChangeSet, lines_in_words};
 
 /// How long a file is watched for an edit that was given up: it counts as not applied, but the
 /// client may still apply it.
@@ -115,10 +115,7 @@ impl ClientEditor {
         };
         let now = self.placement(path, &edit).await.map(|now| now.text);
         let now = now.unwrap_or_else(|StoreClosed| Arc::clone(&edit.base));
-        let lines = |(first, last): (usize, usize)| match first == last {
-            true => format!(", line {first}"),
-            false => format!(", lines {first} to {last}"),
-        };
+        let lines = |lines| format!(", {}", lines_in_words(lines));
         let told = match edit.added_lines(&now) {
             Some(added) => format!(
                 "{file}{}: {moved}; it could not be taken back ({why}), so it is still in the file and \

@@ -7,11 +7,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ropey::Rope;
-
 use crate::text_history::TextHistory;
 use starling_syntax::{FilePath, MadeChange, carry};
-use starling_text::{ByteRange, ChangeSet, Edit, Encoding, Position, offset_of, position_of};
+use starling_text::{ChangeSet, Encoding, PositionedChange, differing_lines};
 
 /// An edit that was sent, and the texts that its file has had since.
 #[derive(Debug, Clone)]
@@ -20,19 +18,10 @@ pub struct TrackedEdit {
     pub base: Arc<str>,
     pub after: Arc<str>,
     changes: ChangeSet,
-    positioned: Vec<PositionedEdit>,
-    encoding: Encoding,
+    positioned: PositionedChange,
     pub texts: TextHistory,
     /// Whether the editor replied that it made the edit.
     is_claimed: Arc<AtomicBool>,
-}
-
-/// An edit by lines and columns, as it is sent to the editor.
-#[derive(Debug, Clone)]
-struct PositionedEdit {
-    start: Position,
-    end: Position,
-    insert: String,
 }
 
 /// The texts of a file directly before and after an edit was made.
@@ -62,12 +51,6 @@ impl TrackedEdit {
         changes: &ChangeSet,
         encoding: Encoding,
     ) -> TrackedEdit {
-        let rope = Rope::from_str(base);
-        let place = |edit: &Edit| PositionedEdit {
-            start: position_of(&rope, edit.range.start, encoding),
-            end: position_of(&rope, edit.range.end, encoding),
-            insert: edit.insert.clone(),
-        };
         let texts = TextHistory::default();
         texts.restart(Arc::clone(base));
         TrackedEdit {
@@ -75,8 +58,7 @@ impl TrackedEdit {
             base: Arc::clone(base),
             after: Arc::clone(after),
             changes: changes.clone(),
-            positioned: changes.edits().iter().map(place).collect(),
-            encoding,
+            positioned: PositionedChange::new(base, changes, encoding),
             texts,
             is_claimed: Arc::default(),
         }
@@ -257,67 +239,15 @@ impl TrackedEdit {
 
     /// Returns the result of applying this edit, by its lines and columns, to `text`.
     fn applied_to(&self, text: &str) -> Option<String> {
-        let rope = Rope::from_str(text);
-        let offset = |position| offset_of(&rope, position, self.encoding);
-        let edits = self.positioned.iter().map(|one| Edit {
-            range: ByteRange::new(offset(one.start), offset(one.end)),
-            insert: one.insert.clone(),
-        });
-        ChangeSet::new(text.len(), edits.collect())?
-            .apply(text)
-            .ok()
+        self.positioned.applied_to(text)
     }
 
     /// Returns the text to which an editor applied this edit to get `text`. Text that the edit
     /// removed is restored from the base, if the editor replied that it made the edit.
     fn text_before(&self, text: &str) -> Option<Arc<str>> {
-        let mut text = text.to_owned();
-        for one in &self.positioned {
-            // The text before this position is already restored.
-            let at = offset_of(&Rope::from_str(&text), one.start, self.encoding);
-            let end = at + one.insert.len();
-            if text.get(at..end) != Some(one.insert.as_str()) {
-                return None;
-            }
-            text.replace_range(at..end, "");
-            if one.start != one.end {
-                let is_claimed = self.is_claimed.load(Ordering::Relaxed);
-                let removed = is_claimed.then(|| self.removed_at(&text, at)).flatten()?;
-                text.insert_str(at, &removed);
-            }
-        }
-        Some(text.into())
-    }
-
-    /// Returns the part of the base that a text lacks at an offset.
-    fn removed_at(&self, text: &str, at: usize) -> Option<String> {
-        let mut longer = 0;
-        let mut shorter = 0;
-        for edit in ChangeSet::between_lines(&self.base, text).edits() {
-            let start = edit.range.start + longer - shorter;
-            longer += edit.insert.len();
-            shorter += edit.range.len();
-            let inside = at.checked_sub(start).filter(|at| *at <= edit.insert.len());
-            let Some((head, tail)) = inside.and_then(|at| edit.insert.split_at_checked(at)) else {
-                continue;
-            };
-            // Whole lines directly before and after the offset may be new lines that the base does
-            // not contain.
-            let line_head = head.rfind('\n').map_or(head, |end| &head[end + 1..]);
-            let line_tail = tail.find('\n').map_or(tail, |end| &tail[..=end]);
-            let was = edit.range.of(&self.base);
-            let between = |(head, tail)| was.strip_prefix(head)?.strip_suffix(tail);
-            let sides = [
-                (head, tail),
-                (line_head, tail),
-                (head, line_tail),
-                (line_head, line_tail),
-            ];
-            if let Some(removed) = sides.into_iter().find_map(between) {
-                return Some(removed.to_owned());
-            }
-        }
-        None
+        let is_claimed = self.is_claimed.load(Ordering::Relaxed);
+        let base = is_claimed.then_some(&*self.base);
+        self.positioned.text_before(text, base).map(Arc::from)
     }
 
     /// Returns whether each line that the edit adds occurs in a text more often than in the base.
@@ -342,11 +272,7 @@ impl TrackedEdit {
 
     /// Returns the first and the last line in which a text differs from the base. Lines start at 1.
     pub fn differing_lines(&self, text: &str) -> Option<(usize, usize)> {
-        let changes = ChangeSet::between_lines(text, &self.base);
-        let line = |at: usize| text[..at].lines().count();
-        let first = changes.edits().first()?.range.start;
-        let last = changes.edits().last()?.range.end;
-        Some((line(first) + 1, line(last).max(line(first) + 1)))
+        differing_lines(text, &self.base)
     }
 
     /// Returns whether a text contains a line that the edit adds.

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
+use super::misplaced::misplaced_changes;
 use super::restore::{ended_regularly, read_records, recent, unrecorded_events, view_of};
 use super::run_view::{ProposalStatus, RunView};
 use starling_core::Verdict;
@@ -16,8 +17,8 @@ use starling_swarm::{
 use starling_text::unified_diff;
 
 /// Returns the runs of a project that have half-applied sets (changes that belong together, of
-/// which only some are in the files), the newest first. Active runs are left out. Nothing is
-/// written.
+/// which only some are in the files) or edits at the wrong position, the newest first. Active runs
+/// are left out. Nothing is written.
 pub fn half_applied_runs(trajectories: &Path, root: &Path) -> Vec<HalfAppliedRun> {
     let root = root.canonical().unwrap_or_else(|_| root.to_owned());
     let runs = recent(trajectories);
@@ -46,7 +47,8 @@ fn half_applied(path: &Path, root: &Path) -> Option<HalfAppliedRun> {
     let mut records = vec![first];
     read_records(&mut lines, &mut records)?;
     drop(file);
-    for event in unrecorded_events(&records, root) {
+    let misplaced = misplaced_changes(&records, root, path);
+    for event in unrecorded_events(&records, root, path) {
         records.push(Stamped {
             seq: records.len() as u64,
             at_ms: 0,
@@ -54,7 +56,12 @@ fn half_applied(path: &Path, root: &Path) -> Option<HalfAppliedRun> {
         });
     }
     let sets = half_sets(&records, root);
-    (!sets.is_empty()).then_some(HalfAppliedRun { id, sets })
+    let is_whole = sets.is_empty() && misplaced.is_empty();
+    (!is_whole).then_some(HalfAppliedRun {
+        id,
+        sets,
+        misplaced,
+    })
 }
 
 /// Returns the sets of a run of which only a part is in the files.

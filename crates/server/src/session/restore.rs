@@ -11,10 +11,13 @@ use std::time::{Duration, SystemTime};
 use super::half_applied::{
     half_sets, half_sets_in, needing, rest_reason, rest_review, reviews_without_base,
 };
+use super::misplaced::{misplaced_conflicts, untold_misplaced_changes};
 use super::outdated;
 use super::run_view::{ProposalStatus, RunView};
 use super::services::RestorePolicy;
-use starling_history::{self, DiskEditor, HalfSet, HistoryError, UnfinishedChange};
+use starling_history::{
+    self, DiskEditor, HalfSet, HistoryError, MisplacedChange, UnfinishedChange,
+};
 use starling_platform::files::PathExt;
 use starling_swarm::{Event, FileChange, ProposalId, Record, RunId, Spent, Stamped, StopReason};
 use starling_text::unified_diff;
@@ -52,6 +55,8 @@ pub struct RestorableRun {
     pub waits: bool,
     /// The sets of accepted changes of which only a part is in the files.
     pub half: Vec<HalfSet>,
+    /// The edits that the editor made at the wrong position, and that were not told yet.
+    pub misplaced: Vec<MisplacedChange>,
 }
 
 /// Marks that a run is interrupted by the end of its server.
@@ -176,7 +181,8 @@ fn open(path: PathBuf, root: &Path) -> Option<RestorableRun> {
     }
     let mut records = vec![first];
     let end = line.len() as u64 + read_records(&mut lines, &mut records)?;
-    let unrecorded = unrecorded_events(&records, root);
+    let misplaced = untold_misplaced_changes(&records, root, &path);
+    let unrecorded = unrecorded_events(&records, root, &path);
     let first_unrecorded = records.len();
     let at_ms = records.last().map_or(0, |last| last.at_ms);
     for event in unrecorded {
@@ -188,7 +194,7 @@ fn open(path: PathBuf, root: &Path) -> Option<RestorableRun> {
     }
     let waits = has_waiting_reviews(&records);
     let can_run_again = was_interrupted(&records, &path) && is_younger(&path, MAX_INTERRUPTED_AGE);
-    if !waits && !can_run_again {
+    if !waits && !can_run_again && misplaced.is_empty() {
         return None;
     }
     file.set_len(end).ok()?;
@@ -198,6 +204,7 @@ fn open(path: PathBuf, root: &Path) -> Option<RestorableRun> {
     let half = half_sets(&records, root);
     Some(RestorableRun {
         half,
+        misplaced,
         id,
         task,
         records,
@@ -334,7 +341,7 @@ fn has_waiting_reviews(records: &[Stamped]) -> bool {
 }
 
 /// Returns whether a run was interrupted: it has no end, or the end of its server caused it.
-fn was_interrupted(records: &[Stamped], path: &Path) -> bool {
+pub fn was_interrupted(records: &[Stamped], path: &Path) -> bool {
     let in_order = (0..).zip(records).all(|(at, one)| one.seq == at);
     let ends = |one: &Stamped| matches!(one.record, Record::Event(Event::RunFinished { .. }));
     in_order && (!records.iter().any(ends) || path.with_extension(INTERRUPTED_EXTENSION).exists())
@@ -374,9 +381,9 @@ fn append(mut file: &File, records: &[Stamped]) -> std::io::Result<()> {
 }
 
 /// Returns the events that a killed run did not record. They report accepted changes in the files
-/// as applied, request a new review of accepted changes that are not in the files, and reject
-/// waiting proposals that need an undone change.
-pub fn unrecorded_events(records: &[Stamped], root: &Path) -> Vec<Event> {
+/// as applied and those at the wrong position as conflicts, request a new review of accepted changes
+/// that are not in the files, and reject waiting proposals that need an undone change.
+pub fn unrecorded_events(records: &[Stamped], root: &Path, trajectory: &Path) -> Vec<Event> {
     let events = records.iter().filter_map(|record| match &record.record {
         Record::Event(event) => Some(event),
         Record::Exchange(_) => None,
@@ -391,6 +398,8 @@ pub fn unrecorded_events(records: &[Stamped], root: &Path) -> Vec<Event> {
         .map(UnfinishedChange::applied)
         .collect();
     let mut view = view_of(records);
+    let misplaced = untold_misplaced_changes(records, root, trajectory);
+    unrecorded.extend(misplaced_conflicts(&misplaced, &view));
     for event in &unrecorded {
         view.record(records.len() as u64, event);
     }

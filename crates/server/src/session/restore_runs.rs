@@ -66,6 +66,9 @@ impl RunSession {
                     );
                     front_end.inform(text).await;
                 }
+                for change in &one.misplaced {
+                    front_end.warn(format!("Starling: {}", change.told())).await;
+                }
                 if !one.waits {
                     let task = short(&one.task);
                     let text =
@@ -168,6 +171,7 @@ impl RunSession {
             file,
             waits,
             half: _,
+            misplaced: _,
         } = found;
         let pending_reviews = PendingReviews::default();
         let before = records.len();

@@ -19,7 +19,7 @@ use starling_swarm::{AppliedChange, Dependencies, Event, ProposalId};
 
 /// Returns the events of a server that was killed while it applied accepted proposals. It had sent
 /// the edits of the proposals in `sent`, and recorded the result of all but the last of them.
-fn killed_while_applying(proposals: &[(u32, &str)], sent: &[(u32, &str)]) -> Vec<Event> {
+pub(super) fn killed_while_applying(proposals: &[(u32, &str)], sent: &[(u32, &str)]) -> Vec<Event> {
     let mut events = asked(proposals);
     let parts = events.last().unwrap().parts().to_vec();
     events.extend(parts.iter().map(|part| Event::ProposalReviewed {
