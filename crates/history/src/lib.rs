@@ -23,4 +23,4 @@ pub use trajectory::{
     ChangeRecord, ChangeState, HistoryError, PastRun, RunFile, changes, find, made_again,
     newest_first, started,
 };
-pub use unfinished::{UnfinishedChange, unfinished};
+pub use unfinished::{UnfinishedChange, remove_remains, unfinished};

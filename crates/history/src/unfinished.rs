@@ -1,10 +1,13 @@
 //! Accepted changes that were being applied when their run was killed. The run recorded each change
 //! before it was sent; the file's text shows whether the change arrived.
 
+use std::path::Path;
+use std::time::Duration;
+
 use super::plan::{after, inverse_over};
-use super::trajectory::as_reviewed;
+use super::trajectory::{as_reviewed, started};
 use starling_core::Verdict;
-use starling_swarm::{AppliedChange, Event, FileChange, ProposalId};
+use starling_swarm::{AppliedChange, Event, FileChange, ProposalId, Record, RunId, Stamped};
 use starling_syntax::{MadeChange, SymbolPath, carry_lines};
 use starling_text::{ChangeSet, unified_diff};
 
@@ -80,6 +83,38 @@ pub fn unfinished<'e>(events: impl IntoIterator<Item = &'e Event>) -> Vec<Unfini
         note(&mut unfinished, event);
     }
     unfinished
+}
+
+/// How long after its record a change is at most sent to the editor.
+const SENT_WITHIN: Duration = Duration::from_secs(60);
+
+/// Removes what the killed run `run` left when it created files that are not there: temporary files,
+/// and directories that it created for them. The caller must hold the lock of the run's trajectory,
+/// so that the run is not active.
+pub fn remove_remains(run: &RunId, records: &[Stamped], root: &Path) {
+    let Some(started) = started(run) else {
+        return;
+    };
+    let mut sent = Duration::ZERO;
+    let events = records.iter().filter_map(|record| match &record.record {
+        Record::Event(event) => Some((record.at_ms, event)),
+        Record::Exchange(_) => None,
+    });
+    let events = events.inspect(|(at_ms, event)| {
+        if matches!(event, Event::ProposalApplying { .. }) {
+            sent = Duration::from_millis(*at_ms);
+        }
+    });
+    let changes = unfinished(events.map(|(_, event)| event));
+    let Some(until) = started.checked_add(sent + SENT_WITHIN) else {
+        return;
+    };
+    for UnfinishedChange { change, .. } in changes {
+        let is_missing = root.join(change.file.as_str()).symlink_metadata().is_err();
+        if change.created && is_missing {
+            starling_workspace::remove_remains(root, &change.file, &change.directories, until);
+        }
+    }
 }
 
 /// Updates `unfinished` with an event.

@@ -87,7 +87,9 @@ pub(super) fn shadowing(
     let new_module = NewModule::of(new.file().as_str())?;
     let hidden = hidden_by(code, world, new, &new_module, is_installed)?;
     let place = new_module.place;
-    let directory = place.rsplit_once('/').map_or("", |(directory, _)| directory);
+    let directory = place
+        .rsplit_once('/')
+        .map_or("", |(directory, _)| directory);
     let importers = importers(code, &hidden, place);
     let by_tools = match &hidden {
         // A project's own directory of tests may be called `test`, like the package of the standard
@@ -370,7 +372,10 @@ mod tests {
             ("json/__init__.cpython-312-darwin.so", json),
             ("json/__init__.pyc", json),
             ("yaml.so", "the module `yaml` of an installed package"),
-            ("yaml/__init__.pyd", "the module `yaml` of an installed package"),
+            (
+                "yaml/__init__.pyd",
+                "the module `yaml` of an installed package",
+            ),
             ("a/m.so", "a/m.py"),
             ("a/m/__init__.pyc", "a/m.py"),
             ("a/__init__.abi3.so", "a/__init__.py"),

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use super::Stamp;
+use super::compared::can_be_same;
 use super::regular::{read_regular, read_text};
 
 /// Maximum size of a git index in bytes. A larger index is not read.
@@ -93,8 +94,8 @@ impl GitNames {
             return GitNaming::Unknown;
         }
         let file = plain(&root.join(file));
-        let mut folders = file.ancestors();
-        match folders.any(|path| known.named.contains(path)) {
+        let is_named = |path: &Path| known.named.iter().any(|named| can_be_same(named, path));
+        match file.ancestors().any(is_named) {
             true => GitNaming::Yes,
             false => GitNaming::No,
         }

@@ -2,11 +2,13 @@
 //! takes an ordinary next step such as a build. `docs/security.md` contains a table that is
 //! generated from the table in this file.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::LazyLock;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
+use super::compared::is_short_name;
 use super::policy::BadGlob;
 
 pub(super) const INSTALLED: &str =
@@ -80,11 +82,18 @@ pub(super) fn matcher(globs: Vec<&str>) -> Result<Gitignore, BadGlob> {
 /// opening the directory, a commit, a build, an installation. Returns `None` if the file does not
 /// run.
 pub(super) fn runs(path: &Path) -> Option<&'static str> {
-    if path.file_name().is_some_and(|name| name == "conftest.py") && !is_in_test_folder(path) {
+    let is_conftest = |name: &OsStr| name.eq_ignore_ascii_case("conftest.py");
+    if path.file_name().is_some_and(is_conftest) && !is_in_test_folder(path) {
         return Some("pytest runs it although it is outside the test directories");
     }
-    let kind = KINDS.iter().find(|kind| kind.matches(path))?;
-    Some(kind.why)
+    if let Some(kind) = KINDS.iter().find(|kind| kind.matches(path)) {
+        return Some(kind.why);
+    }
+    let mut parts = path
+        .components()
+        .map(|part| part.as_os_str().to_string_lossy());
+    let is_short = parts.any(|part| is_short_name(&part));
+    is_short.then_some("on Windows, it can be the short name of another file")
 }
 
 fn is_in_test_folder(path: &Path) -> bool {

@@ -1,5 +1,6 @@
 //! The files of a workspace: snapshots with unsaved buffers, the path policy, and atomic writes.
 
+mod compared;
 mod dependencies;
 mod directories;
 mod encoding;
@@ -21,7 +22,7 @@ mod unusual;
 mod walk;
 mod write;
 
-pub use directories::{missing_directories, remove_empty_directories};
+pub use directories::{missing_directories, remove_empty_directories, remove_remains};
 pub use encoding::{DecodeError, EncodeError, decode, encode};
 pub use git_names::git_configurations;
 pub use patch_command::PatchCommand;

@@ -5,6 +5,7 @@ use std::fs::{self, DirEntry, Metadata};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use super::compared::{compared_name, is_short_name};
 use super::encoding::DecodeError;
 use super::private_key::holds_private_key;
 use super::secret_names::is_secret_path;
@@ -78,9 +79,18 @@ pub fn may_show(file: &FilePath, text: &str) -> Result<(), ReadError> {
 /// Returns whether version control stores its data in a file or directory with this name. Some file
 /// systems also accept other spellings of `.git`.
 pub(super) fn is_version_control(name: &str) -> bool {
-    const NAMES: [&str; 7] = [".git", "git~1", ".hg", ".svn", ".jj", ".bzr", ".sl"];
-    let name = name.trim_end_matches(['.', ' ']);
-    NAMES.iter().any(|known| name.eq_ignore_ascii_case(known))
+    const NAMES: [&str; 6] = [".git", ".hg", ".svn", ".jj", ".bzr", ".sl"];
+    let compared = compared_name(name);
+    let name = compared.as_deref().unwrap_or(name);
+    // The short name of `.git` on Windows is `GIT~1`.
+    let is_short_of = |known: &str| {
+        let start = name.get(..known.len() - 1);
+        is_short_name(name)
+            && start.is_some_and(|start| start.eq_ignore_ascii_case(&known[1..]))
+            && name[known.len() - 1..].starts_with('~')
+    };
+    let is_known = |known: &&str| name.eq_ignore_ascii_case(known) || is_short_of(known);
+    NAMES.iter().any(is_known)
 }
 
 /// Returns whether git accepts this directory as a repository, whatever the directory is called.

@@ -12,6 +12,7 @@ use starling_platform::files::{
     Identity, PathExt, identity, identity_of_open, open_without_following, open_without_links,
 };
 
+use super::compared::compared_path;
 use super::dependencies::new_source;
 use super::encoding::reads_otherwise;
 use super::git_names::{GitNames, GitNaming, is_tracked};
@@ -71,9 +72,10 @@ impl PathPolicy {
         PathPolicy { links, ..self }
     }
 
-    /// Returns all paths of a file below the root: the requested path, the real path, and the paths
-    /// of links to it. The links in the root and in the file's own directory are read each time,
-    /// because they may have been created since the last listing.
+    /// Returns all paths of a file below the root: the requested path, the real path, the paths of links
+    /// to it, and the paths for which another file system takes these ([`compared_path`]). The links in
+    /// the root and in the file's own directory are read each time, because they may have been created
+    /// since the last listing.
     fn names(&self, file: &FilePath, real: &Path) -> Vec<PathBuf> {
         let relative = real.strip_prefix(&*self.root).unwrap_or(real);
         let own = [PathBuf::from(file.as_str()), relative.to_owned()];
@@ -82,7 +84,13 @@ impl PathPolicy {
         links.extend(beside.map(in_directory).unwrap_or_default());
         let new = LinkTargets::new(&self.root, &links);
         let known = self.links.names(real).chain(new.names(real));
-        own.into_iter().chain(known).collect()
+        let mut names: Vec<PathBuf> = own.into_iter().chain(known).collect();
+        let compared: Vec<PathBuf> = names
+            .iter()
+            .filter_map(|name| compared_path(name))
+            .collect();
+        names.extend(compared);
+        names
     }
 
     /// Lets agents change files that match these `.gitignore` globs without a person's approval.
@@ -348,6 +356,55 @@ mod tests {
             "x.pl",
         ];
         all_are(&policy().1, &paths, "allowed");
+    }
+
+    #[test]
+    fn odd_names_are_guarded_as_the_file_that_they_are_elsewhere() {
+        let (_dir, policy) = policy();
+        let guarded = [
+            "setup.py.",
+            "Makefile ",
+            "sub/Makefile. .",
+            "CONFTEST.PY",
+            "Conftest.py",
+            "conftest.py.",
+            "Ma\u{212a}efile",
+            "doc\u{212a}erFile",
+            "\u{ff33}etup.py",
+            "\u{17f}etup.py",
+            "setup.py::$DATA",
+            "pyproject.toml:x",
+            ".github./workflows /ci.yml",
+            ".\u{ff56}scode/tasks.json",
+            "sub\\Makefile",
+            "SETUP~1.PY",
+            "PYPROJ~1.TOM",
+        ];
+        all_are(&policy, &guarded, "needs a person");
+        let never = [
+            ".env.",
+            ".en\u{ff36}",
+            "\u{ff0e}env.local",
+            ".ENV::$DATA",
+            "id_r\u{17f}a",
+            "sub/.gi\u{ff54}/config",
+            ".git::$INDEX_ALLOCATION/config",
+            ".git ./config",
+            "HG~1/hgrc",
+            "GIT~2/config",
+            ".starling./config.toml",
+            ".Star\u{ff4c}ing/config.toml",
+        ];
+        all_are(&policy, &never, "never");
+        let free = [
+            "a.py.",
+            "stra\u{df}e.py",
+            "\u{e4}.py",
+            "notes:1.txt",
+            "makefil\u{e9}",
+            "digit~1.conf",
+        ];
+        all_are(&policy, &free, "allowed");
     }
 
     #[test]

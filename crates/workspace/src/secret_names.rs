@@ -5,6 +5,8 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::LazyLock;
 
+use super::compared::{compared_name, compared_path};
+
 /// Names of files and directories that contain secrets, in lower case.
 const NAMES: &[&str] = &[
     ".aws",
@@ -209,6 +211,14 @@ fn originals(name: &str) -> Vec<&str> {
 /// Returns whether a file or directory contains secrets, by its own name ([`is_secret`]) or by its
 /// name together with the directory that contains it.
 pub fn is_secret_path(path: &Path) -> bool {
+    let directory = path.parent().and_then(Path::file_name);
+    let mut names = [directory, path.file_name()].into_iter().flatten();
+    let is_other = names.any(|name| compared_name(&name.to_string_lossy()).is_some());
+    is_secret_in(path) || is_other && compared_path(path).is_some_and(|path| is_secret_in(&path))
+}
+
+/// Like [`is_secret_path`], for a path with the names as they are.
+fn is_secret_in(path: &Path) -> bool {
     const PLACES: [(&str, &str); 7] = [
         ("etc", "shadow"),
         ("etc", "gshadow"),

@@ -71,7 +71,7 @@ fn entries(directory: &Path) -> impl Iterator<Item = PathBuf> {
 fn module(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let stem = match name.split_once('.') {
-        Some((stem, kind)) if kind == "py" || kind.ends_with("so") => stem,
+        Some((stem, kind)) if is_module_kind(kind) => stem,
         Some(_) => return None,
         None if path.is_dir() => name,
         None => return None,
@@ -81,6 +81,12 @@ fn module(path: &Path) -> Option<String> {
         .all(|char| char.is_alphanumeric() || char == '_');
     let is_module = is_identifier && stem != "__pycache__" && !COMMON.contains(&stem);
     is_module.then(|| stem.to_owned())
+}
+
+/// Whether Python imports files with this suffix. An extension can have a tag, as in `abi3.so`.
+fn is_module_kind(suffix: &str) -> bool {
+    let last = suffix.rsplit('.').next().unwrap_or(suffix);
+    matches!(suffix, "py" | "pyw" | "pyc") || matches!(last, "so" | "pyd")
 }
 
 #[cfg(test)]
@@ -96,6 +102,8 @@ mod tests {
             "_pytest/__init__.py",
             "six.py",
             "fast.cpython-312-x86_64-linux-gnu.so",
+            "quick.cp312-win_amd64.pyd",
+            "bare.pyc",
             "six-1.0.dist-info/METADATA",
             "__pycache__/six.pyc",
             "tests/__init__.py",
@@ -107,7 +115,7 @@ mod tests {
         }
         std::fs::write(dir.path().join("pyvenv.cfg"), "home = /nowhere/bin\n").unwrap();
         let names = installed(&dir.path().join("bin/python"), None);
-        let expected = ["_pytest", "fast", "iniconfig", "six"].map(str::to_owned);
+        let expected = ["_pytest", "bare", "fast", "iniconfig", "quick", "six"].map(str::to_owned);
         assert_eq!(names, BTreeSet::from(expected));
     }
 }

@@ -4,6 +4,7 @@
 mod action;
 pub(crate) mod against;
 mod plain;
+mod postpones;
 mod registry;
 pub(crate) mod verdict;
 

@@ -2,13 +2,14 @@
 //! tool `decide`, or the first line of a plain-text reply. An ambiguous reply is an error.
 //!
 //! The tool has separate fields for conditions and objections, so that an acceptance with either of
-//! them is detected without parsing prose. Reasons are also compared with lists of phrases; such a
-//! list is never complete.
+//! them is detected without parsing prose. Reasons are also compared with lists of phrases, which
+//! are never complete, and their sentences are searched for orders not to apply the proposal yet.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::protocol::against;
+use crate::protocol::postpones::postpones;
 use starling_core::{ChatReply, Finish, ToolCall, ToolCalling, ToolSpec, Verdict};
 use starling_text::invisible;
 
@@ -171,6 +172,9 @@ pub(crate) fn read(reply: &ChatReply) -> Result<Verdict, UnclearDecision> {
         Decision::Accept if against::is_against(&reason) => Err(UnclearDecision::Contradicted),
         Decision::Accept if against::is_against(beside) => Err(UnclearDecision::Contradicted),
         Decision::Accept if against::is_condition(&reason) => Err(UnclearDecision::Conditional),
+        Decision::Accept if postpones(&reason) || postpones(beside) => {
+            Err(UnclearDecision::Conditional)
+        }
         Decision::Accept => Ok(Verdict::Accept),
         Decision::Reject if against::is_in_favour(&reason) => Err(UnclearDecision::Contradicted),
         Decision::Reject | Decision::Steer => {
@@ -424,10 +428,28 @@ mod tests {
             "Right after the tests have been run again",
             "The test must be added first",
             "Add a test first.",
+            "But do not apply it before g is mended",
+            "Right, but it may only land after #2",
         ] {
-            let decided = decide(serde_json::json!({"verdict": "accept", "reason": reason}));
-            assert_eq!(decided, Err(UnclearDecision::Conditional), "{reason}");
+            for (conditions, objections) in [("", ""), ("none", "no")] {
+                let mut said = serde_json::json!({
+                    "verdict": "accept", "reason": reason,
+                    "conditions": conditions, "objections": objections,
+                });
+                let decided = decide(said.clone());
+                assert_eq!(decided, Err(UnclearDecision::Conditional), "{reason}");
+                said["conditions"] = serde_json::Value::Null;
+                said["objections"] = serde_json::Value::Null;
+                let decided = decide(said);
+                assert_eq!(decided, Err(UnclearDecision::Conditional), "{reason}");
+            }
         }
+        let accept = (
+            "decide",
+            r#"{"verdict": "accept", "conditions": "", "objections": ""}"#,
+        );
+        let beside = read(&reply("Do not merge it before g is mended.", &[accept]));
+        assert_eq!(beside, Err(UnclearDecision::Conditional));
     }
 
     #[test]

@@ -141,7 +141,10 @@ async fn new_file_that_shadows_an_imported_module_is_refused() {
             "iniconfig/__init__.so",
             Some("would hide the module `iniconfig` of an installed package, which the tools"),
         ),
-        ("a/m.pyd", Some("would hide a/m.py, which is imported by a/u.py")),
+        (
+            "a/m.pyd",
+            Some("would hide a/m.py, which is imported by a/u.py"),
+        ),
         ("a/json.py", None),
         ("a/iniconfig.py", None),
         ("other.py", None),
