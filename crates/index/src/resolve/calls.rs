@@ -410,7 +410,9 @@ impl<S: Source> Resolver<'_, S> {
 
     /// Whether an expression is certainly from outside the workspace.
     fn is_outside(&mut self, file: FileId, expr: ExprId) -> bool {
-        *self.values(file, expr, None) == [Value::Outside]
+        let values = self.values(file, expr, None);
+        let mut all = values.iter();
+        !values.is_empty() && all.all(|value| matches!(value, Value::Outside(_)))
     }
 
     /// Whether the bases of a class from outside the workspace leave its `__init__` in charge.
