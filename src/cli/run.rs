@@ -28,7 +28,7 @@ use super::view::text::{Line, Style};
 use super::view::tree::waiting_for;
 use super::{Outcome, WrongUse, log, trust, undo};
 use starling_core::{Approval, Dollars, Tokens, Verdict};
-use starling_headless::{HeadlessEditor, HeadlessRun, RunNote};
+use starling_headless::{HeadlessEditor, HeadlessRun, RunNotification};
 use starling_models::registry::Models;
 use starling_platform::files::reads_null_device;
 use starling_platform::processes::end_with_parent;
@@ -395,8 +395,8 @@ impl<'a> Viewer<'a> {
         self.state.at_ms = self.state.at_ms.max(elapsed);
     }
 
-    fn note(&mut self, note: &RunNote) -> anyhow::Result<NextAction> {
-        if let (Some(ended), RunNote::Event(params)) = (&mut self.ended, note)
+    fn note(&mut self, note: &RunNotification) -> anyhow::Result<NextAction> {
+        if let (Some(ended), RunNotification::Event(params)) = (&mut self.ended, note)
             && ended.is_earlier(params, &mut self.state)
         {
             if ended.asks(params) {
@@ -405,8 +405,8 @@ impl<'a> Viewer<'a> {
             return Ok(NextAction::Go);
         }
         match note {
-            RunNote::Event(params) => self.state.take(params.at_ms, &params.event),
-            RunNote::Intent(params) => self.state.intent_asked(params.view.clone()),
+            RunNotification::Event(params) => self.state.take(params.at_ms, &params.event),
+            RunNotification::Intent(params) => self.state.intent_asked(params.view.clone()),
         }
         self.screen.note(note, &self.state, &self.prompt)?;
         match self.state.finished {

@@ -16,7 +16,7 @@ use super::view::state::{Review, RunState};
 use super::view::story;
 use super::view::text::{Line, Paint, Style};
 use super::view::tree::view;
-use starling_headless::RunNote;
+use starling_headless::RunNotification;
 
 /// A display of a run and its output stream.
 pub struct Screen {
@@ -95,14 +95,19 @@ impl Screen {
     }
 
     /// Displays an event or intent of the run.
-    pub fn note(&mut self, note: &RunNote, state: &RunState, prompt: &Prompt) -> io::Result<()> {
+    pub fn note(
+        &mut self,
+        note: &RunNotification,
+        state: &RunState,
+        prompt: &Prompt,
+    ) -> io::Result<()> {
         if let OutputKind::Json = self.kind {
             writeln!(self.out, "{}", json(note)?)?;
             return self.out.flush();
         }
         let lines = match note {
-            RunNote::Event(params) => story::tell(&params.event, state),
-            RunNote::Intent(_) => Vec::new(),
+            RunNotification::Event(params) => story::tell(&params.event, state),
+            RunNotification::Intent(_) => Vec::new(),
         };
         self.say(&lines)?;
         self.draw(state, prompt)
@@ -221,10 +226,10 @@ impl Drop for Live {
     }
 }
 
-fn json(note: &RunNote) -> io::Result<String> {
+fn json(note: &RunNotification) -> io::Result<String> {
     match note {
-        RunNote::Event(params) => Ok(serde_json::to_string(params)?),
-        RunNote::Intent(params) => {
+        RunNotification::Event(params) => Ok(serde_json::to_string(params)?),
+        RunNotification::Intent(params) => {
             let line = serde_json::json!({"run": params.run, "intent": params.view});
             Ok(line.to_string())
         }
@@ -272,8 +277,8 @@ mod tests {
         Screen::of(OutputKind::Live(live), Box::new(paper.clone()))
     }
 
-    fn steered(text: &str) -> RunNote {
-        RunNote::Event(Box::new(EventParams {
+    fn steered(text: &str) -> RunNotification {
+        RunNotification::Event(Box::new(EventParams {
             run: RunId("r".to_owned()),
             seq: 3,
             at_ms: 5,
@@ -292,7 +297,7 @@ mod tests {
         }
     }
 
-    fn show(screen: &mut Screen, note: &RunNote) {
+    fn show(screen: &mut Screen, note: &RunNotification) {
         let (state, prompt) = (RunState::default(), Prompt::default());
         screen.note(note, &state, &prompt).unwrap();
     }
@@ -311,7 +316,7 @@ mod tests {
         let run = RunId("r".to_owned());
         show(
             &mut screen,
-            &RunNote::Intent(Box::new(IntentParams { run, view })),
+            &RunNotification::Intent(Box::new(IntentParams { run, view })),
         );
         let read: serde_json::Value = serde_json::from_str(&paper.take()).unwrap();
         assert_eq!(read["intent"]["symbol"], "a.py::f");

@@ -260,7 +260,7 @@ fn product_sources() -> Vec<(PathBuf, String)> {
     let is_test = |inside: &Path| {
         let named =
             |part: &std::ffi::OsStr| part == "tests" || part == "tests.rs" || part == "testing.rs";
-        // `core/src/tests.rs` is the port to tests, not a test.
+        // `core/src/tests.rs` defines the interface to the test runner, and contains no tests.
         inside != Path::new("crates/core/src/tests.rs") && inside.iter().any(named)
     };
     let mut read = Vec::new();

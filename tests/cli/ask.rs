@@ -83,7 +83,7 @@ fn ask_session_is_saved_and_continued() {
     );
     for (file, because) in [
         ("s/bad.json", "not a session"),
-        ("s/other.json", "it belongs to /x"),
+        ("s/other.json", "the session belongs to /x"),
         ("s", "session file s:"),
     ] {
         let said = bed.say(&["ask", "--session", file, "--model", &model, "What?"]);

@@ -23,7 +23,7 @@ pub struct DroppedCitation {
 
 /// A problem of one claim (a statement about the code) in a block of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Flaw {
+pub struct ClaimFlaw {
     /// The byte range of the claim in the block's source.
     pub span: Range<usize>,
     pub what: FlawKind,
@@ -47,7 +47,7 @@ pub struct Block {
     pub citations: Vec<Citation>,
     /// Corrected citations, as pairs of the original and the corrected text.
     pub moved: Vec<(String, String)>,
-    pub wrong: Vec<Flaw>,
+    pub wrong: Vec<ClaimFlaw>,
     /// Claims without a citation.
     bare: Vec<UncitedClaim>,
     /// Code names that occur in claims with a citation.
@@ -67,7 +67,8 @@ struct UncitedClaim {
 
 /// Minimum number of words that make a sentence without code names a claim.
 const WORDS: usize = 4;
-/// The same for a sentence that follows a cited one: it goes on about the code.
+/// Minimum number of words that make a sentence without code names a claim if it follows a sentence
+/// with a citation. Such a sentence usually continues to describe the code.
 const WORDS_BEHIND: usize = 2;
 /// Replaces a wrong citation.
 const UNVERIFIED: &str = "unverified";
@@ -100,7 +101,7 @@ impl Block {
             }
             let is_cited = |claim: &Claim| !claim.cited.is_empty();
             let is_behind = claims[..nth].iter().any(is_cited);
-            // Sentences that lead to the first citation share it.
+            // The first citation of a block also supports the sentences before it.
             let is_covered = match is_behind {
                 true => is_cited(claim),
                 false => claims[nth..].iter().any(is_cited),
@@ -148,7 +149,7 @@ impl Block {
                     };
                     let span = claim.span.clone();
                     let what = FlawKind::WrongCitation(dropped);
-                    self.wrong.push(Flaw { span, what });
+                    self.wrong.push(ClaimFlaw { span, what });
                 }
             }
         }
@@ -183,8 +184,8 @@ impl Block {
     /// Returns the unsupported claims. `borne_out` holds the names that cited claims mention: a
     /// claim is supported if at least half of its names are among them, because it then summarizes
     /// cited claims.
-    pub fn uncited(&self, borne_out: &BTreeSet<String>) -> Vec<Flaw> {
-        let flaw = |span: &Range<usize>| Flaw {
+    pub fn uncited(&self, borne_out: &BTreeSet<String>) -> Vec<ClaimFlaw> {
+        let flaw = |span: &Range<usize>| ClaimFlaw {
             span: span.clone(),
             what: FlawKind::Uncited,
         };
@@ -246,7 +247,7 @@ impl Block {
 }
 
 impl UncitedClaim {
-    /// Whether fewer than half of the claim's names appear in cited claims.
+    /// Whether the claim is unsupported: fewer than half of its names appear in cited claims.
     fn rests_on_nothing(&self, borne_out: &BTreeSet<String>) -> bool {
         self.names.intersection(borne_out).count() * 2 < self.names.len()
     }

@@ -1,4 +1,4 @@
-//! A single model call: reserves its budget, watches the stream and settles the cost.
+//! A single model call: reserves its part of the budget, streams the reply, and records the cost.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,7 +26,7 @@ pub fn conversation(name: String, system: String, first: String) -> Conversation
     conversation
 }
 
-/// Makes the model calls of one question.
+/// Makes the model calls that answer one question.
 pub struct Caller<'a> {
     pub ledger: &'a Budget,
     pub steps: &'a Arc<StepLog>,

@@ -11,7 +11,8 @@ use starling_syntax::{FilePath, Language, SymbolKind, SymbolPath};
 
 /// Maximum number of uses to list for a class.
 const CLASS_USES: usize = 8;
-/// Maximum number of named symbols whose users are shown.
+/// Maximum number of symbols that the question names and whose users (the code that uses the
+/// symbol) are shown.
 const USED: usize = 2;
 const USERS: usize = 5;
 /// Maximum number of text search hits to examine for one word of the question.

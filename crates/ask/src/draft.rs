@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::block::{Block, DroppedCitation, Flaw, FlawKind, blocks};
+use super::block::{Block, ClaimFlaw, DroppedCitation, FlawKind, blocks};
 use super::cite::{Citation, CitationChecker};
 use super::example::PromptExample;
 use super::step::{Step, StepLog};
@@ -38,7 +38,7 @@ pub struct CheckedAnswer {
 #[derive(Debug, Clone)]
 pub struct ClaimToCorrect {
     block: usize,
-    flaw: Flaw,
+    flaw: ClaimFlaw,
     pub claim: String,
     /// The problem, as described to the model.
     pub what: String,

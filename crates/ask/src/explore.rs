@@ -26,7 +26,9 @@ use starling_core::prompts::{
     AskMendPrompt, AskSystem, AskSystemSmall, AskSystemText, Prompt, RejectedClaim,
 };
 use starling_core::{ChatReply, Finish, ModelError, ModelProfile, ToolCalling, ToolSpec};
-use starling_dialogue::{AfterCalls, AfterWords, Conversation, Execute, Turns, converse};
+use starling_dialogue::{
+    Conversation, Execute, TextReplyOutcome, ToolCallsOutcome, Turns, converse,
+};
 use starling_swarm::budget::CallFailed;
 
 /// Maximum number of reader turns. In the last turn the reader must answer.
@@ -41,7 +43,7 @@ const READER: &str = "reader";
 const ANSWER_NOW: &str =
     "Answer now, with what you know; say what you do not know. No tools are left.";
 
-/// Why the work on a question ended.
+/// Why the exploration of one question ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "end", rename_all = "snake_case")]
 pub enum ExplorationEnd {
@@ -55,7 +57,7 @@ pub enum ExplorationEnd {
     ModelFailed { error: String },
     /// The model did not answer within its turns.
     Undecided,
-    /// Nothing is left of the answer: the code supports none of its claims.
+    /// No claim of the answer is supported by the code, so the answer is empty.
     Unsupported,
 }
 
@@ -401,7 +403,7 @@ impl Turns for ReaderTurns<'_> {
         self.tools.calls(self.profile().tool_calling, reply, lines)
     }
 
-    async fn hear(&mut self, reply: &ChatReply) -> AfterWords<Self::End> {
+    async fn hear(&mut self, reply: &ChatReply) -> TextReplyOutcome<Self::End> {
         let exploring = self.exploring;
         let mut told = None;
         let mut end = None;
@@ -419,7 +421,7 @@ impl Turns for ReaderTurns<'_> {
                 .trouble(READER, "the answer was empty".into());
             told = Some("The answer was empty. Answer, or look further.".to_owned());
         }
-        AfterWords { told, end }
+        TextReplyOutcome { told, end }
     }
 
     /// Executes all calls of a turn concurrently.
@@ -427,7 +429,7 @@ impl Turns for ReaderTurns<'_> {
         &mut self,
         _reply: &ChatReply,
         calls: Vec<Call>,
-    ) -> AfterCalls<AskAction, Self::End> {
+    ) -> ToolCallsOutcome<AskAction, Self::End> {
         // Text in a reply with tool calls is not part of the answer.
         self.exploring.draft().restart();
         let (caller, tools, seen) = (self.exploring.caller, &self.tools, &mut self.seen);
@@ -455,7 +457,7 @@ impl Turns for ReaderTurns<'_> {
             (call, text)
         };
         let results = join_all(calls.into_iter().map(one)).await;
-        AfterCalls { results, end: None }
+        ToolCallsOutcome { results, end: None }
     }
 
     fn left_out(&mut self) {

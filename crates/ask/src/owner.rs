@@ -15,7 +15,7 @@ use super::step::{OwnerAnswerSource, Step};
 use super::tools::{AskAction, AskRole, AskTools, Call, Question};
 use starling_core::prompts::{AskOwnerPrompt, AskOwnerSystem, Prompt};
 use starling_core::{ChatModel, ChatReply, ModelError, ModelProfile, Tokens, ToolSpec};
-use starling_dialogue::{AfterCalls, AfterWords, Conversation, Turns, converse};
+use starling_dialogue::{Conversation, TextReplyOutcome, ToolCallsOutcome, Turns, converse};
 use starling_swarm::budget::CallFailed;
 use starling_swarm::reading::{Focus, cap};
 use starling_syntax::SymbolPath;
@@ -157,10 +157,10 @@ impl Turns for OwnerTurns<'_> {
         self.tools.calls(self.profile().tool_calling, reply, lines)
     }
 
-    async fn hear(&mut self, reply: &ChatReply) -> AfterWords<Self::End> {
+    async fn hear(&mut self, reply: &ChatReply) -> TextReplyOutcome<Self::End> {
         let is_empty = reply.text.trim().is_empty();
         let told = "The answer was empty. Reply with what you found.";
-        AfterWords {
+        TextReplyOutcome {
             told: is_empty.then(|| told.to_owned()),
             end: (!is_empty).then(|| Ok(reply.text.clone())),
         }
@@ -170,7 +170,7 @@ impl Turns for OwnerTurns<'_> {
         &mut self,
         _reply: &ChatReply,
         calls: Vec<Call>,
-    ) -> AfterCalls<AskAction, Self::End> {
+    ) -> ToolCallsOutcome<AskAction, Self::End> {
         let mut results = Vec::new();
         for (nth, call) in calls.into_iter().enumerate() {
             let text = match nth {
@@ -182,7 +182,7 @@ impl Turns for OwnerTurns<'_> {
             }
             results.push((call, text));
         }
-        AfterCalls { results, end: None }
+        ToolCallsOutcome { results, end: None }
     }
 
     fn left_out(&mut self) {
@@ -205,7 +205,7 @@ pub fn looked(by: &str, call: &Call, text: &str) -> Step {
 enum OwnerFailure {
     #[error(transparent)]
     Call(#[from] CallFailed),
-    #[error("the budget has no room for it")]
+    #[error("the budget does not suffice for another model call")]
     NoRoom,
     #[error("no answer in {TURNS} turns")]
     Undecided,

@@ -51,10 +51,10 @@ type FileHashes = BTreeMap<FilePath, ContentHash>;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SessionError {
     #[error(
-        "its format version is {found}, but this version of Starling reads {VERSION}; start a new session"
+        "the session has the format version {found}, but this version of Starling reads {VERSION}; start a new session"
     )]
     Version { found: u32 },
-    #[error("it belongs to {of}, not to {here}; start a new session")]
+    #[error("the session belongs to {of}, not to {here}; start a new session")]
     OtherFolder { of: String, here: String },
 }
 

@@ -44,7 +44,8 @@ pub enum Step {
     Said { text: String },
     /// The last words of the unfinished answer. They are not checked yet and not kept.
     Writing { tail: String },
-    /// The answer is written again, so the pieces shown so far are invalid.
+    /// The answer is written again from its beginning, so the pieces that were shown so far are
+    /// invalid.
     Restarted,
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use starling_dialogue::{Execute, InShort, LineArguments, Tool, ToolCost, Toolbox};
+use starling_dialogue::{Execute, LineArguments, ShortDescription, Tool, ToolCost, Toolbox};
 use starling_swarm::reading::{Name, OutlineFile, Read, Search};
 
 /// The role of a model. Both roles can read code; only the reader can question owners.
@@ -60,7 +60,7 @@ pub struct Executors<'a> {
     pub question: Option<Executor<'a>>,
 }
 
-impl InShort for AskAction {
+impl ShortDescription for AskAction {
     fn in_short(&self) -> String {
         match self {
             AskAction::Look(CodeLookup::Read(read)) => read.symbols.join(" "),
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_read_as_calls_only_in_the_text_protocol() {
+    fn reply_lines_are_parsed_as_tool_calls_only_in_the_text_protocol() {
         let text = "@search till\nI think @search x\n@fly away\n@read\n @references pay ";
         let wanted = [("search", "till"), ("references", "pay")];
         let wanted = wanted.map(|(tool, argument)| (tool.to_owned(), argument.to_owned()));

@@ -8,7 +8,7 @@ use crate::tool::ToolCost;
 pub(crate) const SHOWN: usize = 120;
 
 /// Describes an action of a tool call in a few words, for the user.
-pub trait InShort {
+pub trait ShortDescription {
     fn in_short(&self) -> String;
 }
 

@@ -125,7 +125,7 @@ impl Conversation {
         }
     }
 
-    /// Replaces the system message by that of another conversation.
+    /// Replaces the system message by the system message of another conversation.
     pub fn instruct(&mut self, other: Conversation) {
         if let (Some(mine), Some(system)) =
             (self.messages.first_mut(), other.messages.into_iter().next())

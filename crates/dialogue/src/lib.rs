@@ -12,10 +12,10 @@ mod tool;
 mod toolbox;
 mod turns;
 
-pub use call::{Call, InShort};
+pub use call::{Call, ShortDescription};
 pub use conversation::{Conversation, LONGEST_ANSWER};
 pub use line::{LineArguments, first_word, words};
 pub use schema::schema;
 pub use tool::{Execute, Tool, ToolCost};
 pub use toolbox::Toolbox;
-pub use turns::{AfterCalls, AfterWords, ModelFailure, Turns, converse};
+pub use turns::{ModelFailure, TextReplyOutcome, ToolCallsOutcome, Turns, converse};

@@ -5,18 +5,18 @@ use futures::future::join_all;
 use starling_core::{ChatReply, Finish, ToolCall, ToolCalling, ToolSpec};
 use starling_workspace::UnusualPaths;
 
-use crate::call::{Call, InShort, SHOWN};
+use crate::call::{Call, SHOWN, ShortDescription};
 use crate::line::command;
 use crate::tool::{Tool, ToolCost};
 
 /// The tools of one role, in a fixed order, so that the prompt caches of model providers hit.
 pub struct Toolbox<'a, U, A> {
     tools: Vec<Tool<'a, U, A>>,
-    /// Message to a model that calls an unknown tool. It follows the name of the tool.
+    /// End of the message to a model that calls an unknown tool, after "There is no tool `name`".
     absent: &'static str,
 }
 
-impl<'a, U: Copy + PartialEq, A: InShort + 'static> Toolbox<'a, U, A> {
+impl<'a, U: Copy + PartialEq, A: ShortDescription + 'static> Toolbox<'a, U, A> {
     /// Creates the toolbox with those of `all` tools that a role may use.
     pub fn of(user: U, all: impl IntoIterator<Item = Tool<'a, U, A>>) -> Self {
         let tools = all.into_iter().filter(|tool| tool.users.contains(&user));
@@ -26,7 +26,8 @@ impl<'a, U: Copy + PartialEq, A: InShort + 'static> Toolbox<'a, U, A> {
         }
     }
 
-    /// Sets the message to a model that calls an unknown tool. It follows the name of the tool.
+    /// Sets the end of the message to a model that calls an unknown tool, after "There is no tool
+    /// `name`".
     pub fn absent(mut self, told: &'static str) -> Self {
         self.absent = told;
         self

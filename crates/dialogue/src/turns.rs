@@ -17,7 +17,7 @@ pub trait ModelFailure {
 }
 
 /// The result of handling a reply without a tool call.
-pub struct AfterWords<E> {
+pub struct TextReplyOutcome<E> {
     /// The message that answers the model's reply; `None` if the reply is left out of the
     /// conversation.
     pub told: Option<String>,
@@ -26,13 +26,13 @@ pub struct AfterWords<E> {
 }
 
 /// The results of the tool calls of a reply, and whether the conversation ends.
-pub struct AfterCalls<A, E> {
+pub struct ToolCallsOutcome<A, E> {
     pub results: Vec<(Call<A>, String)>,
     pub end: Option<E>,
 }
 
-/// The leader of a conversation with a model: hooks of the loop in [`converse`] that differ between
-/// agents, the scout (which picks symbols), and the roles that answer questions. A hook that
+/// Hooks that the loop in [`converse`] calls. Each kind of conversation implements them: those of
+/// agents, of the scout (which picks symbols), and of the roles that answer questions. A hook that
 /// returns `Break` ends the conversation.
 #[async_trait]
 pub trait Turns: Send {
@@ -49,8 +49,8 @@ pub trait Turns: Send {
 
     fn profile(&self) -> &ModelProfile;
 
-    /// Prepares a turn, counted from 1, and returns the tools to offer to the model. Returns `None`
-    /// if the turn was used without a call of the model.
+    /// Prepares a turn (turns are counted from 1) and returns the tools to offer to the model.
+    /// Returns `None` if the model is not called in this turn.
     async fn begin(&mut self, turn: u32) -> ControlFlow<Self::End, Option<Vec<ToolSpec>>>;
 
     /// Calls the model. The reply is not added to the conversation.
@@ -63,14 +63,14 @@ pub trait Turns: Send {
     fn calls(&mut self, reply: &ChatReply) -> Vec<Call<Self::Action>>;
 
     /// Handles a reply without a tool call.
-    async fn hear(&mut self, reply: &ChatReply) -> AfterWords<Self::End>;
+    async fn hear(&mut self, reply: &ChatReply) -> TextReplyOutcome<Self::End>;
 
     /// Executes the tool calls of a reply.
     async fn act(
         &mut self,
         reply: &ChatReply,
         calls: Vec<Call<Self::Action>>,
-    ) -> AfterCalls<Self::Action, Self::End>;
+    ) -> ToolCallsOutcome<Self::Action, Self::End>;
 
     /// Called after a turn that did not end the conversation.
     fn after_turn(&mut self) {}

@@ -42,7 +42,7 @@ enum PlannedOperation {
     Text {
         file: FilePath,
         after: String,
-        /// The content changes for `didChange`, if the document is open.
+        /// The content changes to send with `didChange`; `None` if the document is not open.
         told: Option<Vec<Value>>,
     },
     Delete {
@@ -156,7 +156,8 @@ impl Buffers {
         Ok(notes)
     }
 
-    /// Checks one operation. `made` holds the files that earlier operations create.
+    /// Checks one operation and returns it, ready to be applied. `made` holds the files that
+    /// earlier operations of the same workspace edit create.
     fn plan(
         &self,
         operation: &DocumentChangeOperation,
@@ -173,7 +174,7 @@ impl Buffers {
                         Ok(None)
                     }
                     (Ok(_), Some(true)) => Ok(None),
-                    (Ok(_), Some(false) | None) => Err(format!("{file}: it already exists")),
+                    (Ok(_), Some(false) | None) => Err(format!("{file}: the file already exists")),
                 }
             }
             DocumentChangeOperation::Op(ResourceOp::Delete(delete)) => {
@@ -181,9 +182,10 @@ impl Buffers {
                 self.text(&file)?;
                 Ok(Some(PlannedOperation::Delete { file }))
             }
-            DocumentChangeOperation::Op(ResourceOp::Rename(rename)) => {
-                Err(format!("{}: files are not renamed here", rename.old_uri))
-            }
+            DocumentChangeOperation::Op(ResourceOp::Rename(rename)) => Err(format!(
+                "{}: the headless editor cannot rename files",
+                rename.old_uri
+            )),
         }
     }
 
@@ -196,7 +198,9 @@ impl Buffers {
         let file = self.file(&document.uri)?;
         let buffer = self.open.get(&file);
         if document.version != buffer.map(|buffer| buffer.version) {
-            return Err(format!("{file}: the edit is for another version"));
+            return Err(format!(
+                "{file}: the edit was made for another version of the text"
+            ));
         }
         let text = match made.contains(&file) {
             true => String::new(),
@@ -268,7 +272,9 @@ impl Buffers {
             };
             let (start, end) = (offset(edit.range.start), offset(edit.range.end));
             if start > end {
-                return Err(format!("{file}: a range runs backwards"));
+                return Err(format!(
+                    "{file}: the edit has a range that ends before it starts"
+                ));
             }
             changes.push(Edit {
                 range: ByteRange::new(start, end),
@@ -278,8 +284,8 @@ impl Buffers {
         ChangeSet::new(text.len(), changes).ok_or_else(|| format!("{file}: the edits overlap"))
     }
 
-    /// Returns the content changes for `didChange`. The last change comes first, so that each range
-    /// is still valid when it is applied.
+    /// Returns the content changes to send with `didChange`, in reverse order, so that the range of
+    /// each change is still valid after the changes before it were applied.
     fn told(&self, text: &str, changes: &ChangeSet) -> Vec<Value> {
         let rope = Rope::from_str(text);
         let position = |offset| {
@@ -324,7 +330,7 @@ impl Buffers {
 }
 
 fn not_open(file: &FilePath) -> String {
-    format!("{file}: not open")
+    format!("{file}: the document is not open")
 }
 
 fn outside(file: &FilePath) -> String {
@@ -383,7 +389,7 @@ mod tests {
             (json!({"kind": "delete", "uri": there}), "c.py: "),
             (
                 json!({"kind": "rename", "oldUri": here, "newUri": there}),
-                "not renamed",
+                "cannot rename",
             ),
             (
                 json!({"kind": "create", "uri": "file:///elsewhere/d.py"}),
@@ -429,6 +435,6 @@ mod tests {
             insert(&buffers, "a.py", None, "x"),
         ]);
         let why = apply(&mut buffers, changes).unwrap_err();
-        assert_eq!(why, "a.py: it already exists");
+        assert_eq!(why, "a.py: the file already exists");
     }
 }

@@ -39,9 +39,9 @@ pub enum HeadlessError {
     Document(String),
     #[error("{}: not a folder with an absolute path", .0.display())]
     Root(PathBuf),
-    #[error("the run is already followed")]
+    #[error("the events of this run already have a receiver")]
     Followed,
-    #[error("not undone: {0}")]
+    #[error("nothing was undone: {0}")]
     NotUndone(String),
     #[error("{what} took over {} s", DEADLINE.as_secs())]
     Late { what: &'static str },
@@ -49,7 +49,7 @@ pub enum HeadlessError {
 
 /// A notification that the server sends about a run.
 #[derive(Debug, Clone, PartialEq)]
-pub enum RunNote {
+pub enum RunNotification {
     Event(Box<EventParams>),
     /// An agent waits for approval of its intent.
     Intent(Box<IntentParams>),
@@ -61,14 +61,15 @@ pub struct HeadlessRun {
     pub id: RunId,
     pub trajectory: PathBuf,
     /// All notifications of the run, from the first event on.
-    pub notes: mpsc::UnboundedReceiver<RunNote>,
+    pub notes: mpsc::UnboundedReceiver<RunNotification>,
 }
 
-/// Destination of a run's notifications. Events can arrive before the reply that names the run.
+/// Where the notifications of a run are sent. Events can arrive before the reply that contains the
+/// id of the run.
 #[derive(Debug)]
 struct RunRoute {
-    notes: mpsc::UnboundedSender<RunNote>,
-    unclaimed: Option<mpsc::UnboundedReceiver<RunNote>>,
+    notes: mpsc::UnboundedSender<RunNotification>,
+    unclaimed: Option<mpsc::UnboundedReceiver<RunNotification>>,
     undone: Vec<oneshot::Sender<UndoneParams>>,
 }
 
@@ -158,7 +159,7 @@ impl HeadlessEditor {
     /// Subscribes to the run that a reply to `starling.run` names.
     ///
     /// # Errors
-    /// Fails if the run is already followed.
+    /// Fails if the events of the run already have a receiver.
     pub fn follow(&self, reply: RunReply) -> Result<HeadlessRun, HeadlessError> {
         let mut state = lock(&self.state);
         let route = state.routes.entry(reply.run.clone()).or_default();
@@ -440,10 +441,13 @@ fn receive(connection: &Connection, state: &mut EditorState, incoming: Incoming)
         Incoming::Notification { method, params } => {
             let routed = match method.as_str() {
                 "starling/event" => note(state, params, |event: EventParams| {
-                    (event.run.clone(), RunNote::Event(Box::new(event)))
+                    (event.run.clone(), RunNotification::Event(Box::new(event)))
                 }),
                 "starling/intent" => note(state, params, |intent: IntentParams| {
-                    (intent.run.clone(), RunNote::Intent(Box::new(intent)))
+                    (
+                        intent.run.clone(),
+                        RunNotification::Intent(Box::new(intent)),
+                    )
                 }),
                 "starling/undone" => undone(state, params),
                 _ => Ok(()),
@@ -478,7 +482,7 @@ fn apply(connection: &Connection, buffers: &mut Buffers, params: Value) -> Reply
 fn note<T: DeserializeOwned>(
     state: &mut EditorState,
     params: Value,
-    wrap: impl FnOnce(T) -> (RunId, RunNote),
+    wrap: impl FnOnce(T) -> (RunId, RunNotification),
 ) -> Result<(), serde_json::Error> {
     let (run, note) = wrap(serde_json::from_value(params)?);
     let route = state.routes.entry(run).or_default();

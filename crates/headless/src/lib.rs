@@ -8,5 +8,5 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use editor::{HeadlessEditor, HeadlessError, HeadlessRun, RunNote, capabilities};
+pub use editor::{HeadlessEditor, HeadlessError, HeadlessRun, RunNotification, capabilities};
 pub use starling_rpc::{Connection, Incoming, RequestError};

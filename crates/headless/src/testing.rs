@@ -9,7 +9,7 @@ pub use starling_server::testing::*;
 use starling_swarm::Event;
 use tempfile::TempDir;
 
-use super::{HeadlessEditor, HeadlessRun, RunNote};
+use super::{HeadlessEditor, HeadlessRun, RunNotification};
 
 /// Starts a headless editor over a folder. Its runs execute `script`.
 pub async fn editor<F, Fut>(folder: &TempDir, script: F) -> HeadlessEditor
@@ -27,19 +27,20 @@ where
 /// Returns the next event of a run.
 pub async fn event(run: &mut HeadlessRun) -> Event {
     match note(run).await {
-        RunNote::Event(params) => params.event,
-        RunNote::Intent(intent) => panic!("an intent: {intent:?}"),
+        RunNotification::Event(params) => params.event,
+        RunNotification::Intent(intent) => panic!("an intent: {intent:?}"),
     }
 }
 
-pub async fn note(run: &mut HeadlessRun) -> RunNote {
+pub async fn note(run: &mut HeadlessRun) -> RunNotification {
     let next = tokio::time::timeout(std::time::Duration::from_secs(30), run.notes.recv());
     next.await
         .expect("no event came")
         .expect("the server is gone")
 }
 
-/// Collects the texts of all [`said`] events until the run ends.
+/// Collects the texts of all [`said`] events until the run ends. A scripted run reports its results
+/// by these events.
 pub async fn story(run: &mut HeadlessRun) -> Vec<String> {
     let mut story = Vec::new();
     loop {

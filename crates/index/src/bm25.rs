@@ -23,22 +23,23 @@ pub(super) struct QueryTerm {
     pub(super) weight: f64,
 }
 
-/// The documents that are ranked. Each is a bag of words from one or more symbols.
-pub(super) struct Units {
-    /// The bag of each symbol, by symbol number.
+/// The documents that are ranked. Each document is a bag of words: the words of one symbol, or of
+/// all symbols of one file.
+pub(super) struct DocumentBags {
+    /// The number of the bag that contains the words of each symbol, indexed by symbol number.
     of: Vec<Option<u32>>,
-    /// Weight of a word in the name of each symbol.
+    /// How much a word counts if it occurs in the symbol's name, indexed by symbol number.
     name_weights: Vec<f64>,
     /// Weighted number of words in each bag.
     lengths: Vec<f64>,
 }
 
-impl Units {
+impl DocumentBags {
     /// Creates one bag for each symbol that `keep` accepts, indexed by symbol number. Words of file
     /// paths are not counted.
     pub(super) fn symbols(code: &Code, keep: impl Fn(FileId, SymbolNumber) -> bool) -> Self {
         let count = code.symbol_limit() as usize;
-        let mut units = Units::empty(code, count);
+        let mut units = DocumentBags::empty(code, count);
         for file in code.files() {
             for (place, number) in code.symbols_of(file).enumerate() {
                 if keep(file, number) {
@@ -52,7 +53,7 @@ impl Units {
 
     /// Creates one bag for each file that `keep` accepts, indexed by file id.
     pub(super) fn files(code: &Code, keep: impl Fn(FileId) -> bool) -> Self {
-        let mut units = Units::empty(code, code.files().len());
+        let mut units = DocumentBags::empty(code, code.files().len());
         for file in code.files().filter(|file| keep(*file)) {
             for (place, number) in code.symbols_of(file).enumerate() {
                 let name_weight = if place == 0 { PATH_WEIGHT } else { NAME_WEIGHT };
@@ -64,7 +65,7 @@ impl Units {
 
     fn empty(code: &Code, bags: usize) -> Self {
         let symbols = code.symbol_limit() as usize;
-        Units {
+        DocumentBags {
             of: vec![None; symbols],
             name_weights: vec![0.0; symbols],
             lengths: vec![0.0; bags],
@@ -88,7 +89,7 @@ impl Units {
 }
 
 /// Returns the score of each bag for the terms, in the order of the bags. The best score is 1.
-pub(super) fn rank(code: &Code, units: &Units, terms: &[QueryTerm]) -> Vec<f64> {
+pub(super) fn rank(code: &Code, units: &DocumentBags, terms: &[QueryTerm]) -> Vec<f64> {
     let filled = units.lengths.iter().filter(|length| **length > 0.0);
     let filled = filled.count().max(1) as f64;
     let average = (units.lengths.iter().sum::<f64>() / filled).max(1.0);
@@ -147,7 +148,7 @@ mod tests {
                 .iter()
                 .map(|(path, text)| (path.as_str(), text.as_str())),
         );
-        let units = Units::files(&code, |_| true);
+        let units = DocumentBags::files(&code, |_| true);
         rank(&code, &units, &terms(question))
     }
 
@@ -180,7 +181,7 @@ mod tests {
             ("tax.py", "x = 1\n"),
         ]);
         let terms = &terms("tax");
-        let units = Units::symbols(&code, |_, _| true);
+        let units = DocumentBags::symbols(&code, |_, _| true);
         let found = rank(&code, &units, terms);
         let score = |name: &str| {
             let number = code.files().flat_map(|f| code.symbols_of(f));
@@ -190,9 +191,13 @@ mod tests {
         assert_eq!(score("tax"), 1.0);
         assert!(score("f") > 0.0 && score("f") < 1.0 && score("") == 0.0);
         // The words of the path count for the file, but not for its module body.
-        let files = rank(&code, &Units::files(&code, |_| true), terms);
+        let files = rank(&code, &DocumentBags::files(&code, |_| true), terms);
         assert!(files[1] > 0.0);
-        let none = rank(&code, &Units::files(&code, |file| file.0 == 0), terms);
+        let none = rank(
+            &code,
+            &DocumentBags::files(&code, |file| file.0 == 0),
+            terms,
+        );
         assert_eq!(none[1], 0.0);
     }
 }

@@ -1,6 +1,7 @@
-//! Calls that do not fit what they call any more: too many arguments, unknown keywords, missing ones.
-//! Only calls count whose arguments are certain, and whose callee is, or is one of several known methods
-//! of which the change touches one.
+//! Finds calls whose arguments no longer fit the called function after a change: too many
+//! arguments, unknown keywords, missing arguments. A call is checked only if its arguments are
+//! certain and if its callee is certain, or is one of several known methods of which the change
+//! touches one.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -19,14 +20,15 @@ use starling_syntax::{
     SymbolPath, SymbolTree, arguments,
 };
 
-/// Files that are searched for calls of what a change gives other parameters.
+/// Maximum number of files that are searched for calls of a function whose parameters a change has
+/// changed.
 const FILES_MOST: usize = 400;
 
-/// A call that raises a `TypeError`.
+/// A call that raises a `TypeError`, because its arguments do not fit the parameters of the callee.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BadCall {
     pub file: FilePath,
-    /// The line, from 1.
+    /// Line number, counted from 1.
     pub line: u32,
     /// Byte offset of the called name in the file.
     pub offset: u32,
@@ -38,16 +40,16 @@ pub struct BadCall {
     pub why: Misfit,
 }
 
-/// Returns the calls that do not fit in `after` and did in `before`, of which only `changed` files differ: in
-/// those files, and wherever something is called that takes other arguments now. In the order of files
-/// and text.
+/// Returns the calls that do not fit their callee in `after` but fit in `before`, in the order of
+/// files and text. The two states differ only in the `changed` files. Searches these files, and all
+/// files that call something whose parameters changed.
 pub(super) fn newly_bad(
     before: WorkspaceState<'_>,
     after: WorkspaceState<'_>,
     changed: &[FilePath],
 ) -> Vec<BadCall> {
-    let (mut earlier, mut later) = (Calls::of(before), Calls::of(after));
-    let changes = Changes::between(&mut earlier, &mut later, changed);
+    let (mut earlier, mut later) = (CallChecker::of(before), CallChecker::of(after));
+    let changes = SignatureChanges::between(&mut earlier, &mut later, changed);
     let wanted = &changes.names;
     let mut files: Vec<FilePath> = changed.to_vec();
     for name in wanted {
@@ -60,11 +62,12 @@ pub(super) fn newly_bad(
     for file in files {
         let is_changed = changed.contains(&file);
         let of = (!is_changed).then_some(wanted);
-        let rewritten = is_changed.then(|| Rewritten::in_file(&mut earlier, &mut later, &file));
+        let rewritten =
+            is_changed.then(|| RewrittenSymbols::in_file(&mut earlier, &mut later, &file));
         let rewritten = rewritten.flatten().unwrap_or_default();
-        let mut bad = later.bad(&file, of, Judged::After(&changes, &rewritten));
+        let mut bad = later.bad(&file, of, CheckedState::After(&changes, &rewritten));
         if !bad.is_empty() {
-            let known = earlier.bad(&file, None, Judged::Before(&changes));
+            let known = earlier.bad(&file, None, CheckedState::Before(&changes));
             remove_known(known, &mut bad);
         }
         found.extend(bad);
@@ -73,40 +76,41 @@ pub(super) fn newly_bad(
     found
 }
 
-/// What takes other arguments than before.
-struct Changes {
-    /// The names by which code calls it.
+/// The functions, methods and classes that take other arguments after the change than before.
+struct SignatureChanges {
+    /// The names that code uses to call these symbols, including the names of subclasses.
     names: FxHashSet<String>,
     symbols: FxHashSet<SymbolPath>,
-    /// The last parts of the names of the symbols.
+    /// The last part of each symbol's name: `f` for `Class.f`.
     base_names: FxHashSet<String>,
 }
 
-/// The state of the workspace in which calls are judged.
+/// The state of the workspace whose calls are checked: before or after the change.
 #[derive(Clone, Copy)]
-enum Judged<'c> {
-    Before(&'c Changes),
-    After(&'c Changes, &'c Rewritten),
+enum CheckedState<'c> {
+    Before(&'c SignatureChanges),
+    After(&'c SignatureChanges, &'c RewrittenSymbols),
 }
 
-/// What a change rewrites in one file.
+/// The symbols of one file in which a change rewrote lines.
 #[derive(Default)]
-struct Rewritten {
+struct RewrittenSymbols {
     symbols: FxHashSet<SymbolPath>,
-    /// The methods that the symbols of the file called before, by name.
+    /// The method calls before the change: each calling symbol of the file with the name of the
+    /// method.
     called: FxHashSet<(SymbolPath, String)>,
 }
 
-impl Rewritten {
+impl RewrittenSymbols {
     fn in_file(
-        earlier: &mut Calls<'_>,
-        later: &mut Calls<'_>,
+        earlier: &mut CallChecker<'_>,
+        later: &mut CallChecker<'_>,
         file: &FilePath,
-    ) -> Option<Rewritten> {
+    ) -> Option<RewrittenSymbols> {
         let id = earlier.world.code.find(file)?;
         let tree = later.tree(file)?;
         let lines = new_lines(earlier.world.texts, later.world.texts, file);
-        Some(Rewritten {
+        Some(RewrittenSymbols {
             symbols: lines
                 .iter()
                 .map(|line| tree.at_line(*line).path.clone())
@@ -116,19 +120,19 @@ impl Rewritten {
     }
 }
 
-impl<'c> Judged<'c> {
-    fn changes(self) -> &'c Changes {
+impl<'c> CheckedState<'c> {
+    fn changes(self) -> &'c SignatureChanges {
         match self {
-            Judged::Before(changes) | Judged::After(changes, _) => changes,
+            CheckedState::Before(changes) | CheckedState::After(changes, _) => changes,
         }
     }
 
-    /// Whether a call on an object counts that may be of an unknown class: where the methods of that
-    /// name change, or the call itself.
+    /// Returns whether to check a call on an object that may be of an unknown class: if the change
+    /// touches a method of that name, or rewrites the call.
     fn guesses(self, name: &str, symbol: &SymbolPath) -> bool {
         let is_rewritten = match self {
-            Judged::Before(_) => false,
-            Judged::After(_, rewritten) => {
+            CheckedState::Before(_) => false,
+            CheckedState::After(_, rewritten) => {
                 let call = || (symbol.clone(), name.to_owned());
                 rewritten.symbols.contains(symbol) && rewritten.called.contains(&call())
             }
@@ -136,17 +140,23 @@ impl<'c> Judged<'c> {
         is_rewritten || self.changes().base_names.contains(name)
     }
 
-    /// Whether a call that fits only some of these methods counts.
+    /// Returns whether to report a call that fits some of these methods but not all.
     fn counts(self, methods: &[&SymbolPath]) -> bool {
         match self {
-            Judged::Before(_) => true,
-            Judged::After(changes, _) => methods.iter().any(|one| changes.symbols.contains(*one)),
+            CheckedState::Before(_) => true,
+            CheckedState::After(changes, _) => {
+                methods.iter().any(|one| changes.symbols.contains(*one))
+            }
         }
     }
 }
 
-impl Changes {
-    fn between(earlier: &mut Calls<'_>, later: &mut Calls<'_>, changed: &[FilePath]) -> Self {
+impl SignatureChanges {
+    fn between(
+        earlier: &mut CallChecker<'_>,
+        later: &mut CallChecker<'_>,
+        changed: &[FilePath],
+    ) -> Self {
         let mut symbols = FxHashSet::default();
         let mut names = FxHashSet::default();
         let mut classes = Vec::new();
@@ -177,7 +187,7 @@ impl Changes {
         names.remove("__new__");
         names.extend(earlier.resolver.names_of_heirs(&classes));
         names.extend(later.resolver.names_of_heirs(&classes));
-        Changes {
+        SignatureChanges {
             names,
             symbols,
             base_names,
@@ -185,7 +195,8 @@ impl Changes {
     }
 }
 
-/// Leaves out what did not fit before as well: the same callee in the same symbol.
+/// Removes the calls that did not fit before the change either, which are the calls of the same
+/// callee in the same symbol.
 fn remove_known(known: Vec<BadCall>, bad: &mut Vec<BadCall>) {
     let mut count: BTreeMap<(SymbolPath, String), usize> = BTreeMap::new();
     for one in known {
@@ -204,25 +215,26 @@ fn remove_known(known: Vec<BadCall>, bad: &mut Vec<BadCall>) {
 
 /// The parts of a definition that decide whether a call of it fits: its contract, and for a data
 /// class its fields.
-type Form = (Contract, Option<Vec<Parameter>>);
+type SignatureForm = (Contract, Option<Vec<Parameter>>);
 
 /// Checks the calls in one state of the workspace.
-struct Calls<'w> {
+struct CallChecker<'w> {
     world: WorkspaceState<'w>,
     resolver: Resolver<'w, Code>,
     trees: FxHashMap<FilePath, Option<Rc<SymbolTree>>>,
 }
 
-impl<'w> Calls<'w> {
+impl<'w> CallChecker<'w> {
     fn of(world: WorkspaceState<'w>) -> Self {
-        Calls {
+        CallChecker {
             world,
             resolver: Resolver::new(world.code),
             trees: FxHashMap::default(),
         }
     }
 
-    /// Returns a file whose text is sound; stubs do not tell what runs.
+    /// Parses a Python file. Returns `None` if it has syntax errors or is a stub, because stubs do
+    /// not show which code runs.
     fn tree(&mut self, file: &FilePath) -> Option<Rc<SymbolTree>> {
         let texts = self.world.texts;
         let read = || {
@@ -235,7 +247,7 @@ impl<'w> Calls<'w> {
         tree.or_insert_with(read).clone()
     }
 
-    fn forms(&mut self, file: &FilePath) -> BTreeMap<SymbolPath, Form> {
+    fn forms(&mut self, file: &FilePath) -> BTreeMap<SymbolPath, SignatureForm> {
         let Some(tree) = self.tree(file) else {
             return BTreeMap::new();
         };
@@ -255,12 +267,13 @@ impl<'w> Calls<'w> {
         symbols.map(form).collect()
     }
 
-    /// Returns the calls in a file that do not fit, those of these names only or all.
+    /// Returns the calls in a file that do not fit their callee: only calls of the names in `of`,
+    /// or all calls if `of` is `None`.
     fn bad(
         &mut self,
         file: &FilePath,
         of: Option<&FxHashSet<String>>,
-        judged: Judged<'_>,
+        judged: CheckedState<'_>,
     ) -> Vec<BadCall> {
         let Some(id) = self.world.code.find(file) else {
             return Vec::new();
@@ -270,7 +283,8 @@ impl<'w> Calls<'w> {
             let mut sets = of.into_iter().chain(aliases.as_ref());
             of.is_none() || sets.any(|set| set.contains(name))
         };
-        // Objects in tests, and in files about packages, may be anything.
+        // In tests, and in files that import only installed packages, an object may be of any
+        // class.
         let may_guess = !is_test(file) && !self.resolver.is_all_foreign(id);
         let guessed = |name: &str, symbol: &SymbolPath| may_guess && judged.guesses(name, symbol);
         let calls = self.resolver.sure_calls(id, &wanted, &guessed);
@@ -301,13 +315,13 @@ impl<'w> Calls<'w> {
         found
     }
 
-    /// Returns the function that a call does not fit: the only one that it can mean, or one of several
-    /// methods, which must take the same calls.
+    /// Returns the function that a call does not fit, and the reason. If the call can reach several
+    /// methods, they must all accept it.
     fn wrong(
         &mut self,
         call: &SureCall,
         given: &Arguments,
-        judged: Judged<'_>,
+        judged: CheckedState<'_>,
     ) -> Option<(SymbolPath, Misfit)> {
         let named = call.callee.named();
         let own = self.misfit(call, given).map(|why| (named.clone(), why));
@@ -330,8 +344,8 @@ impl<'w> Calls<'w> {
         misfit.filter(|_| !fits_one || judged.counts(&methods))
     }
 
-    /// Returns why a call does not fit a method; `None` also if the method may take other arguments
-    /// than written.
+    /// Returns why a call does not fit a method. Returns `None` if it fits, or if a decorator may
+    /// change the parameters of the method.
     fn misfit_of_method(
         &mut self,
         method: &SymbolPath,
@@ -363,14 +377,16 @@ impl<'w> Calls<'w> {
         }
     }
 
-    /// Returns the contract of a symbol that has its name for itself.
+    /// Returns the contract (the parameters and decorators) of a symbol. Returns `None` if several
+    /// definitions share its name.
     fn contract(&mut self, path: &SymbolPath) -> Option<Contract> {
         let tree = self.tree(&path.file)?;
         let symbol = tree.find(&path.name).filter(|_| !path.name.contains('#'));
         symbol.map(|symbol| symbol.contract.clone())
     }
 
-    /// Whether no class names a metaclass, which could make its objects in another way.
+    /// Returns whether no class has a metaclass, which could change how the class creates its
+    /// objects.
     fn are_plain(&mut self, classes: &[SymbolPath]) -> bool {
         classes.iter().all(|class| {
             let contract = self.contract(class);
@@ -381,7 +397,7 @@ impl<'w> Calls<'w> {
         })
     }
 
-    /// Returns the parameters of the `__init__` that `dataclass` makes from these classes.
+    /// Returns the parameters of the `__init__` that `dataclass` generates for these classes.
     fn all_fields(&mut self, classes: &[SymbolPath]) -> Option<Vec<Parameter>> {
         let mut all: Vec<Parameter> = Vec::new();
         for class in classes {
@@ -397,7 +413,8 @@ impl<'w> Calls<'w> {
         Some(all)
     }
 
-    /// Whether a file may put something else in the place of what is called.
+    /// Returns whether a file may replace the called function at run time, such as by
+    /// monkeypatching.
     fn is_replaced(&mut self, file: FileId, tree: &SymbolTree, name: &str) -> bool {
         let names = Source::names(self.world.code, file).unwrap_or_default();
         let is_set = |one: &Occurrence, names: &Names| {
@@ -407,13 +424,14 @@ impl<'w> Calls<'w> {
         if occurrences.any(|one| is_set(one, &names)) {
             return true;
         }
-        // `patch("shop.cart.total")` and `setattr(cart, "total", ...)`.
+        // A test may replace it by name: `patch("shop.cart.total")` or
+        // `setattr(cart, "total", ...)`.
         let ends = [format!("{name}\""), format!("{name}'")];
         is_test(tree.file()) && ends.iter().any(|end| tree.text().contains(end))
     }
 }
 
-/// Whether code around a call provides for a `TypeError`.
+/// Returns whether the code around a call expects a `TypeError`, as in `pytest.raises`.
 fn is_expected(tree: &SymbolTree, at: usize) -> bool {
     let text = |node: Node<'_>| tree.text().get(node.byte_range()).unwrap_or_default();
     let mut inner = tree
@@ -445,7 +463,8 @@ fn is_expected(tree: &SymbolTree, at: usize) -> bool {
     false
 }
 
-/// Returns the parameters that the body of a data class makes; `None` if they are not certain.
+/// Returns the parameters that the fields of a data class add to its `__init__`, or `None` if they
+/// are not certain.
 fn fields(tree: &SymbolTree, class: &Symbol) -> Option<Vec<Parameter>> {
     let text = |node: Node<'_>| {
         let text = tree.text().get(node.byte_range()).unwrap_or_default();
@@ -471,7 +490,7 @@ fn fields(tree: &SymbolTree, class: &Symbol) -> Option<Vec<Parameter>> {
             | "class_definition"
             | "comment"
             | "pass_statement" => continue,
-            // What stands under a condition may be there or not.
+            // A field inside an `if` may or may not exist.
             _ => return None,
         };
         let annotation = statement.child_by_field_name("type").map(text);

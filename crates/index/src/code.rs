@@ -18,15 +18,16 @@ use starling_workspace::Stamp;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct SymbolNumber(pub(super) u32);
 
-/// A file of the index with the location of its facts, as of the time when the file was read.
+/// A file of the index: the segment that stores its index data (symbols, words, names), and the
+/// stamp of the file when it was read.
 #[derive(Debug, Clone)]
 pub(super) struct IndexedFile {
     pub(super) file: FilePath,
     pub(super) segment: Arc<Segment>,
     /// Number of the file in the segment.
     pub(super) number: u32,
-    /// Stamp (modification time and size) of the file on disk when it was read. `None` if a later
-    /// change might leave the stamp as it is.
+    /// Stamp (modification time and size) of the file on disk when it was read. `None` if the file
+    /// could change later without a new stamp.
     pub(super) stamp: Option<Stamp>,
 }
 
@@ -36,7 +37,8 @@ impl IndexedFile {
     }
 }
 
-/// A segment whose symbols are numbered from `first_symbol`.
+/// A segment (a stored part of the index) of this code. The number of its first symbol is
+/// `first_symbol`, and its other symbols have the numbers after it.
 #[derive(Debug)]
 struct SegmentPart {
     segment: Arc<Segment>,
@@ -301,7 +303,7 @@ impl Source for Code {
 }
 
 /// Returns the directories that contain top-level packages, or modules of source directories, by
-/// the names of these packages and modules.
+/// the names of the packages and modules.
 fn packages(code: &Code) -> HashMap<String, Vec<String>> {
     let mut found: HashMap<String, Vec<String>> = HashMap::new();
     let mut add = |directory: &str, name: &str| {
@@ -377,8 +379,8 @@ mod tests {
         }
     }
 
-    /// Returns code in which `b.py` was rewritten: `old` holds its outdated text, `new` its current
-    /// one.
+    /// Returns code in which `b.py` was rewritten. The segment `old` has the outdated text of
+    /// `b.py`, and `new` has the current text.
     fn code() -> Code {
         let old = segment(&[
             ("a.py", "def ff():\n    return gg()\n"),

@@ -60,10 +60,10 @@ pub(super) fn newly_dangling(
     found
 }
 
-/// Returns whether an unresolved name that never had a definition is certainly an error. It is not
-/// certain in tests, which create objects dynamically; in the methods of a mixin, which use
-/// attributes of other classes; and where code sets attributes of other modules or checks for them
-/// with `hasattr`.
+/// Returns whether an unresolved name that was never defined is certainly an error. It is not
+/// certain in tests, because tests create objects dynamically. It is not certain in the methods of
+/// a mixin either, which use attributes of other classes, nor in code that sets attributes of other
+/// modules or checks for them with `hasattr`.
 fn is_sure(one: &Dangling, world: &Snapshot, code: &Code) -> bool {
     let Ok(text) = world.read(&one.file) else {
         return false;
@@ -94,8 +94,8 @@ fn is_set_somewhere(name: &str, code: &Code) -> bool {
     })
 }
 
-/// Returns whether a name is a directory with modules inside a package, which can be imported
-/// without a definition.
+/// Returns whether the unresolved name is a directory of modules inside a package. Such a directory
+/// can be imported without a definition.
 fn is_folder(one: &Dangling, world: &Snapshot) -> bool {
     let Holder::Module(module) = &one.of else {
         return false;
@@ -111,8 +111,8 @@ fn is_folder(one: &Dangling, world: &Snapshot) -> bool {
         .is_some_and(|file| file.as_str().starts_with(&folder))
 }
 
-/// Returns whether a name is used in the body of a `try`, so the code handles the case that it is
-/// missing.
+/// Returns whether the unresolved name is used in the body of a `try`, so that the code handles the
+/// error.
 pub(super) fn is_tried(one: &Dangling, world: &Snapshot) -> bool {
     let Ok(text) = world.read(&one.file) else {
         return false;
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn guarded_names_and_package_directories_are_not_reported() {
+    fn names_used_in_try_or_after_hasattr_and_package_directories_are_not_reported() {
         let shop = ("shop/__init__.py", "def total(x):\n    return x\n");
         let files = [
             shop,

@@ -48,8 +48,8 @@ enum NamePiece {
     Value,
 }
 
-/// Returns the positions that may look up `name` by a text built at run time of which at least one
-/// part is written in the code.
+/// Returns the positions that may look up `name` by a string that is built at run time. At least
+/// one part of the string must be a literal in the code.
 pub(super) fn dynamic_uses(snapshot: &Snapshot, name: &str) -> Vec<DynamicUse> {
     let files: Vec<&FilePath> = snapshot.files().iter().collect();
     let of_file = |file: &&FilePath| -> Vec<DynamicUse> {
@@ -113,7 +113,7 @@ fn key_of<'t>(node: Node<'t>, text: &str) -> Option<Node<'t>> {
     }
 }
 
-/// Returns whether an expression is a dictionary of names: `globals()`, `vars(x)`, `x.__dict__`.
+/// Returns whether an expression is a namespace dictionary: `globals()`, `vars(x)`, `x.__dict__`.
 fn is_namespace(node: Node<'_>, text: &str) -> bool {
     match node.kind() {
         "call" => {
@@ -261,8 +261,8 @@ fn assigned<'t>(name: Node<'t>, text: &str) -> Option<Node<'t>> {
     }
 }
 
-/// Returns whether the parts can evaluate to `name`. Requires a run-time value, without which the
-/// text is an ordinary string, and enough fixed text.
+/// Returns whether the parts can evaluate to `name`. Requires at least one run-time value, because
+/// a text without run-time values is an ordinary string, and enough fixed text.
 fn may_be(pieces: &[NamePiece], name: &str) -> bool {
     let texts = pieces.iter().filter_map(|piece| match piece {
         NamePiece::Text(text) => Some(text.len()),

@@ -1,4 +1,5 @@
-//! The facts that the index stores about one file, as read from its text.
+//! The facts that the index stores about one file: its symbols, words and names, read from its
+//! text.
 
 use super::generated::is_generated;
 use super::names::Names;
@@ -137,12 +138,12 @@ impl FileFacts {
     }
 }
 
-/// Returns the text from which the name of a module body is made.
+/// Returns the path of a file without `.py`. Its words count as the name of the module body.
 fn module_words(file: &FilePath) -> &str {
     file.as_str().trim_end_matches(".py")
 }
 
-/// Returns the comments and strings of a text, in order.
+/// Returns the ranges of the comments and strings of a file, in order.
 fn marks(tree: &SymbolTree) -> Vec<(ByteRange, Field)> {
     let comments = tree.comments().iter().map(|range| (*range, Field::Comment));
     let strings = tree.strings().iter().map(|range| (*range, Field::String));
@@ -154,8 +155,8 @@ fn marks(tree: &SymbolTree) -> Vec<(ByteRange, Field)> {
 /// Collects the words of symbols, one symbol after the other, in a buffer that is reused.
 #[derive(Default)]
 struct WordCollector {
-    /// The words of one symbol. Each number holds the bits of the term, with the field in the bits
-    /// that terms leave free.
+    /// The words of one symbol. Each number combines the hash of a word with the field of the word,
+    /// which is stored in the lowest bits.
     words: Vec<u64>,
 }
 

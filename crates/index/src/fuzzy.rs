@@ -14,7 +14,7 @@ const BEGUN: u32 = 1;
 /// How well a symbol name matches the query, best variant first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum MatchQuality {
-    /// The name is the query.
+    /// The name equals the query.
     Exact,
     /// The name differs from the query only in upper and lower case.
     OtherCase,
@@ -56,8 +56,8 @@ pub(super) fn symbols(code: &Code, query: &str, limit: usize) -> (Vec<Definition
     (found.into_iter().map(definition).collect(), total)
 }
 
-/// Returns the name of the symbol outside tests whose name is most similar to `name`, which has as
-/// many parts; `None` if no name is near.
+/// Returns the most similar name of a symbol outside tests, or `None` if no name is similar. If the
+/// symbol's name has more dotted parts than `name`, only as many of its last parts are compared.
 pub(super) fn nearest_name(code: &Code, name: &str) -> Option<String> {
     let parts = name.split('.').count();
     let most = (name.len() / 4).clamp(1, 3);
@@ -157,7 +157,7 @@ impl Query {
 }
 
 /// Returns the cost of spelling `words` with prefixes of a name's parts, in order, where the last
-/// matched part is one of `own`. Returns `None` if that is impossible.
+/// matched part is one of `own`. Returns `None` if the name does not match.
 fn cost(words: &[Vec<u8>], owner: &[String], own: &[String]) -> Option<u32> {
     let letters: Vec<u8> = words.concat();
     let mut starts = vec![false; letters.len() + 1];

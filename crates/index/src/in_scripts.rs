@@ -50,7 +50,7 @@ pub(super) fn lines(file: &FilePath, text: &str, name: &str) -> Vec<u32> {
     found
 }
 
-/// Returns the lines of a notebook's file where a code cell uses a name.
+/// Returns the lines of a notebook's JSON file at which the code of a cell uses a name.
 fn in_cell(cell: &[SourcePart], name: &str) -> Vec<u32> {
     let code: String = cell.iter().map(|part| part.code.as_str()).collect();
     if !code.contains(name) {
@@ -164,7 +164,8 @@ mod tests {
  {"cell_type": "code", "source": ["geo_", "mean(1)"]}
 ], "metadata": {"a": [1, null, {}], "b": "\u00e4 \\"}, "nbformat": 4}"##;
         assert_eq!(found("a.ipynb", one_line, "geo_mean"), [3, 4, 6]);
-        // A plain word counts in an import of several lines, too, but not as a variable.
+        // A name that looks like a plain word is found in an import that spans several lines, but
+        // not where it is a variable.
         assert_eq!(found("a.ipynb", one_line, "mean"), [3]);
         assert_eq!(found("a.ipynb", one_line, "x"), [0; 0]);
         let compact: String = one_line.lines().collect();

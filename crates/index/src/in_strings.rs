@@ -1,5 +1,5 @@
-//! Finds names in strings of code and of data files, by which a registry, a route or `getattr` may
-//! look up a symbol, and names in scripts.
+//! Finds names in strings of code and of data files, and names in scripts. A registry, a route or
+//! `getattr` may look up a symbol by such a string.
 
 use std::sync::Arc;
 
@@ -143,7 +143,7 @@ fn literals(tree: &SymbolTree, name: &str) -> Vec<Vec<ByteRange>> {
     found
 }
 
-/// Returns whether a string is a statement of its own, as a docstring is.
+/// Returns whether a string is a whole statement, as a docstring is.
 fn is_statement(string: Node<'_>) -> bool {
     let around = string.parent().map(|parent| match parent.kind() {
         "concatenated_string" => parent.parent().map_or("", |parent| parent.kind()),
@@ -257,8 +257,8 @@ fn in_data(file: &FilePath, text: &str, name: &str) -> Vec<InString> {
     found
 }
 
-/// Returns the strings in a line of a data file: the quoted ones and, except in JSON, the unquoted
-/// ones.
+/// Returns the strings in a line of a data file: the quoted strings and, except in JSON, the
+/// unquoted strings.
 fn strings_of(line: &str, is_json: bool) -> Vec<&str> {
     const OPENS: [char; 6] = [' ', '\t', ',', '[', '{', '('];
     let mut found = Vec::new();
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn name_in_prose_longer_names_or_code_is_not_found() {
+    fn name_is_not_found_in_prose_in_code_or_inside_a_longer_name() {
         for text in [
             "X = 'handlers:EchoHandler'\n",
             "X = 'handlers:MyEcho'\n",

@@ -3,7 +3,7 @@
 use super::dangling::is_tried;
 use super::facts::is_test;
 use super::in_strings;
-use super::resolve::{Body, Dangling, Holder, Resolver, Sharing, Source};
+use super::resolve::{AttributeHolders, Body, Dangling, Holder, Resolver, Source};
 use super::search::text_of;
 use super::unheld::{WorkspaceState, is_held_by_text};
 use starling_syntax::{FilePath, Language, SymbolPath};
@@ -22,14 +22,15 @@ const BY_NAME: [&str; 5] = [
 pub enum AttributeOf<'c> {
     /// These classes, and the classes that share the attribute with them.
     Classes(&'c [SymbolPath]),
-    /// The classes that share an attribute of this name, if there is only one such group. If there are
-    /// several, the classes of [`Self::Renamed`].
+    /// The classes that share an attribute of this name, if they are related by inheritance. If
+    /// there are several unrelated groups, the same classes as for [`Self::Renamed`].
     Only,
     /// The classes in which the new name already replaces the old one.
     Renamed,
 }
 
-/// Returns the locations in `after` that still use the attribute `old` of the classes in `of`.
+/// Returns the locations in `after` that still use the attribute `old` of the classes that `of`
+/// selects.
 pub(super) fn left_attribute(
     before: WorkspaceState<'_>,
     after: WorkspaceState<'_>,
@@ -57,7 +58,7 @@ pub(super) fn left_attribute(
         && !in_strings::in_strings(after.texts, old)
             .iter()
             .any(is_other);
-    let sharing = Sharing { classes, is_alone };
+    let sharing = AttributeHolders { classes, is_alone };
     let may_guess = |resolver: &mut Resolver<'_, _>, file| {
         let path = after.code.path(file);
         let text = text_of(after.texts, path).unwrap_or_default();
@@ -74,7 +75,7 @@ pub(super) fn left_attribute(
     found
 }
 
-/// The groups of classes whose attribute is meant.
+/// Selects the groups of related classes whose attribute is renamed.
 fn meant(
     before: WorkspaceState<'_>,
     after: WorkspaceState<'_>,
@@ -127,7 +128,7 @@ fn meant(
     chosen.map(|(group, _)| group).collect()
 }
 
-/// Returns the locations where code looks up the attribute by its name in a string.
+/// Returns the locations where code looks up the attribute by a string that contains its name.
 fn by_name(world: WorkspaceState<'_>, name: &str, classes: &[Body]) -> Vec<Dangling> {
     let bases = classes
         .iter()
@@ -157,8 +158,8 @@ fn by_name(world: WorkspaceState<'_>, name: &str, classes: &[Body]) -> Vec<Dangl
     places.map(place).collect()
 }
 
-/// Whether an identifier means an attribute wherever code outside tests has it: nothing else has that
-/// name, no variable and no parameter.
+/// Returns whether code outside tests uses an identifier only for attributes, and never for a
+/// variable or a parameter.
 pub(super) fn is_attribute_only(world: WorkspaceState<'_>, name: &str) -> bool {
     let files = world.code.mentioning(name).into_iter();
     let mut files = files.filter(|file| !is_test(world.code.path(*file)));
@@ -168,8 +169,8 @@ pub(super) fn is_attribute_only(world: WorkspaceState<'_>, name: &str) -> bool {
     })
 }
 
-/// The number of places that give a name a meaning, imports and tests aside: modules, classes, functions
-/// with such a parameter or variable.
+/// Returns the number of modules, classes and functions that bind a name. Imports and tests do not
+/// count.
 pub(super) fn meanings(world: WorkspaceState<'_>, name: &str) -> usize {
     let files = world.code.mentioning(name).into_iter();
     let files = files.filter(|file| {
@@ -192,7 +193,8 @@ mod tests {
     const UNITS: &str = "class Unit:\n    reach = 1\n\n    def far(self):\n        return self.reach\n\n\n\
                          class Mage(Unit):\n    reach = 3\n\n\nclass Archer(Unit):\n    reach = 4\n";
 
-    /// The places that are left when these files become others, as `file:line`.
+    /// Returns the locations that still use the attribute `old` after `changes` are applied to
+    /// `files`, as `file:line`.
     fn left(
         (old, new): (&str, &str),
         files: &[(&str, &str)],
@@ -229,7 +231,7 @@ mod tests {
             let found = left(("reach", "span"), &[("u.py", UNITS)], &[("u.py", &all)], of);
             assert_eq!(found, [""; 0]);
         }
-        // Classes that share a base whose code reads the attribute belong together.
+        // Two classes are related if they inherit from a base class whose code reads the attribute.
         let base = UNITS.replace("    reach = 1\n\n", "");
         let half = base.replacen("reach", "span", 2);
         let files = [("u.py", &*base)];
@@ -254,7 +256,8 @@ mod tests {
             left(("most", "limit"), &files, &[("battle.py", &new)], of)
         };
         assert_eq!(found(("a.py", "")), ["play.py:5", "play.py:7", "play.py:8"]);
-        // Another class has one, too: what is not known to be a battle is not told.
+        // Another class has an attribute of the same name, so only objects that are known to be a
+        // `Battle` are reported.
         let other = "class Other:\n    most = 1\n\n\nOther().most = 2\n";
         assert_eq!(found(("a.py", other)), ["play.py:7"]);
         let by_name = "def f(battle):\n    battle.most = 1\n";
@@ -264,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn named_class_decides_whose_old_attribute_is_searched() {
+    fn given_class_determines_which_classes_are_searched_for_the_old_attribute() {
         let text = "class A:\n    size = 1\n\n\nclass B:\n    size = 2\n\n\nclass C(B):\n    pass\n\n\nC.size\n";
         let files = [("a.py", text)];
         let renamed = text.replacen("size", "bulk", 1);

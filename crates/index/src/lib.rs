@@ -79,7 +79,8 @@ pub struct Index {
     opened: OnceLock<OpenedIndex>,
     /// The search table, built by the first query that needs it.
     table: OnceLock<locate::Table>,
-    /// Whether the files that are not read yet are left out.
+    /// Whether reading was stopped, so that the files that are not read yet are left out of the
+    /// index.
     stopped: Arc<AtomicBool>,
 }
 
@@ -125,8 +126,8 @@ impl Index {
         Index::begin(snapshot, IndexOrigin::Nothing)
     }
 
-    /// Creates an index that starts from the one stored in the directory `cache`, and that is
-    /// stored there if it is newer. Files are read by the first query.
+    /// Creates an index that starts from the index stored in the directory `cache`. If files
+    /// changed, the updated index is stored there. Files are read by the first query.
     pub fn open(snapshot: Snapshot, cache: PathBuf) -> Self {
         let store = Store::new(&cache, snapshot.root());
         Index::begin(snapshot, IndexOrigin::Store(store))
@@ -168,8 +169,9 @@ impl Index {
         }
     }
 
-    /// Ends the first reading of the files, if it is not done: the files that are not read yet are left out of this
-    /// index and of those made after it meanwhile. Nothing is stored then.
+    /// Stops the first reading of the files, if it is not complete. The files that are not read yet
+    /// are left out of this index, and of the indexes that were derived from it before the reading
+    /// is complete. Nothing is stored then.
     pub fn stop_reading(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
@@ -221,7 +223,7 @@ impl Index {
         skipped
     }
 
-    /// Whether a file of which nothing was read is neither empty nor generated.
+    /// Returns whether a file was not parsed, although it is neither empty nor generated.
     fn is_unparsed(&self, file: &FilePath) -> bool {
         let text = search::text_of(&self.snapshot, file);
         text.is_some_and(|text| !text.is_empty() && !generated::is_generated(&text))
@@ -266,19 +268,20 @@ impl Index {
         resolve::Resolver::new(self.code()).heritage(symbol)
     }
 
-    /// Returns the methods that an object of a method's class, or of a subclass, can have in place of the
-    /// method: those of subclasses, and of other bases of these.
+    /// Returns the methods that override a method in subclasses of its class. Also returns methods
+    /// of other base classes that come earlier in the method resolution order of a subclass.
     pub fn overriding(&self, method: &SymbolPath) -> Vec<SymbolPath> {
         resolve::Resolver::new(self.code()).overriding(method)
     }
 
-    /// Returns the calls that name a method of a base class and reach this method on some objects.
+    /// Returns the calls that name a method of a base class, but call this overriding method if the
+    /// object is of its class.
     pub fn indirect_calls(&self, method: &SymbolPath) -> Vec<IndirectUse> {
         lookup::indirect_calls(self.code(), &self.snapshot, method)
     }
 
-    /// Returns whether every attribute with the method's name must refer to this method, judging by
-    /// the code and its strings.
+    /// Returns whether an attribute with the method's name must be this method wherever it is used,
+    /// judging by the code and its strings.
     pub fn is_only_attribute(&self, method: &SymbolPath) -> bool {
         resolve::Resolver::new(self.code()).is_only_attribute(method)
             && !in_strings::is_field(&self.snapshot, method.base_name())
@@ -307,8 +310,9 @@ impl Index {
         position::definition_at(self.code(), &self.snapshot, at)
     }
 
-    /// Returns the symbol name outside tests that is most similar to a name; `None` if none is near.
-    /// Of a longer name, as many of the last parts are compared as `name` has.
+    /// Returns the most similar name of a symbol outside tests, or `None` if no name is similar. If
+    /// the symbol's name has more dotted parts than `name`, only as many of its last parts are
+    /// compared.
     pub fn nearest_name(&self, name: &str) -> Option<String> {
         fuzzy::nearest_name(self.code(), name)
     }
@@ -351,7 +355,8 @@ impl Index {
     }
 
     /// Returns whether a class or function has this name, or any module body or class body binds
-    /// the name other than by an import. The stub beside a module only declares, so it does not count.
+    /// the name other than by an import. The stub of a module (`a.pyi` next to `a.py`) does not
+    /// count, because it only declares names.
     pub fn is_defined(&self, name: &str) -> bool {
         let defines = |one: &Definition| !lookup::is_stub_of_module(self.code(), &one.symbol.file);
         lookup::is_defined(self.code(), name) || self.definitions(name).iter().any(defines)
@@ -365,8 +370,8 @@ impl Index {
         dangling::newly_dangling(codes, (&before.snapshot, &self.snapshot), changed)
     }
 
-    /// Returns the uses of attributes on objects of unknown type whose last definition in the
-    /// workspace was removed by the `changed` files since `before`.
+    /// Returns the uses of attributes that lost their last definition: the `changed` files removed
+    /// it since `before`. Only objects of unknown type are considered.
     pub fn lost_attributes(&self, before: &Index, changed: &[FilePath]) -> Vec<Dangling> {
         unheld::lost_attributes(before.world(), self.world(), changed)
     }
@@ -377,26 +382,27 @@ impl Index {
         unheld::new_attributes(before.world(), self.world(), changed)
     }
 
-    /// Returns the calls that do not fit what they call here but fit in `before`; the two differ only
-    /// in the `changed` files.
+    /// Returns the calls whose arguments do not fit the called function in this index, but fit in
+    /// `before`. The two differ only in the `changed` files.
     pub fn newly_bad_calls(&self, before: &Index, changed: &[FilePath]) -> Vec<BadCall> {
         calls::newly_bad(before.world(), self.world(), changed)
     }
 
-    /// Returns the uses of an attribute that neither the workspace nor a common built-in type
-    /// defines.
+    /// Returns the uses of an attribute, or nothing if the workspace or a common built-in type
+    /// defines an attribute of this name.
     pub fn left_uses(&self, name: &str) -> Vec<Dangling> {
         unheld::left_uses(self.world(), name)
     }
 
-    /// Returns the remaining uses of the name `old` where a related definition was renamed to `new`
-    /// since `before`: in a base class or subclass, or in the stub of a module.
+    /// Returns the remaining uses of the name `old` after an incomplete rename to `new`. Since
+    /// `before`, a related definition was renamed: in a base class or subclass, or in the stub of a
+    /// module.
     pub fn half_renamed(&self, before: &Index, old: &str, new: &str) -> Vec<Dangling> {
         unheld::half_renamed(before.code(), self.code(), old, new)
     }
 
-    /// Returns where the attribute `old` of classes of `before`, which was renamed to `new`, is still
-    /// defined, set or read.
+    /// Returns where code still defines, sets or reads the attribute `old`, which was renamed to
+    /// `new` in classes of `before`.
     pub fn left_attribute(
         &self,
         before: &Index,
@@ -407,18 +413,19 @@ impl Index {
         left_attribute::left_attribute(before.world(), self.world(), (old, new), of)
     }
 
-    /// Whether code outside tests has this name only for attributes of classes and objects.
+    /// Returns whether code outside tests uses this name only for attributes of classes and
+    /// objects.
     pub fn is_attribute_only(&self, name: &str) -> bool {
         left_attribute::is_attribute_only(self.world(), name)
     }
 
-    /// Returns how many modules, classes and functions outside tests give a name a meaning, imports
-    /// aside.
+    /// Returns the number of modules, classes and functions outside tests that bind a name other
+    /// than by an import.
     pub fn meanings(&self, name: &str) -> usize {
         left_attribute::meanings(self.world(), name)
     }
 
-    /// Whether the body or a method of a class gives an attribute of this name a value.
+    /// Returns whether the body or a method of a class assigns an attribute of this name.
     pub fn has_attribute(&self, class: &SymbolPath, name: &str) -> bool {
         let groups = resolve::Resolver::new(self.code()).sharing(name);
         let is_it = |(file, own): &resolve::Body| {
@@ -455,8 +462,8 @@ impl Index {
         locate::locate_files(self.corpus(), text, limit)
     }
 
-    /// Returns the candidate files and symbols of [`Index::locate`] with their features.
-    /// `benches/locate` learns the weights from these.
+    /// Returns the files and symbols that [`Index::locate`] considers, with their features.
+    /// `benches/locate` learns the weights of the features from them.
     pub fn candidates(&self, text: &str) -> (Vec<Candidate>, Vec<Candidate>) {
         locate::candidates(self.corpus(), text)
     }
@@ -517,8 +524,8 @@ impl Index {
         ReadCode::in_memory(&self.snapshot, earlier, &self.stopped)
     }
 
-    /// Loads the stored index, updates it to the files on disk, stores it, and applies the open buffers
-    /// on top. Unsaved text is never stored.
+    /// Loads the stored index, updates it to the files on disk and stores it. Then adds the text of
+    /// the open buffers, which is never stored.
     fn open_stored(&self, store: &Store) -> OpenedIndex {
         let snapshot = &self.snapshot;
         let stored = store.load();

@@ -71,7 +71,8 @@ pub struct Usages {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndirectUse {
     pub usage: Usage,
-    /// The method that the call names, usually that of a base class; `None` if it names none.
+    /// The method that the call names, usually a method of a base class. `None` if the class of the
+    /// object has no known method of that name.
     pub through: Option<SymbolPath>,
 }
 
@@ -100,8 +101,8 @@ fn in_order(mut found: Vec<(bool, bool, Definition)>) -> Vec<Definition> {
         .collect()
 }
 
-/// Returns the symbols that match the last part of a name. Each entry consists of whether the other
-/// parts fail to match, whether the symbol is in a test, and the definition.
+/// Returns the symbols that match the last part of a name. The first flag of an entry is false if
+/// the other parts match, too, and the second flag is true if the symbol is in a test.
 fn called(code: &Code, name: &str) -> Vec<(bool, bool, Definition)> {
     let (wanted, name) = split(name.trim());
     let last = base_name(&name);
@@ -185,14 +186,14 @@ pub(super) fn is_defined(code: &Code, name: &str) -> bool {
     })
 }
 
-/// Returns whether a file is the stub beside a module of the workspace.
+/// Returns whether a file is the stub of a module of the workspace: `a.pyi` next to `a.py`.
 pub(super) fn is_stub_of_module(code: &Code, file: &FilePath) -> bool {
     let module = file.as_str().strip_suffix(".pyi");
     let module = module.map(|path| FilePath::new(format!("{path}.py")));
     module.is_some_and(|module| code.find(&module).is_some())
 }
 
-/// Returns whether a binding defines or assigns the name, instead of importing or declaring it.
+/// Returns whether a binding defines or assigns the name. Imports and declarations do not.
 fn is_own(kind: BindingKind) -> bool {
     match kind {
         BindingKind::Class(_)
@@ -272,7 +273,7 @@ pub(super) fn variable_uses(code: &Code, snapshot: &Snapshot, of: &Variable) -> 
     usages(code, snapshot, &references)
 }
 
-/// Returns the calls that name another method and reach this one on some objects.
+/// Returns the calls that name another method and call this method on some objects.
 pub(super) fn indirect_calls(
     code: &Code,
     snapshot: &Snapshot,
@@ -404,7 +405,7 @@ mod tests {
     use super::super::testing::snapshot_of;
 
     #[test]
-    fn stub_beside_a_module_defines_no_name() {
+    fn name_in_the_stub_of_a_module_does_not_count_as_defined() {
         let stub = "RATE: int\ndef fee(): ...\n";
         let is_defined = |files: &[(&str, &str)]| {
             let index = Index::new(snapshot_of(files));

@@ -20,7 +20,7 @@ pub struct Position {
 /// The possible definitions of a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definitions {
-    /// The name as written, with the names before its dots.
+    /// The name as written, including its dotted prefix: `self.total`.
     pub name: String,
     pub found: Vec<Definition>,
     /// Whether the name was resolved to these definitions. Otherwise they only have the same name.
@@ -164,7 +164,7 @@ fn is_part(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Returns the name with the names before its dots, on the same line.
+/// Returns the name with its dotted prefix, such as `a.b.name`, if the prefix is on the same line.
 fn dotted(text: &str, start: usize, end: usize) -> &str {
     let mut from = start;
     while let Some(before) = text[..from].strip_suffix('.') {

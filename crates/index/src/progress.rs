@@ -12,7 +12,7 @@ pub fn reading() -> Option<(usize, usize)> {
     (all > 0).then(|| (DONE.load(Ordering::Relaxed).min(all), all))
 }
 
-/// Progress of reading a set of files. The files no longer count after it is dropped.
+/// Progress of reading a set of files. Dropping it removes its files from the totals.
 pub(super) struct Progress {
     all: usize,
     done: AtomicUsize,

@@ -10,7 +10,7 @@ use super::progress::Progress;
 use super::segment::{Segment, hash_of};
 use starling_platform::processes::set_thread_niceness;
 use starling_syntax::{FilePath, Language};
-use starling_workspace::{Held, Snapshot, Stamp};
+use starling_workspace::{Snapshot, Stamp, TextState};
 
 /// Maximum number of threads. More threads only wait for each other.
 const MOST_THREADS: usize = 8;
@@ -36,8 +36,8 @@ impl ReadCode {
         read(snapshot, earlier, stopped, |_| false, |segment| segment)
     }
 
-    /// Returns whether this reading differs from `earlier`: it has other texts or stamps, or lacks
-    /// removed files.
+    /// Returns whether this code differs from `earlier`: it has other texts or stamps, or lacks
+    /// files that were removed.
     pub(super) fn is_news_to(&self, earlier: &Code) -> bool {
         let same = |(new, old): (&IndexedFile, &IndexedFile)| {
             Arc::ptr_eq(&new.segment, &old.segment)
@@ -51,7 +51,8 @@ impl ReadCode {
 
 /// Returns the code of `snapshot`. Files with unchanged text are taken from `earlier`, except that
 /// files for which `again` returns true are always parsed. Each segment is passed to `keep` as soon
-/// as it is complete. Once `stopped` is set, no more files are read, and those that are left are not in the code.
+/// as it is complete. Once `stopped` is set, the remaining files are not read and are missing in
+/// the code.
 pub(super) fn read(
     snapshot: &Snapshot,
     earlier: &Code,
@@ -68,10 +69,10 @@ pub(super) fn read(
         let known = earlier.find(file).map(|id| earlier.entry_known(id));
         let known = known.filter(|known| !again(known));
         match (snapshot.held(file), known) {
-            (Held::OnDisk(stamp), Some(known)) if known.stamp == Some(stamp) => {
+            (TextState::OnDisk(stamp), Some(known)) if known.stamp == Some(stamp) => {
                 same.push(known.clone());
             }
-            (Held::Text(text), Some(known)) if known.view().hash == hash_of(&text) => {
+            (TextState::Text(text), Some(known)) if known.view().hash == hash_of(&text) => {
                 same.push(known.clone());
             }
             (held, known) => changed.push(ChangedFile { file, held, known }),
@@ -85,7 +86,7 @@ pub(super) fn read(
         read_batch(snapshot, left, &keep, &progress)
     };
     let mut parsed = 0;
-    for (known, of_batch) in on_all_cores(&batches, step_back, read_one) {
+    for (known, of_batch) in on_all_cores(&batches, lower_priority, read_one) {
         same.extend(known);
         parsed += of_batch;
     }
@@ -98,7 +99,7 @@ pub(super) fn read(
 /// A file whose current text may differ from the indexed text.
 struct ChangedFile<'s> {
     file: &'s FilePath,
-    held: Held,
+    held: TextState,
     known: Option<&'s IndexedFile>,
 }
 
@@ -106,9 +107,9 @@ struct ChangedFile<'s> {
 /// finish at about the same time, and no batch is too large.
 fn batches<'c, 's>(changed: &'c [ChangedFile<'s>]) -> Vec<&'c [ChangedFile<'s>]> {
     let size = |changed: &ChangedFile| match &changed.held {
-        Held::Text(text) => text.len() as u64,
-        Held::OnDisk(stamp) => stamp.size,
-        Held::Nothing => TYPICAL_BYTES,
+        TextState::Text(text) => text.len() as u64,
+        TextState::OnDisk(stamp) => stamp.size,
+        TextState::Nothing => TYPICAL_BYTES,
     };
     let share = |left: u64| {
         let of_each_core = left / (3 * threads() as u64);
@@ -135,9 +136,9 @@ fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, |n| n.get().min(MOST_THREADS))
 }
 
-/// Lowers the priority of the calling thread, so that threads that answer the user run first.
-fn step_back() {
-    // A system that refuses only answers the user later.
+/// Lowers the priority of the calling thread, so that threads that the user waits for run first.
+fn lower_priority() {
+    // If the system refuses the lower priority, the user only has to wait longer.
     let _ = set_thread_niceness(BEHIND);
 }
 
@@ -220,13 +221,13 @@ fn read_batch<'c, 's: 'c>(
 /// if the file cannot be read.
 fn text_of(snapshot: &Snapshot, changed: &ChangedFile<'_>) -> Option<(String, Option<Stamp>)> {
     match &changed.held {
-        Held::Text(text) => Some((text.as_ref().to_owned(), None)),
-        Held::OnDisk(_) => {
+        TextState::Text(text) => Some((text.as_ref().to_owned(), None)),
+        TextState::OnDisk(_) => {
             let looked = SystemTime::now();
             let (text, stamp) = snapshot.glance(changed.file).ok()?;
             Some((text, stamp.filter(|stamp| stamp.is_settled(looked))))
         }
-        Held::Nothing => None,
+        TextState::Nothing => None,
     }
 }
 
@@ -241,7 +242,7 @@ mod tests {
         let changed: Vec<ChangedFile<'_>> = (0..400)
             .map(|_| ChangedFile {
                 file: &file,
-                held: Held::Text(text.clone()),
+                held: TextState::Text(text.clone()),
                 known: None,
             })
             .collect();

@@ -7,7 +7,7 @@ use super::facts::is_test;
 use super::read::on_all_cores;
 use super::segment::hash_of;
 use starling_syntax::{FilePath, Language, SymbolPath, SymbolTree};
-use starling_workspace::{Held, Snapshot};
+use starling_workspace::{Snapshot, TextState};
 
 /// Maximum length of a shown line, in bytes.
 const LINE_BYTES: usize = 200;
@@ -37,7 +37,7 @@ pub struct Hits {
     pub total: usize,
     /// Number of words in the query.
     pub words: usize,
-    /// Number of query words that each hit contains. All hits contain the same number.
+    /// Number of different query words in each hit. It is the same for all hits.
     pub held: usize,
 }
 
@@ -137,13 +137,13 @@ impl<'q> SearchQuery<'q> {
 /// Returns the text of a file. A text that is read from disk is not cached.
 pub(super) fn text_of(snapshot: &Snapshot, file: &FilePath) -> Option<Arc<str>> {
     match snapshot.held(file) {
-        Held::Text(text) => Some(text),
-        Held::OnDisk(_) => Some(snapshot.glance(file).ok()?.0.into()),
-        Held::Nothing => None,
+        TextState::Text(text) => Some(text),
+        TextState::OnDisk(_) => Some(snapshot.glance(file).ok()?.0.into()),
+        TextState::Nothing => None,
     }
 }
 
-/// A line that matches the query, with its rank; lower ranks are better.
+/// A line that matches the query, with its rank. A lower rank is better.
 struct MatchingLine {
     rank: u8,
     /// Number of query words in the line.
@@ -151,7 +151,7 @@ struct MatchingLine {
     file: FilePath,
     line: u32,
     text: String,
-    /// Text of the whole file, shared by its candidates.
+    /// Text of the whole file, shared by all matching lines of the file.
     whole: Arc<str>,
 }
 

@@ -112,7 +112,8 @@ pub(super) fn shadowing(
     };
     let importers = importers(code, &hidden, place);
     let by_tools = match &hidden {
-        // A project's directory of tests may be called `test`.
+        // A project's own directory of tests may be called `test`, like the package of the standard
+        // library.
         HiddenModule::Standard(name) => name != "test" && is_root_of_tools(world, directory),
         HiddenModule::Installed(_) => is_root_of_tools(world, directory),
         HiddenModule::File(_) | HiddenModule::Folder(_) => false,
@@ -150,8 +151,8 @@ fn importers(code: &Code, hidden: &HiddenModule, place: &str) -> Vec<FilePath> {
     importers.map(|one| code.path(one).clone()).collect()
 }
 
-/// Returns whether tools that run the tests import from a directory: one of the roots, or a
-/// directory that contains tests, which pytest adds to `sys.path`.
+/// Returns whether tools that run the tests import modules from a directory: because it is one of
+/// the roots, or because it contains tests, so that pytest adds it to `sys.path`.
 fn is_root_of_tools(world: &Snapshot, directory: &str) -> bool {
     let holds_tests = |file: &FilePath| {
         let (folder, name) = file
@@ -190,8 +191,8 @@ fn is_top(code: &Code, directory: &str) -> bool {
     ROOTS.contains(&directory) || Source::file(code, &format!("{directory}/__init__.py")).is_none()
 }
 
-/// Returns whether an import refers to a module, or to something in it, by the module's dotted path
-/// from the root or from another directory of the path.
+/// Returns whether an import refers to the module `dotted`, or to something in it. `dotted` is the
+/// module's path from the root; the import may also leave out its first parts.
 fn leads_to(names: &Names, import: &Import, file: &FilePath, dotted: &str) -> bool {
     let Some(module) = absolute(names, import, file) else {
         return false;

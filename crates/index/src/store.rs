@@ -41,14 +41,14 @@ enum UnusableIndex {
     Segment { name: String, error: BadSegment },
 }
 
-/// The list of the current segments and of the files in them.
+/// The content of the manifest file: the current segments, and the files in them.
 #[derive(Debug, Serialize, Deserialize)]
 struct Manifest {
     segments: Vec<String>,
     files: Vec<ListedFile>,
 }
 
-/// The location of a file's facts: its segment, and its number in the segment.
+/// The location of the index data of a file: its segment, and its number in the segment.
 #[derive(Debug, Serialize, Deserialize)]
 struct ListedFile {
     /// Index in [`Manifest::segments`].
@@ -154,9 +154,9 @@ impl Store {
         })
     }
 
-    /// Writes the segment to a file and returns it mapped from there, so that it uses no heap
-    /// memory. Returns it unchanged if that fails. Until a manifest lists the file, another process
-    /// may remove it; in that case [`Store::save`] writes it again.
+    /// Writes a segment to a file and returns the segment mapped from that file, so that it uses no
+    /// heap memory. If writing fails, returns the segment unchanged. Until a manifest lists the
+    /// file, another process may remove it. In that case [`Store::save`] writes it again.
     pub(super) fn keep(&self, segment: Segment) -> Segment {
         let path = self.path_of(&name_of(&segment));
         let mapped = private_directory(&self.directory)
@@ -260,7 +260,8 @@ impl Store {
             let ending = path.extension().and_then(|ending| ending.to_str());
             if ending == Some("new") || (ending == Some(ENDING) && !used) {
                 match fs::remove_file(&path) {
-                    // Another process may already have renamed its temporary file.
+                    // Another process may have renamed its temporary file since the directory was
+                    // listed.
                     Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                     Ok(()) | Err(_) => {}
                 }
@@ -275,7 +276,8 @@ impl Store {
 }
 
 /// Returns a predicate that selects the files to parse again because their segment is inefficient:
-/// most of its content is outdated, or it is one of too many small segments.
+/// most of the segment's content is outdated, or there are too many small segments and it is one of
+/// them.
 pub(super) fn worn(code: &Code) -> impl Fn(&IndexedFile) -> bool {
     let mut live: BTreeMap<*const Segment, (u64, bool)> = BTreeMap::new();
     for known in code.known() {

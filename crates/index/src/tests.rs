@@ -161,7 +161,7 @@ fn unicode_variant_of_an_identifier_is_a_use_of_it() {
 }
 
 #[test]
-fn file_in_a_name_selects_among_equal_definitions() {
+fn file_path_in_a_name_selects_among_definitions_with_the_same_name() {
     let index = index_of(&[
         ("a.py", "def f(): 1\ndef f(): 2\n"),
         ("b/a.py", "def f(): 3\n"),
@@ -477,7 +477,7 @@ fn file_that_takes_too_long_to_parse_is_skipped_and_reported() {
 }
 
 #[test]
-fn buffer_with_a_private_key_is_in_no_query_result() {
+fn buffer_with_a_private_key_is_left_out_of_all_query_results() {
     let Fixture { dir, .. } = fixture();
     let workspace = Workspace::open(dir.path().to_owned()).unwrap();
     let key = "-----BEGIN OPENSSH PRIVATE KEY-----\nSECRETLINE = 1\n";
@@ -486,7 +486,7 @@ fn buffer_with_a_private_key_is_in_no_query_result() {
     let index = Index::new(workspace.snapshot(typed.into()));
     assert!(index.search("SECRETLINE", 9).hits.is_empty());
     assert!(!index.mentions("SECRETLINE"));
-    // Nor is the text that the disk still has.
+    // The text of the file on disk is not found either.
     assert!(index.search("tally of a cart", 9).hits.is_empty());
     assert!(index.definitions("Tally").is_empty());
     let skipped = index.skipped();
@@ -519,7 +519,8 @@ fn stopped_indexing_leaves_out_unread_files_and_stores_nothing() {
         (index.report().files, index.report().from_cache),
         (4, false)
     );
-    // What is made after a reading that was done is read.
+    // After all files were read, stopping has no effect: an index that is derived later still reads
+    // its new files.
     index.stop_reading();
     let later = index.after(
         index
@@ -529,7 +530,8 @@ fn stopped_indexing_leaves_out_unread_files_and_stores_nothing() {
     assert_eq!(later.report().files, 5);
 }
 
-/// Texts of 300 KB that repeat one form: work that grows with the square of their length would take minutes.
+/// Indexes texts of 300 KB that repeat one pattern. If the running time grew with the square of the
+/// length, the test would take minutes.
 #[test]
 fn long_repetitive_text_is_indexed_in_bounded_time() {
     const LONG: usize = 300_000;
@@ -594,7 +596,7 @@ fn long_repetitive_text_is_indexed_in_bounded_time() {
     }
 }
 
-/// The time for which this thread had a processor.
+/// Returns the processor time that this thread has used.
 fn processor_time() -> std::time::Duration {
     let figures = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     let nanoseconds = figures.split(' ').next().unwrap().parse().unwrap();

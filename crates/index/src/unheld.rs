@@ -1,6 +1,6 @@
-//! Finds uses of attributes that nothing defines, on objects of unknown type, and names that a
-//! change renamed only in one of several related definitions. An attribute may be defined by code,
-//! by strings, or by files in other languages.
+//! Finds uses of undefined attributes on objects of unknown type, and names that a change renamed
+//! in only one of several related definitions. Code, strings, and files in other languages can
+//! define an attribute.
 
 use std::collections::BTreeSet;
 
@@ -35,12 +35,12 @@ pub(super) struct WorkspaceState<'w> {
 pub struct NewAttribute {
     pub at: Dangling,
     /// Whether the attribute replaces an attribute that only classes of the workspace have. If so,
-    /// the object is an instance of such a class, which lacks the new attribute.
+    /// the object is an instance of one of those classes, and the class lacks the new attribute.
     pub is_of_own: bool,
 }
 
-/// Returns the reads of an attribute of this name, or nothing if some object may have such an
-/// attribute.
+/// Returns the reads of an attribute. Returns nothing if an object may have an attribute of this
+/// name.
 pub(super) fn left_uses(world: WorkspaceState<'_>, name: &str) -> Vec<Dangling> {
     match is_held(world, name) {
         true => Vec::new(),
@@ -48,7 +48,7 @@ pub(super) fn left_uses(world: WorkspaceState<'_>, name: &str) -> Vec<Dangling> 
     }
 }
 
-/// Returns the reads of attributes whose last definition is removed by a change.
+/// Returns the reads of attributes whose last definition was removed by a change.
 pub(super) fn lost_attributes(
     before: WorkspaceState<'_>,
     after: WorkspaceState<'_>,
@@ -71,7 +71,7 @@ pub(super) fn lost_attributes(
     }
     let gone = gone.iter().take(NAMES_MOST);
     let mut uses: Vec<Dangling> = gone.flat_map(|name| left_uses(after, name)).collect();
-    // In a file that imports installed packages, the object may be one of a package.
+    // If the file imports installed packages, the object may be of a class of a package.
     uses.retain(|one| {
         let file = after.code.find(&one.file);
         file.is_some_and(|file| !later.imports_packages(file))
@@ -114,8 +114,8 @@ pub(super) fn new_attributes(
     found.collect()
 }
 
-/// Returns the remaining definitions of `old` whose related definition was renamed to `new`: in a
-/// base class or subclass, or in the stub of a module.
+/// Returns the remaining definitions of `old` after an incomplete rename: a related definition, in
+/// a base class or subclass or in the stub of a module, was renamed to `new`.
 pub(super) fn half_renamed(before: &Code, after: &Code, old: &str, new: &str) -> Vec<Dangling> {
     let (mut earlier, mut later) = (Resolver::new(before), Resolver::new(after));
     let left = later.bodies_with(old);
@@ -212,8 +212,9 @@ fn is_used(code: &Code, name: &str) -> bool {
     })
 }
 
-/// Returns whether the symbol differs only by this name, which replaces an attribute that only
-/// classes of the workspace have, none of which has the new attribute.
+/// Returns whether the change of a symbol only replaces another attribute with this one. The
+/// replaced attribute must be one that only classes of the workspace have, and none of these
+/// classes may have the new attribute.
 fn replaces_own(before: WorkspaceState<'_>, after: WorkspaceState<'_>, at: &Dangling) -> bool {
     let tree = |world: WorkspaceState<'_>| {
         let text = world.texts.read(&at.file).ok()?;
@@ -375,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn replaced_attribute_of_an_outside_object_is_not_marked_as_own() {
+    fn new_attribute_on_an_object_that_may_be_from_outside_the_workspace_is_not_marked_as_own() {
         let user = "def f(note):\n    data = note\n    return data.short()\n";
         let instead = user.replace("short", "brief");
         let fetched = instead.replace("= note", "= note.strip()");

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn each_word_and_words_find_the_same_words() {
+    fn functions_each_word_and_words_return_the_same_words() {
         for text in [
             "",
             "a bb ccc",

@@ -220,7 +220,10 @@ impl InplaceOp1 for CausalSoftmax {
         let keys = layout.dims().last().copied().unwrap_or(0);
         let scores = floats(storage, layout)?;
         if keys < self.queries || keys == 0 {
-            bail!("{} positions cannot see {keys} keys", self.queries)
+            bail!(
+                "there are more query positions ({}) than keys ({keys})",
+                self.queries
+            )
         }
         let before = keys - self.queries;
         for_each_row(scores, keys, |index, row| {

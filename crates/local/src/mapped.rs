@@ -34,7 +34,9 @@ impl TensorSpan {
             bail!("the file ends before its weights do: it is damaged, fetch it again")
         }
         if !start.is_multiple_of(align_of::<f32>()) {
-            bail!("a tensor starts at the odd offset {start}: the file is damaged, fetch it again")
+            bail!(
+                "a tensor starts at the misaligned offset {start}: the file is damaged, fetch it again"
+            )
         }
         Ok(Self {
             map: Arc::clone(map),

@@ -26,11 +26,11 @@ const MOST_MALFORMED: usize = 100;
 pub enum RequestError {
     #[error("{message}")]
     Refused { code: i64, message: String },
-    #[error("{method}: no answer in time")]
+    #[error("{method}: the server did not answer in time")]
     Late { method: String },
     #[error("the server has stopped or closed the connection")]
     Gone,
-    #[error("{method}: unexpected answer: {message}")]
+    #[error("{method}: the server sent an unexpected answer: {message}")]
     Unreadable { method: String, message: String },
 }
 

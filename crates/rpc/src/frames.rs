@@ -20,11 +20,11 @@ const MAX_HEADERS: usize = 8 << 10;
 /// The number of bytes to read from the input at a time.
 const CHUNK: usize = 64 << 10;
 const LENGTH: &[u8] = b"content-length:";
-/// U+FFFD as a JSON escape and in UTF-8. Each has the length of the sequence that it replaces.
+/// U+FFFD as a JSON escape and in UTF-8. Both are as long as the surrogate that they replace.
 const REPLACEMENT_ESCAPE: &str = "\\ufffd";
 const REPLACEMENT: [u8; 3] = [0xef, 0xbf, 0xbd];
 
-/// The reason why bytes are not a message.
+/// The reason why bytes could not be decoded as a message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     #[error("bytes outside of a message were skipped")]
@@ -43,7 +43,7 @@ pub enum Malformed {
     NotAMessage {
         id: Option<Value>,
         message: String,
-        /// Whether it answers a request, so that it must not be answered itself.
+        /// Whether the message is a response. A response must not be answered.
         is_response: bool,
     },
 }
@@ -63,8 +63,8 @@ impl<I: AsyncRead + Unpin> MessageReader<I> {
         }
     }
 
-    /// Returns the next message, or the reason why the bytes in its place are malformed. Returns
-    /// `None` at the end of the stream.
+    /// Returns the next message, or the reason why the next bytes are malformed. Returns `None` at
+    /// the end of the stream.
     ///
     /// # Errors
     /// Reading from the input failed.
@@ -86,8 +86,8 @@ impl<I: AsyncRead + Unpin> MessageReader<I> {
 struct MessageDecoder {
     buffer: Vec<u8>,
     state: DecoderState,
-    /// The kind of bytes reported since the last headers. Consecutive skipped bytes are reported
-    /// once.
+    /// The kind of bytes that were skipped and reported since the last headers. Consecutive bytes
+    /// of one kind are reported once.
     reported: Option<SkippedBytes>,
 }
 
@@ -109,8 +109,8 @@ enum SkippedBytes {
 }
 
 impl MessageDecoder {
-    /// Returns the next message, or the reason why the bytes in its place are malformed. Returns
-    /// `None` if more bytes are needed.
+    /// Returns the next message, or the reason why the next bytes are malformed. Returns `None` if
+    /// more bytes are needed.
     fn next<T: DeserializeOwned>(&mut self) -> Option<Result<T, Malformed>> {
         loop {
             let step = match self.state {
@@ -123,7 +123,8 @@ impl MessageDecoder {
                 DecodeStep::Whole(length) => {
                     let decoded = decode(&self.buffer[..length]);
                     match &decoded {
-                        // If the length is wrong, the next message begins inside this body.
+                        // If the length in the headers is wrong, the next message may begin inside
+                        // this body, so the body is not dropped.
                         Err(_) => self.reported = Some(SkippedBytes::Message),
                         Ok(_) => self.drop_front(length),
                     }
@@ -247,7 +248,7 @@ fn headers_before(bytes: &[u8], end: usize) -> Option<(usize, u64)> {
         let start = memrchr(b'\n', &bytes[lowest..end]).map_or(lowest, |at| lowest + at + 1);
         let line = &bytes[start..end];
         match last_length(line) {
-            // A second `Content-Length` belongs to another message.
+            // A second `Content-Length` belongs to the message before.
             Some(_) if found.is_some() => return found,
             Some(at) => {
                 found = Some((start + at, number(&line[at + LENGTH.len()..])?));
@@ -275,7 +276,7 @@ fn last_length(line: &[u8]) -> Option<usize> {
 fn number(digits: &[u8]) -> Option<u64> {
     let digits = digits.trim_ascii();
     let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
-    // A number that does not fit is a message that is too long.
+    // A number that is too large for `u64` is treated as the length of a message that is too long.
     is_number.then(|| {
         let digits = std::str::from_utf8(digits).unwrap_or_default();
         digits.parse().unwrap_or(u64::MAX)

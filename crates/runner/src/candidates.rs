@@ -8,7 +8,8 @@ use super::command::Suite;
 use super::detect::Framework;
 use starling_core::{TestOutcome, TestReport};
 
-/// The possible test runners. Clones share which runner is kept.
+/// The test runners that a project may use, in order of preference. Clones share the runner that is
+/// kept.
 #[derive(Debug, Clone)]
 pub(super) struct Candidates {
     /// The list is never empty.
@@ -200,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_the_first_runner_that_runs_a_test() {
+    fn first_test_runner_that_runs_a_test_is_used_from_then_on() {
         let suites = suites();
         let all = Candidates::of(suites.clone(), Vec::new());
         assert_eq!(all.to_try(&[]).count(), 2);
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn run_without_tests_is_not_reported_as_ok() {
+    fn report_of_a_command_that_ran_no_test_does_not_contain_ok() {
         let rule = "-".repeat(70);
         let unittest = format!("\n{rule}\nRan 0 tests in 0.000s\n\nOK\n");
         let newer = format!("loaded\n\n{rule}\nRan 0 tests in 0.000s\n\nNO TESTS RAN\n");
@@ -248,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn reason_for_the_fallback_runner_is_appended_to_the_output() {
+    fn report_says_why_another_test_runner_than_the_preferred_one_was_used() {
         let all = Candidates::of(suites(), vec!["pytest is missing".into()]);
         let none = || report(TestOutcome::NotRun, 0, "Ran 0 tests in 0.000s\n\nOK");
         let said = all.none_ran(vec![none(), none()]).unwrap().output;

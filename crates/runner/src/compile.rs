@@ -1,5 +1,5 @@
-//! Compiles Python files with the project's own interpreter, without running them: the grammar that
-//! reads the files of a project accepts more than Python does.
+//! Compiles Python files with the project's own interpreter, without executing them. This finds
+//! errors that the parser of the index does not report.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,18 +13,20 @@ use starling_sandbox::ShadowCommand;
 use starling_syntax::FilePath;
 use starling_workspace::Overlay;
 
-/// Maximum time for all files of a change.
+/// Maximum time to compile all files of a change.
 const DEADLINE: Duration = Duration::from_secs(30);
 const ANSWER_BYTES: usize = 64 << 10;
-/// Maximum length of a message, in characters.
+/// Maximum length of a compiler message, in characters.
 const MESSAGE: usize = 300;
-/// Begins each line of the answer.
+/// Each line of the script's output that is a result begins with this text.
 const MARK: &str = "starling-compile ";
-/// Begins the name of the file of a text in the shadow. It ends with `.py`, so that the text has the
-/// encoding that it declares.
+/// Beginning of the names of the files to compile in the shadow (the sandboxed copy of the
+/// project). The names end with `.py`. Python reads each file in the encoding that the file
+/// declares.
 const FILE: &str = "starling-compile";
-/// Prints what does not compile, and compiled before. Nothing is imported from the project or its
-/// packages, and nothing is executed.
+/// Python code that prints an error for each file that does not compile, unless the file did not
+/// compile before the change either. It imports nothing from the project or its packages, and
+/// executes none of their code.
 const SCRIPT: &str = r#"
 import json, os, sys
 
@@ -50,7 +52,8 @@ say({"version": "%d.%d" % sys.version_info[:2]})
 "#;
 
 impl ProjectTests {
-    /// Compiles files in one start of the interpreter. Returns what does not compile, and did before.
+    /// Compiles all files in one process. Returns the errors of files that compiled before the
+    /// change, and of new files.
     ///
     /// # Errors
     /// Returns why the files could not be compiled, for the user.
@@ -79,8 +82,8 @@ impl ProjectTests {
             .ok_or_else(|| format!("{python} did not compile the changed files"))
     }
 
-    /// Returns the interpreter of the tests, or else the one that would be taken for tests of the
-    /// project.
+    /// Returns the interpreter that runs the tests. If no tests were detected, returns the
+    /// interpreter that Starling would use for tests of this project.
     async fn find_compiler(&self) -> Result<String, String> {
         let of_tests = self
             .suites
@@ -108,7 +111,8 @@ impl ProjectTests {
     }
 }
 
-/// The texts as files of the shadow.
+/// Returns the texts before and after the change as files to add to the shadow (the sandboxed copy
+/// of the project).
 fn overlay(files: &[CompiledFile]) -> Overlay {
     let mut overlay = Overlay::new();
     for (number, file) in files.iter().enumerate() {
@@ -124,7 +128,7 @@ fn overlay(files: &[CompiledFile]) -> Overlay {
     overlay
 }
 
-/// Reads the answer. Returns `None` if it is not complete.
+/// Parses the output of the script. Returns `None` if it is not complete.
 fn problems(files: &[CompiledFile], output: &str) -> Option<Vec<Problem>> {
     let lines = output.lines().filter_map(|line| line.strip_prefix(MARK));
     let answers = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());

@@ -9,7 +9,7 @@ use starling_syntax::FilePath;
 use starling_workspace::Snapshot;
 
 use super::interpreter::Interpreter;
-use styles::Styles;
+use styles::TestStyles;
 
 /// A test runner.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(super) enum Framework {
 
 /// The test runners of a project.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Detected {
+pub(super) struct DetectedRunners {
     /// The runners in order of preference, never empty. If a runner finds no test, the next one is
     /// tried.
     pub frameworks: Vec<Framework>,
@@ -45,10 +45,13 @@ pub(super) struct Detected {
 ///
 /// # Errors
 /// Returns a message for the user if there is no usable runner.
-pub(super) fn detect(snapshot: &Snapshot, interpreter: &Interpreter) -> Result<Detected, String> {
+pub(super) fn detect(
+    snapshot: &Snapshot,
+    interpreter: &Interpreter,
+) -> Result<DetectedRunners, String> {
     let has = |path: &str| snapshot.files().binary_search(&FilePath::new(path)).is_ok();
     let only = |framework| {
-        Ok(Detected {
+        Ok(DetectedRunners {
             frameworks: vec![framework],
             warning: None,
         })
@@ -68,7 +71,7 @@ pub(super) fn detect(snapshot: &Snapshot, interpreter: &Interpreter) -> Result<D
         return Err("no test files (test_*.py, *_test.py) were found".into());
     }
 
-    let styles = Styles::of(snapshot, &tests);
+    let styles = TestStyles::of(snapshot, &tests);
     let configured = configuration
         .map(|(file, _)| format!("{file} configures pytest"))
         .or_else(|| conftest(snapshot).map(|file| format!("{file} exists")));
@@ -94,7 +97,7 @@ pub(super) fn detect(snapshot: &Snapshot, interpreter: &Interpreter) -> Result<D
         .map(|sign| without_pytest(interpreter, &sign));
     match warning {
         Some(warning) if frameworks.is_empty() => Err(warning),
-        warning => Ok(Detected {
+        warning => Ok(DetectedRunners {
             frameworks,
             warning,
         }),
@@ -176,7 +179,7 @@ mod tests {
     use super::*;
     use starling_workspace::{Overlay, Workspace};
 
-    fn all(files: &[(&str, &str)], has_pytest: bool) -> Result<Detected, String> {
+    fn all(files: &[(&str, &str)], has_pytest: bool) -> Result<DetectedRunners, String> {
         let dir = tempfile::tempdir().unwrap();
         let overlay: Overlay = files
             .iter()

@@ -78,8 +78,8 @@ const AT_HOME: [(&str, &str); 4] = [
 ];
 
 /// Returns the harmless variables of this process's environment and the variables named in
-/// `further`. Python is configured to write no bytecode caches, because a shadow lives for only one
-/// command.
+/// `further`. Also disables bytecode caches of Python, which would be lost anyway, because a shadow
+/// (a sandboxed copy of the project) exists only during one command.
 pub(super) fn inherited(further: &[String]) -> BTreeMap<OsString, OsString> {
     let home = std::env::home_dir();
     passed_on(variables(), further, home.as_deref())
@@ -167,7 +167,8 @@ fn passes(name: &OsStr, further: &[String]) -> bool {
     !is_secret(name) && (known || further.iter().any(|one| one == name))
 }
 
-/// Subdirectories of directories in a home that tests need. Other subdirectories can contain keys.
+/// For directories in the home directory: the subdirectories that tests need. Other subdirectories
+/// may contain keys.
 const PARTS: [(&str, &[&str]); 3] = [
     (
         ".local",
@@ -184,8 +185,8 @@ const PARTS: [(&str, &[&str]); 3] = [
     ("go", &["bin", "pkg", "src"]),
 ];
 
-/// Returns the directories that an environment names. Tests must be able to read them wherever they
-/// are.
+/// Returns the directories that the variables of an environment name. Tests must be able to read
+/// these directories, even inside the home directory.
 pub(super) fn directories(environment: &BTreeMap<OsString, OsString>) -> Vec<PathBuf> {
     directories_at(environment, std::env::home_dir().as_deref())
 }
@@ -210,7 +211,8 @@ fn directories_at(environment: &BTreeMap<OsString, OsString>, home: Option<&Path
     found.into_iter().collect()
 }
 
-/// Returns the parts of an installation that tests need, given a directory of the installation.
+/// Returns the directories of an installation that tests need. `path` is a directory of the
+/// installation, such as its `bin`.
 fn whole(path: PathBuf, home: Option<&Path>) -> Vec<PathBuf> {
     let is_of_programs = path.ends_with("bin") || path.ends_with("shims");
     let above = path

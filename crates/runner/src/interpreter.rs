@@ -37,8 +37,9 @@ pub(super) struct Interpreter {
 const ASKED: &str = "starling-asks";
 
 /// Returns the first interpreter that runs: the given one, or else one of [`candidates`]. They are
-/// probed in a shadow, because some belong to the project and are not trusted, and from a directory
-/// outside the workspace, so that no module of the project replaces one of the standard library.
+/// probed in a shadow (a sandboxed copy of the project), because some belong to the project and are
+/// not trusted, and from a directory outside the workspace, so that no module of the project
+/// replaces one of the standard library.
 ///
 /// # Errors
 /// No shadow could be created.
@@ -96,7 +97,7 @@ pub(super) fn unanswered(asked: &[PathBuf]) -> String {
     )
 }
 
-/// Returns the number of interpreters that were probed before the first that responded.
+/// Returns the number of interpreters that were probed without a response before one responded.
 fn passed_over(output: &str) -> usize {
     let before = output.lines().take_while(|line| answer(line).is_none());
     let asked = before.filter_map(|line| line.strip_prefix(ASKED)?.trim().parse().ok());
@@ -124,9 +125,9 @@ fn answer(line: &str) -> Option<Interpreter> {
 /// Maximum number of symbolic links to follow from an interpreter to its real file.
 const LINKS: usize = 16;
 
-/// Returns the Python installations that an interpreter needs: the one that contains its path, those on
-/// the way of its symbolic links, and the base installation of a virtual environment. Only directories
-/// with the layout of a Python installation are returned.
+/// Returns the Python installations that an interpreter needs: the installation that contains its
+/// path, the installations that its symbolic links lead through, and the base installation of a
+/// virtual environment. Only directories with the layout of a Python installation are returned.
 pub(super) fn prefixes(python: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut step = Some(python.to_owned());

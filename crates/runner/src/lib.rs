@@ -1,4 +1,5 @@
-//! Runs a project's tests in a shadow: detects them, starts them, and reads their results.
+//! Runs a project's tests in a shadow (a sandboxed copy of the project): detects the tests, starts
+//! them, and reads their results.
 
 mod candidates;
 mod collect;
@@ -75,13 +76,14 @@ pub struct ProjectTests {
     root: PathBuf,
     shadows: Shadows,
     environment: BTreeMap<OsString, OsString>,
-    /// Directories that tests can read wherever they are.
+    /// Directories that tests can read even if they are in the home directory or another hidden
+    /// directory.
     keep: Vec<PathBuf>,
     setup: Option<String>,
     suites: Result<Candidates, String>,
     results: ResultsFrom,
     secrets: SecretValues,
-    /// Whether pytest can load Starling's plugin. Unset until a run has shown it.
+    /// Whether pytest can load Starling's plugin. Unset until a test run has shown it.
     loads: Arc<OnceLock<bool>>,
     /// The modules of the packages that are installed for the interpreter of the tests.
     installed: Arc<BTreeSet<String>>,
@@ -221,8 +223,8 @@ impl ProjectTests {
         Some(report)
     }
 
-    /// Adds the tests that appear in the printed output but not in a reporter's records. Returns
-    /// whether there were any.
+    /// Adds the tests that appear in the printed output but not in the records of a reporter.
+    /// Returns whether there was such a test.
     fn add_printed(&self, output: &str, cases: &mut parse::Cases) -> bool {
         let mut printed = parse::Cases::default();
         parse::others(output, &self.root, &mut printed);
@@ -308,8 +310,9 @@ impl ProjectTests {
         }
     }
 
-    /// Runs a command line in a shadow with the environment of a suite. Removes the values of the
-    /// project's secrets from the output.
+    /// Runs a command line in a shadow (a sandboxed copy of the project), with the environment
+    /// variables that the suite (the test command) needs. Removes the values of the project's
+    /// secrets from the output.
     async fn capture(
         &self,
         suite: &Suite,
@@ -439,7 +442,8 @@ fn installed(
         .collect()
 }
 
-/// Returns the end of an output with an explanation of failures that the sandbox caused.
+/// Returns the last part of an output. If the sandbox may have caused a failure, the text also
+/// contains a note that says so.
 fn said(output: &str, environment: &BTreeMap<OsString, OsString>) -> String {
     let mut said = message::last(output, REPORT_BYTES).to_owned();
     sandbox::explain(&mut said, environment);
@@ -454,7 +458,8 @@ fn runner_of(reporters: Reporters) -> &'static str {
     }
 }
 
-/// Marks a run as failed that claims success without confirmation by the test runner.
+/// Marks a report as failed. Used for a command that exits successfully although the test runner
+/// did not confirm the end of its session.
 fn fail(report: &mut TestReport, why: &str) {
     report.outcome = TestOutcome::Failed;
     let output = report.output.trim_end();

@@ -109,14 +109,14 @@ ValueError: no
 "#;
 
     #[test]
-    fn traceback_is_cut_to_the_frames_of_the_workspace() {
+    fn traceback_keeps_only_the_frames_of_the_workspace() {
         let expected = "Traceback (most recent call last):\n  File \"tests/test_a.py\", line 3, in test_x\n    f(1)\n  \
              … 2 frames outside the workspace\n  File \"src/a.py\", line 12, in f\n    raise ValueError(\"no\")\nValueError: no";
         assert_eq!(shorten(TRACE, Path::new("/w")), expected);
     }
 
     #[test]
-    fn short_pytest_traceback_is_cut_to_the_frames_of_the_workspace() {
+    fn short_pytest_traceback_keeps_only_the_frames_of_the_workspace() {
         let body = "tests/t.py:3: in test_x\n    f(1)\n/usr/lib/p.py:9: in wrap\n    return g()\nE   ValueError: no\n";
         let expected = "tests/t.py:3: in test_x\n    f(1)\n  … 1 frame outside the workspace\nE   ValueError: no";
         assert_eq!(shorten(body, Path::new("/w")), expected);
@@ -151,7 +151,7 @@ ValueError: no
     }
 
     #[test]
-    fn frames_left_out_at_the_end_are_counted_too() {
+    fn message_counts_the_frames_that_are_left_out_at_its_end() {
         let body = "a.py:1: in f\n    g()\n/usr/lib/x.py:2: in g\n    h()\n/usr/lib/x.py:3: in h\n    i()\n";
         let expected = "a.py:1: in f\n    g()\n  … 2 frames outside the workspace";
         assert_eq!(shorten(body, Path::new("/w")), expected);

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn different_secrets_get_different_placeholders() {
+    fn each_secret_gets_its_own_placeholder_that_never_changes() {
         let dir = tempfile::tempdir().unwrap();
         let write = |text: &str| fs::write(dir.path().join(".env"), text).unwrap();
         write("A_TOKEN=sekret-alpha-11\nB_TOKEN=sekret-bravo-22\n");

@@ -46,19 +46,19 @@ pub(super) struct Recorder {
 
 /// The test results that the reporters of one run wrote.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Recorded {
+pub(super) struct RecordedResults {
     /// Number of sessions that began.
     pub begun: usize,
     /// Number of these sessions that are pytest's.
     pub of_pytest: usize,
     /// The exit statuses of the sessions that ended regularly.
     pub ended: Vec<i32>,
-    tests: Vec<Record>,
+    tests: Vec<TestRecord>,
 }
 
 /// The result of one test, as a reporter wrote it.
 #[derive(Debug, PartialEq, Eq)]
-struct Record {
+struct TestRecord {
     id: String,
     status: TestStatus,
     message: String,
@@ -73,14 +73,16 @@ impl Recorder {
     }
 
     /// Returns a shell command that runs `line` with reporters and, when the shell exits, prints
-    /// their records. The reporters are in the shadow's temporary directory; if no directory can be
-    /// created there, `line` runs without them. `line` runs in the same shell, because a command
-    /// that kills all other processes must not kill its own shell. The shell starts two programs
-    /// before `line` at most, and one after it if there are results.
+    /// their records. The reporters are in the temporary directory of the shadow (the sandboxed
+    /// copy of the project). If no directory can be created there, `line` runs without them. `line`
+    /// runs in the same shell, because a command that kills all other processes must not kill its
+    /// own shell. The shell starts at most two programs before `line`, and one after it if there
+    /// are results.
     ///
-    /// A recipe that sets `PYTHONPATH` would hide the reporters from a user's command. Therefore a
-    /// directory at the front of `PATH` contains wrappers for the programs that start Python. A wrapper
-    /// adds the reporters to `PYTHONPATH` again and executes the real program.
+    /// A command of the user (such as a recipe of a Makefile) that sets `PYTHONPATH` would hide the
+    /// reporters. Therefore a directory at the front of `PATH` contains wrappers for the programs
+    /// that start Python. A wrapper adds the reporters to `PYTHONPATH` again and executes the real
+    /// program.
     pub(super) fn around(&self, line: &str, reporters: Reporters) -> String {
         let name = &self.name;
         let pytest = format!(
@@ -136,7 +138,7 @@ chmod +x "$S"/bin/* 2>/dev/null && export PATH="$S/bin:$PATH"
 
     /// Splits the output of a command from [`Recorder::around`] into the printed text and the
     /// records. The records are `None` if the shell was killed before it printed them.
-    pub(super) fn part(&self, output: &str) -> (String, Option<Recorded>) {
+    pub(super) fn part(&self, output: &str) -> (String, Option<RecordedResults>) {
         let begin = format!("\n@{} begin\n", self.name);
         let end = format!("@{} end\n", self.name);
         let parted = output
@@ -144,9 +146,10 @@ chmod +x "$S"/bin/* 2>/dev/null && export PATH="$S/bin:$PATH"
             .and_then(|(printed, rest)| Some((printed, rest.rsplit_once(&end)?)));
         match parted {
             // Background processes can still print after the records.
-            Some((printed, (records, late))) => {
-                (format!("{printed}{late}"), Some(Recorded::read(records)))
-            }
+            Some((printed, (records, late))) => (
+                format!("{printed}{late}"),
+                Some(RecordedResults::read(records)),
+            ),
             None => (output.to_owned(), None),
         }
     }
@@ -160,9 +163,9 @@ chmod +x "$S"/bin/* 2>/dev/null && export PATH="$S/bin:$PATH"
     }
 }
 
-impl Recorded {
+impl RecordedResults {
     fn read(records: &str) -> Self {
-        let mut recorded = Recorded::default();
+        let mut recorded = RecordedResults::default();
         for line in records.lines() {
             let fields: Vec<&str> = line.split(FIELD).collect();
             match fields.as_slice() {
@@ -174,7 +177,7 @@ impl Recorded {
                 ["test", outcome, phase, _, id, message] => {
                     recorded
                         .tests
-                        .extend(status(outcome, phase).map(|status| Record {
+                        .extend(status(outcome, phase).map(|status| TestRecord {
                             id: (*id).to_owned(),
                             status,
                             message: message.replace(LINE, "\n"),
@@ -186,7 +189,7 @@ impl Recorded {
         recorded
     }
 
-    /// Returns whether every session ended and none was stopped.
+    /// Returns whether every session ended regularly: none was interrupted or stopped by an error.
     pub(super) fn is_whole(&self) -> bool {
         const STOPPED: [i32; 3] = [2, 3, 4];
         self.begun == self.ended.len() && !self.ended.iter().any(|one| STOPPED.contains(one))
@@ -227,8 +230,9 @@ fn status(outcome: &str, phase: &str) -> Option<TestStatus> {
 mod tests {
     use super::*;
 
-    fn read(records: &str) -> (Recorded, Vec<(String, TestStatus, String)>) {
-        let recorded = Recorded::read(&records.replace('|', "\u{1f}").replace('~', "\u{1e}"));
+    fn read(records: &str) -> (RecordedResults, Vec<(String, TestStatus, String)>) {
+        let recorded =
+            RecordedResults::read(&records.replace('|', "\u{1f}").replace('~', "\u{1e}"));
         let mut cases = Cases::default();
         recorded.note(Path::new("/w"), &mut cases);
         let cases = cases.list.into_iter();

@@ -131,7 +131,7 @@ async fn unittest_sees_the_change_and_the_project_tree_is_not_modified() {
 }
 
 #[tokio::test]
-async fn tests_in_a_copied_shadow_import_its_changed_modules() {
+async fn tests_in_a_copy_of_the_project_import_the_changed_modules_of_the_copy() {
     let project = unittest_project();
     let mut tests = project.tests(None).await;
     tests.shadows = tests.shadows.copies("asked for");
@@ -204,8 +204,8 @@ async fn hanging_test_is_stopped_at_the_deadline() {
 }
 
 #[tokio::test]
-async fn next_runner_is_tried_if_the_first_finds_no_tests() {
-    // pytest does not collect files with this name, unittest does.
+async fn second_test_runner_is_used_if_the_first_one_finds_no_tests() {
+    // unittest collects files with this name, but pytest does not.
     let files = [("testsum.py", TESTS), ("pkg/code.py", CODE)];
     let project = Project::new(&[files[0], files[1], ("pytest.ini", "[pytest]\n")]);
     let tests = project.tests(None).await;
@@ -222,7 +222,7 @@ async fn next_runner_is_tried_if_the_first_finds_no_tests() {
 }
 
 #[tokio::test]
-async fn project_without_runnable_tests_is_not_reported_as_ok() {
+async fn project_without_tests_has_the_outcome_not_run() {
     let project = Project::new(&[("test_a.py", "def helper(): pass\n")]);
     let report = project.tests(None).await.run(request(&[], &[])).await;
     assert_eq!(report.outcome, TestOutcome::NotRun);

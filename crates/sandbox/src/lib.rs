@@ -1,5 +1,5 @@
-//! Shadow copies of a workspace, in which commands run without changing the user's files, and the
-//! sandbox around each command.
+//! Shadows (private copies of a workspace in which commands run without changing the user's files),
+//! and the sandbox around each command.
 
 mod lay_over;
 mod sandbox;

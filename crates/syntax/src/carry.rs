@@ -1,7 +1,7 @@
-//! Transforms a change to a newer version of its base text. A line diff of the two versions gives
-//! the position of each edit, but a diff can mistake a line for a similar line: the user may have
-//! changed the edited line while a copy of it exists elsewhere. So each position is checked against
-//! the symbols of both versions.
+//! Transforms a change to a newer version of the text for which it was made. A line diff of the two
+//! versions gives the position of each edit. But a diff can confuse similar lines: the user may
+//! have changed the edited line and copied its old text elsewhere. So each position is checked
+//! against the symbols of both versions.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,11 +17,12 @@ mod outline;
 mod tests;
 
 /// Returns the change transformed to `current`, a newer version of its base text. An edit stays in
-/// the symbol that it was made for, even if that symbol was renamed; a module-level edit stays at
-/// module level; and no line that is new in `current` moves to another symbol.
+/// the symbol for which it was made, even if that symbol was renamed. A module-level edit stays at
+/// module level. The change moves no line that is new in `current` to another symbol.
 ///
 /// # Errors
-/// Both sides changed the same line, or the position of an edit in `current` is uncertain.
+/// The user and the change edited the same line, or the position of an edit in `current` is
+/// uncertain.
 pub fn carry(
     file: &FilePath,
     base: &str,
@@ -35,8 +36,8 @@ pub fn carry(
     checked(file, (base, changes), current, carried)
 }
 
-/// Like [`carry`], but compares whole lines, so that text which the user typed into a line does not
-/// conflict with an edit of the neighbouring line.
+/// Like [`carry`], but compares whole lines. As a result, text that the user typed into a line does
+/// not conflict with an edit of the line next to it.
 ///
 /// # Errors
 /// The errors are the same as those of [`carry`].
@@ -65,7 +66,8 @@ fn checked(
         theirs: nearest(&typed, edit.range),
         unsure: Some(why),
     };
-    // If no definition and no string changes, every line stays between the same two definitions.
+    // If no definition and no string changes, every line stays between the same two definitions, so
+    // the positions need no check.
     let has_symbols = Language::of(file) != Language::Plain;
     if has_symbols && (rearranges(base, changes) || rearranges(base, &typed)) {
         let moved = carried.edits.iter().map(|(_, moved)| moved.clone());
@@ -155,8 +157,8 @@ impl TreesOfChange {
         (before, whole_lines(self.after.text(), &inverse))
     }
 
-    /// Returns the owners of each line that no edit touches: its symbol before the change and its
-    /// symbol after it.
+    /// Returns the owners of each line that no edit changes: the symbol that contains the line
+    /// before the change, and the symbol that contains it after the change.
     fn untouched(&self) -> Vec<(&str, &str)> {
         let text = self.before.text();
         let edits = self.changes.edits();
@@ -199,7 +201,8 @@ fn contents(text: &str, range: ByteRange) -> impl Iterator<Item = usize> {
         })
 }
 
-/// Returns whether a change adds, removes or touches a line that may define a symbol, or begin or end a string.
+/// Returns whether a change affects a line that may define a symbol, or that may begin or end a
+/// string.
 fn rearranges(base: &str, changes: &ChangeSet) -> bool {
     changes.edits().iter().any(|edit| {
         let before = whole_lines(base, edit);
@@ -224,8 +227,8 @@ fn nearest(typed: &ChangeSet, range: ByteRange) -> ByteRange {
 }
 
 /// Returns a line that the user typed directly before or after the lines of an edit and that
-/// resembles an edited line. The user may have changed the edited line and typed the old line
-/// again. Changed neighbouring lines do not count.
+/// resembles an edited line. Such a line may be a copy of the edited line's old text, typed after
+/// the line itself was changed. Lines that the user only changed do not count.
 fn typed_again<'t>(base: &str, edit: &Edit, typed: &'t ChangeSet) -> Option<&'t str> {
     let lines = whole_lines(base, edit);
     if lines.is_empty() {
@@ -285,7 +288,8 @@ fn same_symbols(
     Ok(())
 }
 
-/// Checks that the lines of an edit begin inside a string in both versions, or in none.
+/// Checks that each edited line begins inside a string in both versions, or outside of strings in
+/// both versions.
 fn same_strings(
     was: &TreesOfChange,
     is: &TreesOfChange,
@@ -299,9 +303,14 @@ fn same_strings(
         match was.zip(is).find(|(was, is)| was != is) {
             None => {}
             Some((true, _)) => {
-                return Err("its text was in a string, and is in none now".to_owned());
+                return Err("its text was inside a string, but the matching text is not".to_owned());
             }
-            Some((false, _)) => return Err("the text that it fits now is in a string".to_owned()),
+            Some((false, _)) => {
+                return Err(
+                    "its text was outside of strings, but the matching text is inside a string"
+                        .to_owned(),
+                );
+            }
         }
     }
     Ok(())
@@ -326,7 +335,10 @@ fn same_symbol(
         };
     }
     if !is_of_same_kind((base, was), (now, is)) {
-        return Err(format!("{} is another kind of symbol now", called(was)));
+        return Err(format!(
+            "{}, or a symbol around it, was changed from a function to a class or the reverse",
+            called(was)
+        ));
     }
     if now.count(was) > base.count(was) {
         return Err(format!("there is now more than one {}", called(was)));
@@ -345,9 +357,9 @@ fn same_symbol(
     Ok(())
 }
 
-/// Returns whether a definition is one of several of its name and only its number may differ: its
-/// text is the same, and no other definition of its name has this text. If the first of three
-/// overloads was renamed, `f#2` is `f` now.
+/// Returns whether a definition is one of several with the same name, and is the same in both
+/// versions except for its number. Its text must be the same, and no other definition of the name
+/// may have this text. Example: after the first of three overloads was renamed, `f#2` is `f`.
 fn is_renumbered((base, was): (&Outline<'_>, &str), (now, is): (&Outline<'_>, &str)) -> bool {
     let are_several = base.count(was) > 1 || now.count(is) > 1;
     are_several
@@ -401,9 +413,9 @@ fn missing<'n>(outline: &Outline<'_>, name: &'n str) -> Option<(&'n str, &'n str
     Some((&name[..end], &name[end..]))
 }
 
-/// Returns the old and the new symbol of a line that the change would move to another symbol in the
-/// newer text, although the line keeps its symbol in the base text. Comments of a removed symbol
-/// may move. Returns `None` if there is no such line, or if the newer text has syntax errors.
+/// Returns the old and the new symbol of a line, if the change would move the line to another
+/// symbol in the newer text but not in the base text. Comments of a removed symbol may move.
+/// Returns `None` if there is no such line, or if the newer text has syntax errors.
 fn takes_lines(made_for: &TreesOfChange, made_in: &TreesOfChange) -> Option<(String, String)> {
     if made_in.is_broken() {
         return None;

@@ -28,13 +28,13 @@ pub struct Parameter {
     pub default: Option<String>,
 }
 
-/// The parts of a symbol on which its users rely, such as the name and the parameters. A change of
-/// the contract can break references.
+/// The parts of a symbol on which code that uses it relies, such as the name and the parameters. A
+/// change of the contract can break that code.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contract {
     pub name: String,
     pub decorators: Vec<String>,
-    /// `None` for a class or a module.
+    /// The parameters of a function. `None` for a class or a module.
     pub parameters: Option<Vec<Parameter>>,
     /// Base classes and keyword arguments of a class definition.
     pub bases: Vec<String>,
@@ -149,8 +149,8 @@ impl DifferenceList {
         self.0.push(ContractDifference { text, weight });
     }
 
-    /// Records the changes of a list. Removed and reordered items can break users; `added` is the
-    /// impact of an added item.
+    /// Records the changes of a list, such as the base classes. Removed and reordered items can
+    /// break code that uses the symbol; `added` is the impact of an added item.
     fn list(&mut self, what: &str, old: &[String], new: &[String], added: ChangeImpact) {
         for item in old.iter().filter(|item| !new.contains(item)) {
             self.breaks(format!("{what} `{item}` removed"));
@@ -227,8 +227,8 @@ impl DifferenceList {
         if old.kind != new.kind {
             let (from, to) = (old.kind.words(), new.kind.words());
             let text = format!("parameter \"{name}\" changed from {from} to {to}");
-            // If the function has a `**` parameter, that parameter collected keyword arguments with
-            // the name of a positional-only parameter.
+            // If the function has a `**` parameter, a keyword argument with the name of a
+            // positional-only parameter was passed to the `**` parameter before.
             let takes_names = all.iter().any(|one| one.kind == ParameterKind::VarKeyword);
             let widened = new.kind == ParameterKind::Positional
                 && match old.kind {
@@ -276,8 +276,9 @@ impl DifferenceList {
     }
 }
 
-/// Returns whether the new positional parameter at `index` receives an argument that was passed to
-/// an older parameter: a later parameter existed before and is positional or `*args`.
+/// Returns whether a new positional parameter at `index` receives an argument that was passed to an
+/// older parameter before. That is the case if a later parameter existed before and is positional
+/// or `*args`.
 fn takes_a_place(index: usize, old: &[Parameter], new: &[Parameter]) -> bool {
     let by_place = |parameter: &Parameter| {
         parameter.is_positional() || parameter.kind == ParameterKind::VarPositional

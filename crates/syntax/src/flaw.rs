@@ -138,8 +138,8 @@ fn own_depth(tree: &SymbolTree, offset: usize) -> Option<Columns> {
     is_blank(before).then(|| Columns::of(before))
 }
 
-/// Checks that all statements of a block have the same indentation, and that it is deeper than that
-/// of `head`, the compound statement to which the block belongs.
+/// Checks that all statements of a block have the same indentation, and that it is deeper than the
+/// indentation of `head`, the compound statement (such as `if`) that contains the block.
 fn check_block(
     tree: &SymbolTree,
     block: Node<'_>,

@@ -1,5 +1,5 @@
-//! Finds code that was lost in a rewrite, and comments such as `# ... rest unchanged` that stand
-//! for omitted code.
+//! Finds code that was lost in a rewrite, and comments such as `# ... rest unchanged` that a model
+//! writes in place of code.
 
 use std::collections::HashSet;
 
@@ -37,7 +37,8 @@ const LEFT_OUT: &[&str] = &[
     "abbreviated",
 ];
 
-/// Words for the omitted rest. They mark an omission if an ellipsis precedes or follows them.
+/// Words for remaining or existing parts. They mark an omission if the text starts or ends with an
+/// ellipsis.
 const REMAINDER: &[&str] = &[
     "rest",
     "remaining",
@@ -49,7 +50,7 @@ const REMAINDER: &[&str] = &[
     "other",
 ];
 
-/// Words for code. They mark an omission if an ellipsis precedes or follows them.
+/// Words for code. They mark an omission if the text starts or ends with an ellipsis.
 const CODE: &[&str] = &[
     "code",
     "method",
@@ -218,11 +219,11 @@ fn whole_comment(line: &str) -> Option<&str> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CommentPosition {
     OwnLine,
-    /// After a lone `...` or `pass`.
+    /// After a lone `...` or `pass` on the same line.
     AfterDots,
 }
 
-/// Returns whether a text says that code was omitted. All of its words must be in the lists above,
+/// Returns whether a text means that code was omitted. All of its words must be in the lists above,
 /// so that sentences about something else do not match.
 fn says_left_out(text: &str, place: CommentPosition) -> bool {
     let trimmed = text.trim_matches(|c: char| !c.is_alphanumeric() && c != '.' && c != '…');

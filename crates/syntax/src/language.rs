@@ -11,7 +11,7 @@ use super::FilePath;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Language {
     Python,
-    /// A file without a grammar: the whole file is one symbol.
+    /// A file without a grammar, which is treated as one symbol.
     Plain,
 }
 
@@ -37,7 +37,7 @@ impl Language {
     }
 }
 
-/// A kind of syntax node that matters when symbols are read.
+/// A kind of syntax node that is relevant for finding symbols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NodeKind {
     /// A class definition; has a field `name`.
@@ -100,8 +100,8 @@ const PYTHON_PARTS: &[(&str, NodeKind)] = &[
     ("generator_expression", NodeKind::Expression),
 ];
 
-/// The bytes with which comments and strings start. Every comment and every string contains at
-/// least one of them.
+/// The first characters of comments and strings, without the prefix of a string such as `r`. Every
+/// comment and every string contains at least one of these bytes.
 const PYTHON_SIGNS: [u8; 3] = *b"\"'#";
 /// The keyword that every yielding expression contains.
 const PYTHON_YIELD: &[u8] = b"yield";
@@ -109,21 +109,24 @@ const PYTHON_YIELD: &[u8] = b"yield";
 /// A grammar, and the relevant kinds of its nodes.
 pub(super) struct Grammar {
     language: tree_sitter::Language,
-    /// The part for each node kind, indexed by kind id.
+    /// The relevant kind for each of the grammar's node kinds, indexed by kind id. `None` for a
+    /// node whose children are visited.
     parts: Vec<Option<NodeKind>>,
     signs: [u8; 3],
     yields: Finder<'static>,
 }
 
-/// The number of bytes that the parser gets at a time. They count as work each time.
+/// The number of bytes that are passed to the parser at a time. Each time, they are counted as
+/// work.
 const CHUNK_BYTES: usize = 1 << 8;
-/// The work of the steps between two calls of the parser's callback. A step takes as long as reading about
-/// 32 bytes.
+/// The work that is counted each time the parser calls its progress callback. It calls it every 100
+/// steps, and a step takes as long as reading about 32 bytes.
 const STEPS_WORK: usize = 100 * 32;
 
-/// Returns the most work that the parser may do for a text. Ordinary code takes less than 100 for each byte, and
-/// text without any syntax 200. The grammar's scanner looks at each line continuation, and at each comment line of a
-/// block, once for all before it: tens of thousands of them would take hours.
+/// Returns the maximum work for parsing a text, in bytes read. Ordinary code takes less than 100
+/// for each byte, and text without any syntax takes 200. For each line continuation, and for each
+/// comment line of a block, the grammar's scanner reads all earlier ones again, so a text with tens
+/// of thousands of them would take hours.
 const fn most_work(bytes: usize) -> usize {
     (1 << 26) + bytes.saturating_mul(256)
 }
@@ -164,12 +167,13 @@ impl Grammar {
             .flatten()
     }
 
-    /// Returns the syntax tree, or `None` if that is more than [`most_work`].
+    /// Returns the syntax tree, or `None` if parsing takes more work than [`most_work`] allows.
     pub(super) fn parse(&self, text: &str) -> Option<Tree> {
         self.parse_within(text, most_work(text.len())).0
     }
 
-    /// Returns the syntax tree, or `None` if it takes more than `most` work, and the work that it took.
+    /// Returns the syntax tree and the work that parsing took. The tree is `None` if that is more
+    /// work than `most`.
     fn parse_within(&self, text: &str, most: usize) -> (Option<Tree>, usize) {
         let work = Cell::new(0_usize);
         let add = |more: usize| {
@@ -177,7 +181,8 @@ impl Grammar {
             work.get() <= most
         };
         let bytes = text.as_bytes();
-        // After the last of the work, the text ends: the scanner stops at once, and the parser at its next step.
+        // If the limit is exceeded, the text seems to end here: the scanner stops at once, and the
+        // parser stops at its next progress callback.
         let mut read = |at: usize, _: Point| {
             let rest = bytes.get(at..).unwrap_or_default();
             let chunk = &rest[..rest.len().min(CHUNK_BYTES)];
@@ -220,9 +225,9 @@ mod tests {
             let most = most_work(text.len());
             let (tree, work) = grammar.parse_within(&text, most);
             assert!(tree.is_none(), "{:?}", &text[..20]);
-            // No more than the steps between two looks at the work are taken after the last of it.
+            // After the limit is exceeded, the parser stops at the next progress callback.
             assert!(work <= most + 2 * STEPS_WORK, "{work}");
-            // The parser can be used again.
+            // The parser that was stopped can be used again.
             let next = grammar.parse("x = 1\n").unwrap();
             assert!(!next.root_node().has_error());
         }

@@ -90,7 +90,7 @@ pub(super) fn without_break(line: &str) -> &str {
         .unwrap_or(line)
 }
 
-/// The width of an indentation, measured as Python does: once with tabs of eight columns and once
+/// The width of an indentation. Like Python, it is measured twice: with tabs of eight columns, and
 /// with tabs of one column. Two lines have the same depth if both widths are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Columns {

@@ -42,8 +42,8 @@ fn head(tree: &SymbolTree, range: ByteRange) -> String {
 }
 
 /// Returns one line for each symbol: line number, indentation by depth, and signature. If there are
-/// more than `lines` symbols, the deepest and then the last symbols are left out, and the last line
-/// shows how many.
+/// more than `lines` symbols, the most deeply nested symbols are left out first, and the later
+/// before the earlier ones. The last line then shows how many were left out.
 pub fn outline(tree: &SymbolTree, lines: usize) -> String {
     let symbols = &tree.symbols()[1..];
     let depths: Vec<usize> = symbols.iter().map(|symbol| depth(tree, symbol)).collect();

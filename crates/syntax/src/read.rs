@@ -23,7 +23,7 @@ pub(super) struct ReadSymbols {
 }
 
 impl ReadSymbols {
-    /// Returns the only symbol of a file without a grammar: its whole text.
+    /// Returns the only symbol of a file without a grammar, which covers the whole text.
     pub(super) fn plain(file: &FilePath, text: &str, lines: &Lines) -> Self {
         ReadSymbols {
             symbols: vec![module(file, text, lines, None)],
@@ -100,8 +100,8 @@ impl<'t> RelevantNodes<'t> {
                 }
                 Some(NodeKind::String) => {
                     found.strings.push(range_of(node));
-                    // A plain string has at most three children: its quotes and its content. Only
-                    // an f-string has more.
+                    // Only an f-string can contain relevant nodes. It has more than three children,
+                    // while a plain string has at most three: its quotes and its content.
                     if node.child_count() <= 3 {
                         return ControlFlow::Break(());
                     }
@@ -110,7 +110,9 @@ impl<'t> RelevantNodes<'t> {
                 Some(NodeKind::Yield) => found.yields.push(node),
                 Some(NodeKind::Leaf) => return ControlFlow::Break(()),
                 Some(NodeKind::Expression) => {
-                    // Expressions are most of the tree, and most of them contain no relevant node.
+                    // Most nodes of the tree are in expressions, and most expressions contain no
+                    // relevant node, so an expression without a sign of a comment, a string or
+                    // `yield` is skipped.
                     if sign < node.start_byte() {
                         sign = grammar.next_sign(text, node.start_byte());
                     }

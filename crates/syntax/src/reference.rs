@@ -141,7 +141,8 @@ fn is_call(node: Node<'_>) -> bool {
 }
 
 fn is_import(node: Node<'_>) -> bool {
-    // The node may be nested in a dotted name, an alias or a relative module, and in the statement.
+    // The node may be nested in a dotted name, an alias or a relative module, which are nested in
+    // the import statement.
     std::iter::successors(node.parent(), Node::parent)
         .take(4)
         .any(|around| {

@@ -14,9 +14,9 @@ pub(super) struct Layout<'a> {
 }
 
 impl Layout<'_> {
-    /// Returns the span of a definition: comment lines directly above with the same indentation,
-    /// the definition, the rest of its last line, and following comment lines that are indented
-    /// deeper.
+    /// Returns the range of lines that belong to a definition: the comment lines directly above it
+    /// that have the same indentation, the definition with the rest of its last line, and the
+    /// following comment lines that are indented deeper.
     pub(super) fn span(&self, definition: ByteRange) -> ByteRange {
         ByteRange::new(self.start(definition.start), self.end(definition))
     }

@@ -29,7 +29,7 @@ pub enum SymbolKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SymbolId(pub usize);
 
-/// A symbol of a text. Its span covers the spans of its children.
+/// A symbol of a text. Its span (the lines that belong to it) covers the spans of its children.
 #[derive(Debug, Clone)]
 pub struct Symbol {
     pub path: SymbolPath,
@@ -72,8 +72,8 @@ pub struct SymbolTree {
 }
 
 impl SymbolTree {
-    /// Parses a text. If that takes too much work ([`SymbolTree::is_unparsed`]), the whole text is the module body,
-    /// and one syntax error.
+    /// Parses a text. If that takes too much work (see [`SymbolTree::is_unparsed`]), the whole text
+    /// becomes the module body and is reported as one syntax error.
     pub fn parse(file: FilePath, text: Arc<str>) -> Self {
         let lines = Lines::of(&text);
         let grammar = Language::of(&file).grammar();
@@ -181,7 +181,8 @@ impl SymbolTree {
         ranges
     }
 
-    /// Returns whether the text has a grammar, and takes too much work to parse.
+    /// Returns whether the file has a grammar but was not parsed, because that would take too much
+    /// work.
     pub fn is_unparsed(&self) -> bool {
         self.syntax.is_none() && self.language() != Language::Plain
     }

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use super::encoding::declares_other_than_utf8;
 use super::guarded::{NameGlobs, globs};
 
-/// The format of a dependency list.
+/// The format of a dependency list (a file that lists packages to install).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ListFormat {
     /// `requirements.txt`: a requirement or an option on each line.
@@ -72,8 +72,8 @@ static FORMATS: LazyLock<Vec<(ListFormat, NameGlobs)>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Registries that give each package a single place. A URL of a file there is equivalent to the
-/// package's name.
+/// Registries in which a package's name determines its download URL. A URL of a file there is
+/// equivalent to the package's name.
 const REGISTRIES: [&str; 8] = [
     "https://files.pythonhosted.org",
     "https://pypi.org",
@@ -85,8 +85,9 @@ const REGISTRIES: [&str; 8] = [
     "https://proxy.golang.org",
 ];
 
-/// Whether a file is a dependency list and the change alters package sources or installer options.
-/// Removals count as well: without a private index, the same name refers to another package.
+/// Returns whether a file is a dependency list and the change alters package sources or installer
+/// options. Removing a source counts as well: without a private index, the same name refers to
+/// another package.
 pub(super) fn new_source(file: &Path, before: &str, after: &str) -> bool {
     let format = FORMATS.iter().find(|(_, names)| names.matches(file));
     format.is_some_and(|(format, _)| sources(*format, before) != sources(*format, after))
@@ -116,7 +117,8 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
 
 fn pip(text: &str) -> BTreeSet<String> {
     if declares_other_than_utf8(text) {
-        // pip reads other lines than the text shows, so that every change counts.
+        // pip reads other lines than the text shows, so any change of the text counts as a change
+        // of sources.
         return BTreeSet::from([text.to_owned()]);
     }
     let is_comment = |line: &str| line.trim_start().starts_with('#');
@@ -156,7 +158,7 @@ fn without_comment(line: &str) -> &str {
     &line[..start.unwrap_or(line.len())]
 }
 
-/// Whether a line is empty or a plain requirement:
+/// Returns whether a line is empty or a plain requirement:
 /// `name[extra] >=1,<2 ; python_version < "3.9" --hash=sha256:…`.
 fn is_plain_requirement(line: &str) -> bool {
     const ARCHIVES: [&str; 8] = [".whl", ".zip", ".tar", ".tgz", ".tbz", ".gz", ".bz2", ".xz"];
@@ -245,8 +247,8 @@ fn pipfile(text: &str) -> BTreeSet<String> {
     found
 }
 
-/// Whether an entry has only a version: `name = "==1.0"` or `name = {version = "*", extras =
-/// ["x"]}`.
+/// Returns whether an entry has only a version: `name = "==1.0"` or
+/// `name = {version = "*", extras = ["x"]}`.
 fn has_only_version(line: &str) -> bool {
     let Some((_, value)) = line.split_once('=') else {
         return line.is_empty();
@@ -289,7 +291,7 @@ fn in_lock(line: &str) -> Vec<String> {
         "repository",
         "type",
     ];
-    /// Keys whose values are addresses, which are already covered, or sources.
+    /// Keys whose values are either URLs, which are already checked, or package sources.
     const ADDRESSES: [&str; 4] = ["url", "resolved", "registry", "source"];
     const SCHEMES: [&str; 10] = [
         "git@",
@@ -337,7 +339,8 @@ fn addresses(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns the registry of a file in a known registry, or the whole URL otherwise.
+/// Returns the known registry that contains the file at this URL. If there is none, returns the
+/// whole URL.
 fn origin(address: &str) -> String {
     let is_below = |registry: &&&str| {
         let rest = address.strip_prefix(**registry);
@@ -356,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn requirements_may_change_versions() {
+    fn changed_version_in_requirements_is_not_a_new_source() {
         let before = "--index-url https://own.example/simple\nflask==2.0 # web\n";
         for line in [
             "django==4.2",

@@ -1,4 +1,4 @@
-//! Creates and removes directories together with a file.
+//! Creates the missing directories of a file and removes directories that became empty.
 
 use std::fs;
 use std::path::{Component, Path};
@@ -19,8 +19,8 @@ pub fn missing_directories(root: &Path, file: &FilePath) -> Vec<String> {
     missing
 }
 
-/// Removes empty directories below `root`, innermost first. Skips a directory that is a link, lies
-/// behind a link, or is not written as a plain relative path.
+/// Removes the empty ones of these directories below `root`, innermost first. Skips a directory
+/// that is a link or is reached through a link, or whose path is not a plain relative path.
 pub fn remove_empty_directories(root: &Path, directories: &[String]) {
     let Ok(root) = root.canonical() else {
         return;
@@ -33,7 +33,7 @@ pub fn remove_empty_directories(root: &Path, directories: &[String]) {
         let leads_to_itself = || path.canonical().is_ok_and(|real| real == path);
         if is_plain && path != root && leads_to_itself() {
             sweep_in(&path);
-            // A directory that is not empty contains other files by now and stays.
+            // By now, the directory may contain other files. In that case it is not removed.
             let _ = fs::remove_dir(&path);
         }
     }

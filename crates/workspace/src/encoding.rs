@@ -27,7 +27,7 @@ pub enum DecodeError {
     )]
     Unknown(String),
     #[error(
-        "it declares the encoding `{0}`, and does not keep to it; convert it to UTF-8 to work on it"
+        "it declares the encoding `{0}`, but its bytes are not valid in it; convert it to UTF-8 to work on it"
     )]
     Broken(String),
 }
@@ -42,7 +42,7 @@ pub enum DecodeError {
 pub struct EncodeError {
     pub encoding: String,
     pub character: char,
-    /// The line of the character, from 1.
+    /// Line number of the character, counted from 1.
     pub line: usize,
 }
 
@@ -89,9 +89,10 @@ fn decoded(path: &Path, bytes: Vec<u8>) -> Result<String, DecodeError> {
     }
 }
 
-/// Why a change would let Python read other code than the text shows, if it does: the old or the new
-/// text declares an encoding that turns plain text into other text, or that is not known, or the
-/// declaration changes. To declare UTF-8, or nothing, is always the same.
+/// Returns why Python would read other code than the text shows after a change, or `None` if it
+/// would not. Reasons are an unknown encoding in the declaration of the old or new text, an
+/// encoding that turns plain text into other text, and a changed declaration. Declaring UTF-8 is
+/// the same as declaring nothing.
 pub fn reads_otherwise(path: &Path, before: &str, after: &str) -> Option<String> {
     let kind = path.extension().and_then(|kind| kind.to_str());
     let is_python =
@@ -127,7 +128,7 @@ fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 
-/// Whether a text begins with a private key, whatever the file is called.
+/// Returns whether a text begins with a private key. The name of the file does not matter.
 pub(super) fn is_private_key(text: &str) -> bool {
     let text = text.trim_start_matches(UTF8_MARK).trim_start();
     let first = first_line(text).trim_end();
@@ -197,7 +198,7 @@ fn declared(path: &Path, bytes: &[u8]) -> Option<String> {
     }
     let mut lines = bytes.split(|byte| matches!(byte, b'\n' | b'\r'));
     let first = lines.next()?;
-    // The empty piece between `\r` and `\n` is not a line.
+    // Between `\r` and `\n` there is an empty piece, which is not a line.
     let is_crlf = bytes.get(first.len()..first.len() + 2) == Some(b"\r\n");
     let second = if is_crlf { lines.nth(1) } else { lines.next() };
     declared_in(first).or_else(|| {
@@ -234,13 +235,13 @@ fn declared_in(line: &[u8]) -> Option<String> {
     None
 }
 
-/// Returns the encoding of a Python codec name. Names for which Python's table differs from the
-/// web's are not supported.
+/// Returns the encoding with the name of a Python codec. A name is not supported if Python's
+/// character table for it differs from the table in the Encoding Standard of the web.
 fn encoding(name: &str) -> Option<Encoding> {
     let name = name.to_ascii_lowercase().replace(['_', '.'], "-");
     let table = match name.as_str() {
         "utf-8" | "utf8" | "utf-8-sig" | "u8" | "utf" | "cp65001" => return Some(Encoding::Utf8),
-        // Editors add this suffix.
+        // Editors add a suffix, as in `utf-8-unix`.
         _ if name.starts_with("utf-8-") => return Some(Encoding::Utf8),
         "ascii" | "us-ascii" | "646" => return Some(Encoding::Ascii),
         "latin-1" | "latin1" | "l1" | "latin" | "iso-8859-1" | "iso8859-1" | "8859" | "cp819"

@@ -1,5 +1,6 @@
 //! Finds the project files that git's own configuration names: hooks, monitors, filters, included
-//! configurations. Git runs these files, or the commands in them, at the user's next git command.
+//! configurations. Git runs these files, or commands in them, the next time that the user runs a
+//! git command.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -10,7 +11,7 @@ use std::time::SystemTime;
 use super::Stamp;
 use super::regular::{read_regular, read_text};
 
-/// Maximum size of an index in bytes; a larger one is not read.
+/// Maximum size of a git index in bytes. A larger index is not read.
 const INDEX_MOST: u64 = 64 << 20;
 /// Maximum number of bytes read of a configuration file.
 const BYTES_MOST: u64 = 1 << 20;
@@ -26,12 +27,12 @@ const FILES_MOST: usize = 64;
 pub(super) enum GitNaming {
     No,
     Yes,
-    /// Unknown, because a configuration is too long or there are too many.
+    /// Unknown, because a configuration file is too long or there are too many files.
     Unknown,
 }
 
-/// The files that a repository's configurations name. The configurations are read again when one of
-/// them changes.
+/// The files that the git configuration of a repository names. The configuration is read again when
+/// one of its files changes.
 #[derive(Debug, Clone, Default)]
 pub(super) struct GitNames {
     last: Arc<Mutex<Option<GitConfiguration>>>,
@@ -44,7 +45,7 @@ struct GitConfiguration {
     /// The configuration files, including missing ones, with their state before they were read.
     files: Vec<(PathBuf, Option<Stamp>)>,
     read_at: SystemTime,
-    /// The named paths, without duplicates.
+    /// The paths that the configuration names, without duplicates.
     named: BTreeSet<PathBuf>,
     is_whole: bool,
 }
@@ -144,7 +145,7 @@ impl GitConfiguration {
         }
     }
 
-    /// Whether nothing changed since the configuration was read.
+    /// Returns whether no configuration file changed since the configuration was read.
     fn holds(&self, repository: &GitRepository) -> bool {
         let is_same = |(path, known): &(PathBuf, Option<Stamp>)| {
             stamp(path) == *known && known.is_none_or(|known| known.is_settled(self.read_at))
@@ -196,8 +197,8 @@ pub fn git_configurations(root: &Path) -> Vec<PathBuf> {
     repository(root).map_or_else(Vec::new, |found| found.configurations())
 }
 
-/// Whether the git index of the repository that contains `root` lists a file. The index is searched
-/// for the literal name; an unreadable index lists no files.
+/// Returns whether the index of the repository that contains `root` lists a file. The index is
+/// searched for the literal name of the file. An unreadable index lists no files.
 pub(super) fn is_tracked(root: &Path, file: &Path) -> bool {
     let Some(found) = repository(root) else {
         return false;
@@ -210,7 +211,7 @@ pub(super) fn is_tracked(root: &Path, file: &Path) -> bool {
     index.windows(name.len()).any(|part| part == name)
 }
 
-/// Whether a repository contains `root`.
+/// Returns whether `root` is inside a repository.
 pub(super) fn has_repository(root: &Path) -> bool {
     repository(root).is_some()
 }
@@ -257,12 +258,13 @@ struct ConfiguredPaths {
 }
 
 impl ConfiguredPaths {
-    /// Extracts possible paths: each word of a value that is a path, a command or an alias,
-    /// relative to the root of the work tree or to the directory of the configuration.
+    /// Extracts possible paths from a configuration file: each word of a value that is a path, a
+    /// command or an alias. Each word is resolved both relative to the root of the work tree and
+    /// relative to the directory of the configuration file.
     fn in_text(text: &str, top: &Path, beside: &Path) -> Self {
         let text = text.replace("\\\n", " ");
         let mut found = ConfiguredPaths::default();
-        // In some sections, the keys are names of commands.
+        // In some sections, every key is the name of a command, so every value is run.
         let mut section_runs = false;
         for line in text.lines() {
             if let Some(section) = line.trim().strip_prefix('[') {
@@ -298,9 +300,10 @@ impl ConfiguredPaths {
     }
 }
 
-/// Returns the words of a value that may be paths: quoted or unquoted words; the text after a
-/// variable or a command substitution (`$(git rev-parse --show-toplevel)/tools/x.sh`), relative to
-/// the root; and the files of a module that Python runs (`-m tools.x`).
+/// Returns the words of a value that may be paths. These are quoted and unquoted words, and the
+/// files of a module that Python runs (`-m tools.x`). After a variable or a command substitution,
+/// as in `$(git rev-parse --show-toplevel)/tools/x.sh`, the rest of the word is taken as relative
+/// to the root.
 fn words(value: &str) -> Vec<String> {
     let is_border = |c: char| c.is_whitespace() || "\"'`\\;&|!(){}<>=,".contains(c);
     let mut found = Vec::new();
@@ -462,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn git_names_no_file_without_a_repository() {
+    fn outside_a_repository_no_file_is_named_by_the_git_configuration() {
         let dir = tempfile::tempdir().unwrap();
         assert!(!names(dir.path(), "a.py"));
     }
@@ -500,7 +503,8 @@ mod tests {
         let known = GitNames::default();
         let read_at = || known.last.lock().unwrap().as_ref().unwrap().read_at;
         assert_eq!(known.names(root, Path::new("f.sh")), GitNaming::Yes);
-        // Simulate that the file has not changed for a while.
+        // The time at which the configuration was read is set to a minute from now. So its files
+        // count as unchanged for a while, and it is not read again.
         let later = SystemTime::now() + std::time::Duration::from_secs(60);
         known.last.lock().unwrap().as_mut().unwrap().read_at = later;
         for _ in 0..50 {

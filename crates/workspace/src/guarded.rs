@@ -1,5 +1,6 @@
-//! The files that run outside the sandbox, automatically or in an ordinary next step of the user.
-//! The table in `docs/security.md` is generated from this one.
+//! The guarded files: files that run outside the sandbox, either automatically or when the user
+//! takes an ordinary next step such as a build. `docs/security.md` contains a table that is
+//! generated from the table in this file.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -11,9 +12,9 @@ use super::policy::BadGlob;
 pub(super) const INSTALLED: &str =
     "it belongs to an installed environment, whose programs run by name";
 
-/// Files of one kind, as case-insensitive `.gitignore` globs. A glob that ends in `/` matches the
-/// contents of a directory; any other glob matches only files. A glob that begins with `!` excludes
-/// files or directories from the preceding globs of the same kind.
+/// A kind of guarded files, as case-insensitive `.gitignore` globs. A glob that ends in `/` matches
+/// the contents of a directory, and any other glob matches only files. A glob that begins with `!`
+/// excludes files or directories from the preceding globs of the same kind.
 pub(super) struct GuardedKind {
     why: &'static str,
     directories: Gitignore,
@@ -39,7 +40,7 @@ impl GuardedKind {
     }
 }
 
-/// Files with certain names, as case-insensitive `.gitignore` globs.
+/// A set of file names, as case-insensitive `.gitignore` globs.
 #[derive(Debug)]
 pub(super) struct NameGlobs(Gitignore);
 
@@ -95,7 +96,8 @@ fn is_in_test_folder(path: &Path) -> bool {
     })
 }
 
-/// Starling's own files: those of a project, and those of the user if the root is a home directory.
+/// Starling's own configuration files: those of a project, and those of the user if the root is a
+/// home directory.
 pub(super) static OWN: LazyLock<GuardedKind> = LazyLock::new(|| {
     let globs = [".starling", ".config/starling", ".local/state/starling"];
     GuardedKind::new(
@@ -468,7 +470,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "*.gemspec",
             "composer.json",
             "Brewfile",
-            // Modules that stand in for the tool where `python -m` starts it.
+            // Modules that replace the tool if `python -m` starts it in the root directory.
             "/pip.py",
             "/setuptools.py",
             "/pkg_resources.py",
@@ -523,7 +525,8 @@ const TABLE: &[(&str, &[&str])] = &[
             "node_modules/",
             "site-packages/",
             "dist-packages/",
-            // Tools that search the Python path for plugins load the entry points in these.
+            // Tools that search the Python path for plugins load the entry points in these
+            // directories.
             "*.egg-info/",
             "*.dist-info/",
             "EGG-INFO/",
@@ -548,7 +551,8 @@ const TABLE: &[(&str, &[&str])] = &[
             "jupyter_*config.py",
         ],
     ),
-    // Matches by form come last, so that the rows above give a more specific reason.
+    // Rows that match the form of a name come last, so that the more specific rows above give the
+    // reason.
     (
         "it looks like the settings of a tool, and tools run commands from their settings",
         &[

@@ -1,5 +1,5 @@
 //! The rules of `.ignore`, `.gitignore` and `.git/info/exclude`. The project controls these files,
-//! so any that is not a regular file of moderate size is skipped with a warning.
+//! so a file that is not regular or is too large is skipped with a warning.
 
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
@@ -15,7 +15,7 @@ use super::regular::{read_regular, read_text};
 const MAX_BYTES: u64 = 256 << 10;
 /// Maximum length of a rule in bytes. A longer rule could only match paths too long to open.
 const MAX_RULE_BYTES: usize = 4096;
-/// Maximum size in bytes of a file that names a repository's directory.
+/// Maximum size, in bytes, of a `.git` file that contains the path of the repository's directory.
 const MAX_PLACE_BYTES: u64 = 16 << 10;
 
 /// Directory entries that contain or locate rules.
@@ -90,7 +90,8 @@ impl IgnoreRules {
     }
 }
 
-/// Whether the rules exclude a file below the absolute path `root`, or a directory that holds it.
+/// Returns whether the rules exclude a file below the absolute path `root`, or one of the
+/// directories above the file.
 pub(super) fn is_ignored(root: &Path, file: &Path) -> bool {
     let mut rules = IgnoreRules::above(root);
     let mut directory = root.to_owned();
@@ -116,28 +117,29 @@ pub(super) enum EntryKind {
     Other,
 }
 
-/// Returns the path of a repository's `info/exclude`. `.git` is a directory or a file that names
-/// one.
+/// Returns the path of a repository's `info/exclude`. `.git` is either the repository's directory
+/// or a file that contains its path.
 fn exclude_file(git: &Path) -> Option<PathBuf> {
     if git.metadata().ok()?.is_dir() {
         return Some(git.join("info/exclude"));
     }
-    let place = told(git, read_text(git, MAX_PLACE_BYTES))?;
+    let place = read_or_warn_once(git, read_text(git, MAX_PLACE_BYTES))?;
     let place = git
         .parent()?
         .join(place.lines().next()?.strip_prefix("gitdir: ")?);
     let common = place.join("commondir");
-    let common = told(&common, read_text(&common, MAX_PLACE_BYTES))?;
+    let common = read_or_warn_once(&common, read_text(&common, MAX_PLACE_BYTES))?;
     Some(place.join(common.lines().next()?).join("info/exclude"))
 }
 
 fn read_rules(directory: &Path, file: &Path) -> Gitignore {
-    let bytes = told(file, read_regular(file, MAX_BYTES)).unwrap_or_default();
+    let bytes = read_or_warn_once(file, read_regular(file, MAX_BYTES)).unwrap_or_default();
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
     let mut builder = GitignoreBuilder::new(directory);
     for line in bytes.split(|byte| *byte == b'\n') {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        // Paths that are not UTF-8 are not listed anyway.
+        // Files whose paths are not UTF-8 are not listed, so a rule that is not UTF-8 has no
+        // effect.
         if line.len() <= MAX_RULE_BYTES
             && let Ok(line) = std::str::from_utf8(line)
             && let Err(error) = builder.add_line(None, line)
@@ -151,10 +153,10 @@ fn read_rules(directory: &Path, file: &Path) -> Gitignore {
     })
 }
 
-/// Returns the contents of a file that was read. Logs each skipped file only once, because every
-/// snapshot reads the file again.
-fn told<T>(file: &Path, read: io::Result<T>) -> Option<T> {
-    static TOLD: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+/// Returns the contents of a file if reading it succeeded. Otherwise logs a warning, only once for
+/// each file, because every snapshot reads the file again.
+fn read_or_warn_once<T>(file: &Path, read: io::Result<T>) -> Option<T> {
+    static LOGGED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     let error = match read {
         Ok(read) => return Some(read),
         Err(error) => error,
@@ -163,8 +165,8 @@ fn told<T>(file: &Path, read: io::Result<T>) -> Option<T> {
         error.kind(),
         ErrorKind::InvalidInput | ErrorKind::FileTooLarge
     );
-    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
-    if is_suspect && told.insert(file.to_owned()) {
+    let mut logged = LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
+    if is_suspect && logged.insert(file.to_owned()) {
         tracing::warn!(file = %file.display(), "this file of ignore rules is skipped: {error}");
     }
     None

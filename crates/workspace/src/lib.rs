@@ -32,7 +32,7 @@ pub use regular::{
     load_source, open_regular, read_bounded, read_given, read_regular, read_source, read_text,
 };
 pub use secret_names::is_secret_path;
-pub use snapshot::{Held, Overlay, Snapshot};
+pub use snapshot::{Overlay, Snapshot, TextState};
 pub use stamp::Stamp;
 pub use unusual::UnusualPaths;
 pub use walk::is_environment;
@@ -112,8 +112,9 @@ impl Workspace {
         self.policy.root()
     }
 
-    /// Lists the files now, with `overlay` over the disk. Also removes temporary files of killed
-    /// writers.
+    /// Lists the files that exist now and returns them as a snapshot, in which the texts of
+    /// `overlay` replace files on disk. Also removes temporary files of writing processes that were
+    /// killed.
     pub fn snapshot(&self, overlay: Overlay) -> Snapshot {
         let mut listing = walk::files(self.root());
         write::sweep(std::mem::take(&mut listing.leftovers));
@@ -175,7 +176,7 @@ mod tests {
             let error = open(path).unwrap_err();
             assert!(error.contains("version control data"), "{error}");
         }
-        // A work tree may be inside its bare repository.
+        // A work tree (a checkout) may be inside its own bare repository.
         for path in ["project", "project/sub", "bare.git/main"] {
             assert!(open(path).is_ok(), "{path}");
         }

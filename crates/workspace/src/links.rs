@@ -1,12 +1,12 @@
-//! The symbolic links of a project, by target. A change to a file changes it under all names that
-//! link to it, and each name may be one that runs.
+//! The symbolic links of a project, by target. A change of a file also changes it under the names
+//! of all links to it, and each of these names may be the name of a file that runs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of links to examine.
+/// Maximum number of links that are examined.
 const MOST: usize = 10_000;
-/// Maximum depth of the search in hidden directories. Files that run are near their top.
+/// Maximum depth of the search in hidden directories. Hidden files that run are near the top.
 const HIDDEN_DEPTH: usize = 2;
 
 /// Links inside one root. Cheap to clone behind an `Arc`.
@@ -17,7 +17,7 @@ pub(super) struct LinkTargets {
 }
 
 impl LinkTargets {
-    /// Keeps the links whose canonical target is below `root`.
+    /// Stores the links whose resolved target is below `root`.
     pub(super) fn new(root: &Path, links: &[PathBuf]) -> Self {
         let kept = links.iter().take(MOST).filter_map(|link| {
             let target = link.canonical().ok().filter(|to| to.starts_with(root))?;
@@ -28,7 +28,8 @@ impl LinkTargets {
         }
     }
 
-    /// Returns the other names of a file: through links to the file, or to a directory above it.
+    /// Returns the other names of a file, which it has because of links to the file or to a
+    /// directory above it.
     pub(super) fn names<'a>(&'a self, real: &'a Path) -> impl Iterator<Item = PathBuf> + 'a {
         self.all.iter().filter_map(move |(target, link)| {
             let rest = real.strip_prefix(target).ok()?;

@@ -59,10 +59,11 @@ impl ReadError {
     }
 }
 
-/// Whether the text of a file may be shown, wherever it is from: the disk, a buffer, or a proposal.
+/// Checks whether the text of a file may be shown to a model. The text can come from the disk, an
+/// editor buffer, or a proposal.
 ///
 /// # Errors
-/// It begins with a private key.
+/// The text begins with a private key.
 pub fn may_show(file: &FilePath, text: &str) -> Result<(), ReadError> {
     match is_private_key(text) {
         true => Err(ReadError::NotText {
@@ -73,18 +74,18 @@ pub fn may_show(file: &FilePath, text: &str) -> Result<(), ReadError> {
     }
 }
 
-/// Whether version control stores its data in a file or directory with this name. Some file systems
-/// accept other spellings of `.git`.
+/// Returns whether version control stores its data in a file or directory with this name. Some file
+/// systems also accept other spellings of `.git`.
 pub(super) fn is_version_control(name: &str) -> bool {
     const NAMES: [&str; 7] = [".git", "git~1", ".hg", ".svn", ".jj", ".bzr", ".sl"];
     let name = name.trim_end_matches(['.', ' ']);
     NAMES.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
-/// Whether git accepts this directory as a repository, whatever its name.
+/// Returns whether git accepts this directory as a repository, whatever the directory is called.
 pub(super) fn is_repository(directory: &Path) -> bool {
     let has = |name: &str| directory.join(name).is_dir();
-    // The second form is the data of a linked work tree.
+    // A directory with `HEAD` and `commondir` contains the data of a linked work tree.
     directory.join("HEAD").symlink_metadata().is_ok()
         && (has("objects") && has("refs") || directory.join("commondir").is_file())
 }
@@ -96,8 +97,8 @@ pub(super) enum VersionControlKind {
     Other,
 }
 
-/// Returns the kind of version control data that a directory contains or is part of. A work tree
-/// inside its own bare repository does not count.
+/// Returns the kind of version control data in a directory, or around it if the directory is a part
+/// of such data. A work tree inside its own bare repository does not count.
 pub(super) fn data_around(directory: &Path) -> Option<VersionControlKind> {
     let mut is_work_tree = false;
     for folder in directory.ancestors() {
@@ -222,8 +223,9 @@ fn real_path(path: &Path) -> io::Result<PathBuf> {
     Err(io::ErrorKind::NotFound.into())
 }
 
-/// Whether a file is a secret under another name: a hard link to one in its directory or above. A
-/// secret elsewhere is not looked for; that would take a walk through the whole tree.
+/// Returns whether a file is a hard link to a secret file in its own directory or in a directory
+/// above. Other directories are not searched, because that would take a walk through the whole
+/// tree.
 pub(super) fn is_linked_secret(root: &Path, real: &Path, found: Identity) -> bool {
     let is_same = |entry: &DirEntry| {
         let of_other = |other: Metadata| identity(&entry.path(), &other);

@@ -1,6 +1,6 @@
 //! The path policy: which files may be read, and which files an agent may write. Every module that
-//! shows a text to a model or accepts a change from one checks the policy. Each check resolves
-//! links again, so that the target file decides and not its name.
+//! shows a text to a model or accepts a change from a model checks the policy. Each check resolves
+//! links again, so that the target of a link decides and not its name.
 
 use std::fs::File;
 use std::io;
@@ -71,9 +71,9 @@ impl PathPolicy {
         PathPolicy { links, ..self }
     }
 
-    /// Returns all names of a file below the root: the requested name, the real path, and links to
-    /// it. Links in the root and beside the file are looked for each time, because they may have been
-    /// made since the last listing.
+    /// Returns all paths of a file below the root: the requested path, the real path, and the paths
+    /// of links to it. The links in the root and in the file's own directory are read each time,
+    /// because they may have been created since the last listing.
     fn names(&self, file: &FilePath, real: &Path) -> Vec<PathBuf> {
         let relative = real.strip_prefix(&*self.root).unwrap_or(real);
         let own = [PathBuf::from(file.as_str()), relative.to_owned()];
@@ -120,7 +120,7 @@ impl PathPolicy {
     pub fn open(&self, file: &FilePath) -> Result<File, ReadError> {
         let failed = |error: std::io::Error| ReadError::io(file, &error);
         let real = resolve(&self.root, file)?;
-        // Do not follow a link created since the check, and do not block on a pipe.
+        // Does not follow a link that was created after the check, and does not block on a pipe.
         let opened = open_without_following(&real).map_err(failed)?;
         let found = opened.metadata().map_err(failed)?;
         if !found.is_file() {
@@ -136,11 +136,8 @@ impl PathPolicy {
         }
     }
 
-    /// Opens a listed regular file, whose path is already checked. If the path contains a link by
-    /// now, or the file has a second hard link, the file is checked again.
-    ///
-    /// # Errors
-    /// The errors of [`PathPolicy::open`].
+    /// Opens a regular file whose path was checked when it was listed. The file is checked again if
+    /// its path contains a link by now, or if it has a second hard link.
     pub(super) fn open_listed(&self, file: &FilePath) -> Result<File, ReadError> {
         let is_as_listed = |opened: &File| {
             let found = opened.metadata().and_then(|found| {
@@ -156,7 +153,8 @@ impl PathPolicy {
         }
     }
 
-    /// Whether the file is in a virtual environment, whatever the name of its directory.
+    /// Returns whether the file is in a Python virtual environment, whatever the name of the
+    /// environment's directory.
     fn is_installed(&self, real: &Path) -> bool {
         let folders = real.ancestors().skip(1);
         folders
@@ -164,8 +162,8 @@ impl PathPolicy {
             .any(|folder| folder.join("pyvenv.cfg").exists())
     }
 
-    /// Whether a file that exists is ignored and not in git's index, so that only the file itself holds
-    /// its text.
+    /// Returns whether an existing file is ignored by git and not in git's index, so that no other
+    /// copy of its text exists.
     fn has_no_copy(&self, real: &Path) -> bool {
         let Ok(relative) = real.strip_prefix(&*self.root) else {
             return false;
@@ -173,7 +171,7 @@ impl PathPolicy {
         real.exists() && is_ignored(&self.root, relative) && !is_tracked(&self.root, real)
     }
 
-    /// Whether an agent may change or create a file.
+    /// Returns whether an agent may change or create a file.
     pub fn may_write(&self, file: &FilePath) -> WriteRule {
         let real = match self.may_read(file) {
             Ok(real) => real,
@@ -223,9 +221,9 @@ impl PathPolicy {
         }
     }
 
-    /// Returns the names of a file that [`PathPolicy::allowing`] must match before agents may
-    /// change the file: the names that need a person's approval, through any link, or all names if
-    /// none does.
+    /// Returns the paths of a file that must match the globs of [`PathPolicy::allowing`] before
+    /// agents may change it. These are the paths (the file's own and those of links to it) that
+    /// need a person's approval, or all paths if none of them does.
     pub fn names_to_allow(&self, file: &FilePath) -> Vec<PathBuf> {
         let own = PathBuf::from(file.as_str());
         let Ok(real) = self.may_read(file) else {
@@ -245,9 +243,10 @@ impl PathPolicy {
         }
     }
 
-    /// Whether an agent may make this change to the text of a file that [`PathPolicy::may_write`]
-    /// allows to change. A dependency list may get another version, but not another package source, and
-    /// Python may not read a file by another encoding.
+    /// Returns whether an agent may make this change to the text of a file.
+    /// [`PathPolicy::may_write`] decides whether agents may change the file at all. The change of a
+    /// dependency list may alter versions but not package sources, and no change may make Python
+    /// decode a file differently.
     pub fn may_bring(&self, file: &FilePath, before: &str, after: &str) -> WriteRule {
         let Ok(real) = self.may_read(file) else {
             return WriteRule::Allowed;
@@ -272,7 +271,7 @@ impl PathPolicy {
         }
     }
 
-    /// Whether the user allows agents to change a file that needs approval by default.
+    /// Returns whether the user allows agents to change a file that needs approval by default.
     fn is_allowed(&self, path: &Path) -> bool {
         let allowed = self.allowed.matched_path_or_any_parents(path, false);
         allowed.is_ignore()
@@ -458,7 +457,7 @@ mod tests {
             "WARP.md",
             "CRUSH.md",
             "Claude.local.md",
-            // Matches by form.
+            // Files that are guarded because of the form of their names.
             "new-tool.toml",
             "jest.config.json",
             ".new-tool",
@@ -619,7 +618,7 @@ mod tests {
     }
 
     #[test]
-    fn link_that_is_made_later_guards_its_target() {
+    fn target_of_a_link_that_was_created_after_the_listing_needs_approval() {
         let (dir, policy) = policy();
         std::fs::create_dir(dir.path().join("pkg")).unwrap();
         let files = ["shop.py", "pkg/b.py", "pkg/c.py"];
@@ -674,7 +673,8 @@ mod tests {
         all_are(&all, &["tox.ini"], "needs a person");
         let never = [".git/config", ".env", ".starling/config.toml", "../x.py"];
         all_are(&all, &never, "never");
-        // A link to an allowed file is allowed; a link from an allowed name to another file is not.
+        // A link to an allowed file is allowed. A link whose own path is allowed, but whose target
+        // is not, is refused.
         std::fs::write(dir.path().join("setup.py"), "").unwrap();
         std::os::unix::fs::symlink("setup.py", dir.path().join("Makefile")).unwrap();
         all_are(&some, &["Makefile"], "needs a person");
@@ -723,7 +723,7 @@ mod tests {
         write(".git/index", "DIRC....a/tracked.dump\0....");
         let only = ["local/creds.txt", "a/x.dump"];
         all_are(&policy, &only, "needs a person");
-        // A new file cannot overwrite anything.
+        // Creating a file needs no approval, because it cannot overwrite anything.
         let free = ["local/new.txt", "a/kept.dump", "a/tracked.dump", "a/b.py"];
         all_are(&policy, &free, "allowed");
         let allowing = policy.allowing(&["local/".to_owned()]).unwrap();

@@ -6,20 +6,14 @@ use std::path::Path;
 
 use starling_platform::files::{create_private_directory, open_private_file};
 
-/// Creates a directory of Starling and its missing parents, accessible only to this user. An
-/// existing directory is closed to other users.
-///
-/// # Errors
-/// The directory cannot be created, or belongs to another user.
+/// Creates a directory for Starling's data, and its missing parents, accessible only to this user.
+/// If the directory exists, other users lose access to it.
 pub fn private_directory(path: &Path) -> io::Result<()> {
     create_private_directory(path)
 }
 
-/// Creates an empty file that only this user can access. An existing file is emptied and closed to
-/// other users.
-///
-/// # Errors
-/// The file cannot be created, or belongs to another user.
+/// Creates an empty file that only this user can access. If the file exists, it is emptied and
+/// other users lose access to it.
 pub fn private_file(path: &Path) -> io::Result<File> {
     open_private_file(path)
 }

@@ -10,10 +10,10 @@ use super::git_names::plain;
 use starling_platform::files::{LIST_SEPARATOR, PathExt, is_path, is_program, program_files};
 use starling_platform::processes::variables;
 
-/// Variables that a program gets in [`Variables::Clean`]: the user, the language, where caches and
-/// settings lie, and how the network is reached.
+/// Variables that a program inherits with [`Variables::Clean`]: the user, the language, the
+/// directories of caches and settings, and the network settings.
 const CLEAN: [&str; 35] = [
-    // Windows: programs do not start, or do not find the user's files, without them.
+    // On Windows, programs do not start without these variables, or do not find the user's files.
     "APPDATA",
     "COMSPEC",
     "LOCALAPPDATA",
@@ -87,7 +87,8 @@ impl HostPrograms {
     /// Returns the programs on a `PATH` outside the project at `root`.
     pub fn on(path: &OsStr, root: &Path) -> Self {
         let root = root.canonical().unwrap_or_else(|_| root.to_owned());
-        // In the home directory or above it lie the user's own programs.
+        // A root at or above the home directory contains the user's own programs, which are
+        // trusted.
         let is_above_home = std::env::home_dir().is_some_and(|home| home.starts_with(&root));
         let mut programs = HostPrograms {
             project: Some(root).filter(|_| !is_above_home),
@@ -122,8 +123,9 @@ impl HostPrograms {
         path.starts_with(root) || real.is_ok_and(|real| real.starts_with(root))
     }
 
-    /// Whether the value of a variable contains a path into the project: alone, in a list, or after
-    /// other text. Relative paths are resolved at the root, where the project's servers run.
+    /// Returns whether the value of a variable contains a path into the project: as the whole
+    /// value, as an item of a list, or after other text. Relative paths are resolved at the
+    /// project's root, because language servers of the project run there.
     pub fn is_named_in(&self, value: &OsStr) -> bool {
         let Some(root) = &self.project else {
             return false;
@@ -155,13 +157,11 @@ impl HostPrograms {
         &self.path
     }
 
-    /// Returns the absolute path of a program on `PATH`, or of one that a person named by a path.
-    ///
-    /// # Errors
-    /// The program does not exist, or only inside the project.
+    /// Returns the absolute path of a program on `PATH`, or of a program that a person named by its
+    /// path.
     pub fn find(&self, name: &str) -> Result<PathBuf, ProgramError> {
         if is_path(name) {
-            // A person who names a path means that file, wherever it lies.
+            // A path that a person named is used even if it is inside the project.
             let path = std::path::absolute(name).ok();
             let path = path.filter(|path| is_program(path));
             return path.ok_or_else(|| ProgramError::Missing(name.to_owned()));
@@ -200,7 +200,7 @@ impl HostPrograms {
     }
 }
 
-/// Whether a byte can be part of a file name.
+/// Returns whether a byte can be part of a file name.
 fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.') || !byte.is_ascii()
 }

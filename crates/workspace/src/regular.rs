@@ -76,7 +76,7 @@ pub fn read_bounded(file: File, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if length <= limit {
         bytes.reserve_exact(length as usize + 1);
-        // The file may grow while it is read.
+        // The file may grow while it is read, so at most one byte more than the limit is read.
         file.take(limit + 1).read_to_end(&mut bytes)?;
     }
     if length > limit || bytes.len() as u64 > limit {

@@ -1,11 +1,11 @@
-//! Recognizes files of secrets by their names. The list can never be complete; texts are checked as well, see
-//! [`may_show`](super::may_show).
+//! Recognizes files that contain secrets by their names. No list of names is complete, so the texts
+//! of files are checked as well, see [`may_show`](super::may_show).
 
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::LazyLock;
 
-/// Names of files and directories of secrets, in lower case.
+/// Names of files and directories that contain secrets, in lower case.
 const NAMES: &[&str] = &[
     ".aws",
     ".azure",
@@ -109,7 +109,7 @@ const NAMES: &[&str] = &[
     "secret_key",
     "sftp-config.json",
 ];
-/// Endings of such names.
+/// Endings of the names of files that contain secrets, in lower case.
 const ENDINGS: &[&str] = &[
     ".pem",
     ".key",
@@ -138,12 +138,12 @@ const ENDINGS: &[&str] = &[
     "_ed25519_key",
 ];
 
-/// Whether a file or directory of this name holds secrets: environment files, private keys,
-/// credentials of tools. Examples of such files and public keys do not; nor does source code, whatever
-/// it is called.
+/// Returns whether a file or directory with this name contains secrets, such as environment files,
+/// private keys, and credentials of tools. Examples of environment files, public keys, and source
+/// code do not count.
 fn is_secret(name: &str) -> bool {
     static KNOWN: LazyLock<HashSet<&str>> = LazyLock::new(|| NAMES.iter().copied().collect());
-    // Most files of a project are asked about here, and no rule below matches a Python file.
+    // This function is called for most files of a project, and no rule below matches a Python file.
     if name.ends_with(".py") {
         return false;
     }
@@ -165,9 +165,9 @@ fn is_secret(name: &str) -> bool {
     names.into_iter().any(is_known)
 }
 
-/// Returns a file name and the names of the files that it may be a backup of. Editors and people
-/// name backups `name~`, `#name#`, `.#name`, `.name.swp`, `name.bak`, `name.orig`. A name may also
-/// end in spaces or dots.
+/// Returns a file name, and the names of the files of which the file may be a backup. Editors and
+/// people name backups `name~`, `#name#`, `.#name`, `.name.swp`, `name.bak`, `name.orig`. The name
+/// may also end in spaces or dots.
 fn originals(name: &str) -> Vec<&str> {
     const COPIES: [&str; 13] = [
         "~", ".bak", ".backup", ".orig", ".old", ".save", ".saved", ".tmp", ".copy", ".swp",
@@ -195,7 +195,8 @@ fn originals(name: &str) -> Vec<&str> {
             bare.len() < name.len() && COPIES[1..].iter().any(|ending| bare.ends_with(ending))
                 || name.ends_with('~')
         });
-        // Such an end is hardly seen, and some file systems leave it out.
+        // Spaces and dots at the end of a name are easily overlooked, and some file systems ignore
+        // them.
         let trimmed = name.trim_end_matches(|c: char| c.is_whitespace() || c == '.');
         let found = [autosaved, locked, copied, hidden, numbered, Some(trimmed)]
             .into_iter()
@@ -205,8 +206,8 @@ fn originals(name: &str) -> Vec<&str> {
     names
 }
 
-/// Whether a file or directory contains secrets, by its name ([`is_secret`]) or by the directory
-/// above it.
+/// Returns whether a file or directory contains secrets, by its own name ([`is_secret`]) or by its
+/// name together with the directory that contains it.
 pub fn is_secret_path(path: &Path) -> bool {
     const PLACES: [(&str, &str); 7] = [
         ("etc", "shadow"),
@@ -228,7 +229,8 @@ pub fn is_secret_path(path: &Path) -> bool {
     is_secret(&name) || PLACES.iter().any(is_place)
 }
 
-/// Matches `.psql_history` and `.bash_history`, which contain what was typed at a prompt.
+/// Matches `.psql_history` and `.bash_history`, which contain the commands that were typed at a
+/// prompt.
 fn is_history(name: &str) -> bool {
     name.starts_with('.') && (name.ends_with("_history") || name.ends_with("-history"))
 }
@@ -343,8 +345,8 @@ fn is_data(name: &str) -> bool {
         let mut rests = words.iter().filter_map(|word| text.strip_prefix(word));
         rests.any(follows)
     };
-    // The word may follow another word (`google_credentials`), except in test data. `secret` may
-    // not, because manifests such as `sealed-secret.yaml` contain no secret.
+    // Another word may precede, as in `google_credentials`, except in test data. No word may
+    // precede `secret`, because manifests such as `sealed-secret.yaml` contain no secret.
     let is_of_tests = stem.split(['.', '-', '_']).any(|part| {
         matches!(
             part,
@@ -613,7 +615,7 @@ mod tests {
     }
 
     #[test]
-    fn no_known_name_or_ending_is_that_of_a_python_file() {
+    fn no_secret_name_or_ending_matches_a_python_file() {
         for known in NAMES.iter().chain(ENDINGS) {
             assert!(!known.ends_with(".py"), "{known}");
         }

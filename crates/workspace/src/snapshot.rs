@@ -1,5 +1,5 @@
-//! The workspace at one moment: a fixed list of files, with unsaved buffers over the files on disk.
-//! Each text and syntax tree is read once.
+//! The workspace at one moment: a fixed list of files, and the unsaved texts of editor buffers,
+//! which replace texts on disk. Each text is read once, and each syntax tree is parsed once.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -29,9 +29,9 @@ pub struct Snapshot {
     files: Arc<[FilePath]>,
 }
 
-/// The data about a file that is available without reading it.
+/// The state of a file's text, as far as it is known without reading the file.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Held {
+pub enum TextState {
     /// The text of a buffer, or of a file that is already read.
     Text(Arc<str>),
     /// The stamp of a listed file that is not read yet.
@@ -56,7 +56,8 @@ struct Disk {
 struct Entry {
     text: OnceLock<Result<Arc<str>, ReadError>>,
     tree: OnceLock<Arc<SymbolTree>>,
-    /// Whether the file on disk was as listed when its text was read. Set together with the text.
+    /// Whether the file on disk had the stamp from the listing when its text was read. Set together
+    /// with the text.
     is_as_listed: OnceLock<bool>,
 }
 
@@ -86,8 +87,8 @@ impl Snapshot {
         bare.over(overlay)
     }
 
-    /// Returns a snapshot with additional texts over this one. Caches of other files are shared.
-    /// Texts of files that may not be read are replaced by the error.
+    /// Returns a snapshot in which these texts replace those of this snapshot. The caches of other
+    /// files are shared. If a text may not be shown, reading the file gives the error.
     fn over(&self, texts: Overlay) -> Snapshot {
         let mut files = self.files.to_vec();
         let mut buffers = self.buffers.clone();
@@ -160,7 +161,7 @@ impl Snapshot {
         UnusualPaths::of(&self.files, self.root())
     }
 
-    /// Returns the stamps of the files on disk at the time of the listing, ordered by path.
+    /// Returns the stamps that the files on disk had when they were listed, ordered by path.
     pub fn stamps(&self) -> &[(FilePath, Stamp)] {
         &self.disk.stamps
     }
@@ -189,8 +190,8 @@ impl Snapshot {
         self.text_of(&self.entry(file), file)
     }
 
-    /// Returns the text of a buffer, or of a file that had not been changed on disk since the
-    /// snapshot was created when its text was read.
+    /// Returns the text of a buffer, or the text of a file that did not change on disk between the
+    /// creation of the snapshot and the first read. Returns `None` if the file changed.
     pub fn read_unchanged(&self, file: &FilePath) -> Option<Arc<str>> {
         let entry = self.entry(file);
         let text = self.text_of(&entry, file).ok()?;
@@ -198,24 +199,22 @@ impl Snapshot {
         (is_buffer || entry.is_as_listed.get() == Some(&true)).then_some(text)
     }
 
-    /// Returns the data about a file that is available without reading it. A text that cannot be read is not held.
-    pub fn held(&self, file: &FilePath) -> Held {
+    /// Returns the state of a file's text without reading the file. If reading failed before, the
+    /// state is [`TextState::Nothing`].
+    pub fn held(&self, file: &FilePath) -> TextState {
         let entry = match self.buffers.get(file) {
             Some(entry) => Some(entry.clone()),
             None => self.disk.entries().get(file).cloned(),
         };
         if let Some(known) = entry.as_ref().and_then(|entry| entry.text.get()) {
-            return known.clone().map_or(Held::Nothing, Held::Text);
+            return known.clone().map_or(TextState::Nothing, TextState::Text);
         }
         let listed = self.disk.listed(file);
-        listed.map_or(Held::Nothing, Held::OnDisk)
+        listed.map_or(TextState::Nothing, TextState::OnDisk)
     }
 
-    /// Reads the current text of a file on disk without caching it. Returns the stamp as well if
-    /// the file did not change while it was read.
-    ///
-    /// # Errors
-    /// The errors of [`Snapshot::read`].
+    /// Reads the current text of a file on disk without caching it. Also returns the file's stamp,
+    /// unless the file changed while it was read.
     pub fn glance(&self, file: &FilePath) -> Result<(String, Option<Stamp>), ReadError> {
         self.disk.read(file)
     }
@@ -383,7 +382,7 @@ mod tests {
             for snapshot in [&snapshot, &later] {
                 assert!(snapshot.read(&path(name)).is_err(), "{name}");
                 assert!(snapshot.tree(&path(name)).is_err(), "{name}");
-                assert_eq!(snapshot.held(&path(name)), Held::Nothing);
+                assert_eq!(snapshot.held(&path(name)), TextState::Nothing);
                 assert_eq!(snapshot.files(), [path("a.py")]);
                 assert!(snapshot.overlay().is_empty(), "{name}");
             }
@@ -413,7 +412,7 @@ mod tests {
                 let why = may_show(&path(name), key).unwrap_err();
                 assert_eq!(snapshot.read(&path(name)), Err(why.clone()), "{name}");
                 assert_eq!(snapshot.tree(&path(name)).unwrap_err(), why, "{name}");
-                assert_eq!(snapshot.held(&path(name)), Held::Nothing, "{name}");
+                assert_eq!(snapshot.held(&path(name)), TextState::Nothing, "{name}");
             }
             assert!(snapshot.overlay().is_empty());
             assert!(!snapshot.files().contains(&path("new.py")));
@@ -449,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn changed_snapshot_shares_read_texts_with_its_base() {
+    fn snapshot_with_a_changed_file_shares_texts_that_its_base_already_read() {
         let fixture = fixture(&[("a.py", "a"), ("b.py", "b")]);
         let snapshot = fixture.workspace.snapshot(Overlay::new());
         let next = snapshot.with(path("a.py"), Some("new".into()));
@@ -458,23 +457,26 @@ mod tests {
     }
 
     #[test]
-    fn held_state_of_a_file_is_known_without_reading_it() {
+    fn held_returns_the_state_of_a_file_without_reading_it() {
         let fixture = fixture(&[("a.py", "disk"), ("b.py", "b")]);
         let overlay = Overlay::from([(path("a.py"), Some("buffer".into()))]);
         let snapshot = fixture.workspace.snapshot(overlay);
-        assert_eq!(snapshot.held(&path("a.py")), Held::Text("buffer".into()));
-        assert_eq!(snapshot.held(&path("none.py")), Held::Nothing);
-        let Held::OnDisk(listed) = snapshot.held(&path("b.py")) else {
+        assert_eq!(
+            snapshot.held(&path("a.py")),
+            TextState::Text("buffer".into())
+        );
+        assert_eq!(snapshot.held(&path("none.py")), TextState::Nothing);
+        let TextState::OnDisk(listed) = snapshot.held(&path("b.py")) else {
             panic!("nothing was read");
         };
         let (text, stamp) = snapshot.glance(&path("b.py")).unwrap();
         assert_eq!((text.as_str(), stamp), ("b", Some(listed)));
-        // `glance` caches nothing; `read` does.
-        assert_eq!(snapshot.held(&path("b.py")), Held::OnDisk(listed));
+        // `glance` does not cache the text, but `read` does.
+        assert_eq!(snapshot.held(&path("b.py")), TextState::OnDisk(listed));
         snapshot.read(&path("b.py")).unwrap();
-        assert_eq!(snapshot.held(&path("b.py")), Held::Text("b".into()));
+        assert_eq!(snapshot.held(&path("b.py")), TextState::Text("b".into()));
         let gone = snapshot.with(path("b.py"), None);
-        assert_eq!(gone.held(&path("b.py")), Held::Nothing);
+        assert_eq!(gone.held(&path("b.py")), TextState::Nothing);
     }
 
     #[test]
@@ -495,7 +497,7 @@ mod tests {
         for name in ["changed.py", "gone.py", "late.py"] {
             assert_eq!(of(name), None, "{name}");
         }
-        // The text can be read all the same.
+        // The text can still be read.
         assert_eq!(&*snapshot.read(&path("changed.py")).unwrap(), "longer");
         let with = snapshot.with(path("changed.py"), Some("typed".into()));
         let typed = with.read_unchanged(&path("changed.py"));
@@ -537,7 +539,7 @@ mod tests {
         let next = snapshot.with(path("a.py"), Some("def g(): pass\n".into()));
         assert!(next.tree(&path("a.py")).unwrap().find("f").is_none());
         assert!(next.tree(&path("a.py")).unwrap().find("g").is_some());
-        // The older snapshot keeps its own text; unchanged files are shared.
+        // The older snapshot keeps its own text. The snapshots share the trees of unchanged files.
         assert!(snapshot.tree(&path("a.py")).unwrap().find("f").is_some());
         let shared = next.tree(&path("b.py")).unwrap();
         assert!(Arc::ptr_eq(&shared, &snapshot.tree(&path("b.py")).unwrap()));

@@ -6,12 +6,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use starling_platform::files::change_marks;
 
-/// Age at which a change is safely visible in a stamp. Two changes within this time may leave the
-/// same stamp, because file system clocks are coarse.
+/// Time after which a change of a file is certain to be visible in the stamp. Two changes within
+/// this time may result in the same stamp, because the clocks of file systems are coarse.
 const SETTLED_AFTER: Duration = Duration::from_secs(2);
 
-/// The size, inode and times of a file. Two equal stamps mean the same text if the first one is
-/// settled, because every write or replacement of a file updates its change time.
+/// The size, inode and times of a file. If two stamps are equal and the first one is settled (old
+/// enough, see [`Stamp::is_settled`]), the text is the same, because every write or replacement of
+/// a file updates its change time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
     /// Size in bytes.
@@ -34,14 +35,14 @@ impl Stamp {
         }
     }
 
-    /// Whether the file was changed after a time.
+    /// Returns whether the file was changed after `time`.
     pub fn is_after(&self, time: SystemTime) -> bool {
         let time = time.duration_since(UNIX_EPOCH).unwrap_or_default();
         i128::from(self.changed.max(self.modified)) > time.as_nanos().cast_signed()
     }
 
-    /// Whether the last change is old enough at the time `looked` that a later change would alter
-    /// the stamp.
+    /// Returns whether the last change of the file was long enough before the time `looked` that a
+    /// later change would result in another stamp.
     pub fn is_settled(&self, looked: SystemTime) -> bool {
         let looked = looked.duration_since(UNIX_EPOCH).unwrap_or_default();
         let before = looked.saturating_sub(SETTLED_AFTER).as_nanos();
@@ -73,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn stamp_of_a_recently_changed_file_is_not_settled() {
+    fn stamp_of_a_recently_changed_file_does_not_prove_that_the_text_is_unchanged() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.py");
         std::fs::write(&path, "one").unwrap();

@@ -1,5 +1,5 @@
-//! Paths of a project that contain spaces, quotes, brackets and the like. A text cannot be split
-//! into such paths by their characters, so the known paths are searched for in the text.
+//! Finds paths that contain spaces, quotes, brackets and similar characters. A text cannot be split
+//! into such paths by separators, so the known paths are searched for in the text.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -84,7 +84,8 @@ impl UnusualPaths {
         words
     }
 
-    /// Trims characters from the ends of a word, except those that belong to a path.
+    /// Trims characters for which `cut` is true from the ends of a word, except characters that
+    /// belong to a path.
     pub fn trimmed<'t>(&self, word: &'t str, cut: impl Fn(char) -> bool) -> &'t str {
         let spans = self.spans(word);
         let first = spans.first().map_or(word.len(), |span| span.start);
@@ -109,7 +110,7 @@ fn ends(path: &str) -> impl Iterator<Item = &str> {
     std::iter::once(path).chain(behind).filter(is_unusual)
 }
 
-/// Whether a path can end before the text `rest`.
+/// Returns whether a path can end where the text `rest` follows.
 fn ends_here(path: &str, rest: &str) -> bool {
     let mut rest = rest.chars();
     match rest.next() {
@@ -167,7 +168,7 @@ mod tests {
             ),
             ("/home/me/my work/src/app.py:3", &["/home/me/my work/"]),
             ("work/story kit/plain", &["work/story kit/plain"]),
-            // A file that does not exist yet.
+            // The file does not exist yet, so only its directory is found.
             ("story kit/new.py::", &["story kit/"]),
             ("story kit/packages/x.pyi", &["story kit/packages/"]),
             ("history kit/plain of src/app.py", &[]),

@@ -26,7 +26,8 @@ const BINARY: [&str; 18] = [
     "mo", "png", "gif", "jpg", "jpeg", "ico", "pdf", "zip", "gz", "bz2", "xz", "so", "pyc", "npy",
     "npz", "woff", "woff2", "ttf",
 ];
-/// Number of bytes to check in any other file.
+/// Number of bytes at the start of a file that are checked for binary content, if the extension is
+/// unknown.
 const PROBE_BYTES: usize = 1024;
 
 /// Maximum number of threads. More threads are not faster.
@@ -71,13 +72,13 @@ pub(super) struct FileListing {
     pub(super) files: Vec<(FilePath, Stamp)>,
     /// Text files that are too long, and files with deceptive names or names that are not UTF-8.
     pub(super) skipped: Vec<ReadError>,
-    /// All links, regardless of target, except in ignored directories.
+    /// All links except those in ignored directories. Their targets can be anywhere.
     pub(super) links: Vec<PathBuf>,
-    /// Temporary files of writers that may be dead.
+    /// Temporary files of writing processes, which may have been killed.
     pub(super) leftovers: Vec<PathBuf>,
 }
 
-/// A walk that several threads share.
+/// The state of a walk through the directories that several threads share.
 struct Walk<'a> {
     root: &'a Path,
     state: Mutex<WalkState>,
@@ -85,7 +86,7 @@ struct Walk<'a> {
     changed: Condvar,
 }
 
-/// The directories to read and the files found so far.
+/// The directories that were not read yet, and the files that were found.
 struct WalkState {
     waiting: Vec<PendingDirectory>,
     /// Number of threads that are reading a directory and may add others.
@@ -93,7 +94,7 @@ struct WalkState {
     found: FileListing,
 }
 
-/// A directory to read, with the rules that apply to the directory itself.
+/// A directory to read, with the ignore rules that decide about the directory itself.
 struct PendingDirectory {
     path: PathBuf,
     rules: IgnoreRules,
@@ -205,7 +206,8 @@ fn is_listed(rules: &IgnoreRules, path: &Path, name: &str, kind: EntryKind) -> b
     }
 }
 
-/// Whether a directory is a Python environment, which is installed rather than edited.
+/// Returns whether a directory is a Python virtual environment, whose files are installed and not
+/// edited.
 pub fn is_environment(directory: &Path) -> bool {
     directory.join(ENVIRONMENT).is_file()
 }
@@ -220,7 +222,7 @@ fn text_file(
     let ending = path.extension().unwrap_or_default();
     let is_known = TEXT.iter().any(|text| ending == *text);
     let Some(relative) = relative.to_str() else {
-        // Starling could not refer to this file by a UTF-8 path.
+        // Starling's paths are UTF-8, so it cannot refer to this file.
         let name = FilePath::new(relative.to_string_lossy());
         return is_known.then_some(Err(ReadError::NotUtf8(name)));
     };
@@ -238,7 +240,7 @@ fn text_file(
     is_text.then_some(Ok((file, stamp)))
 }
 
-/// Whether a file is binary: a zero byte is near its start, or it cannot be opened.
+/// Returns whether a file is binary: there is a zero byte near its start, or it cannot be opened.
 fn is_binary(path: &Path) -> bool {
     let mut start = Vec::with_capacity(PROBE_BYTES);
     let read =
@@ -422,7 +424,8 @@ mod tests {
         let most = vec![b'x'; MAX_FILE_BYTES as usize];
         assert_eq!(listed(&[("most.py", &most)]), ["most.py"]);
         assert_eq!(listed(&[]), [""; 0]);
-        // A zero byte far from the start is not found; an empty file without an extension is text.
+        // A zero byte far from the start of a file is not noticed, and an empty file without an
+        // extension counts as text.
         let mut late = vec![b'x'; PROBE_BYTES];
         late.push(0);
         assert_eq!(

@@ -33,9 +33,11 @@ const MARK: &str = ".starling-write-";
 const JOURNAL: &str = ".starling-journal-";
 /// Maximum size of a journal that is compared with its file, in bytes.
 const MAX_JOURNAL_BYTES: u64 = 16 * MAX_FILE_BYTES;
-/// Minimum age of a temporary file whose writer may be alive: it may not have locked the file yet.
+/// Minimum age of a temporary file before it is removed, if its writer may still be alive and only
+/// has not locked the file yet.
 const SWEEP_AGE: Duration = Duration::from_secs(60);
-/// Minimum age on a file system without locks, where it is unknown whether the writer is alive.
+/// Minimum age of a temporary file before it is removed from a file system without locks, where it
+/// is unknown whether the writer is alive.
 const LOCKLESS_SWEEP_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Why a file was not written. Except for [`WriteError::Torn`], the file is unchanged.
@@ -100,7 +102,7 @@ pub fn write_given(path: &Path, text: &str) -> io::Result<()> {
     let target = path.canonical()?;
     let written = write_with(&SYSTEM, &target, text.as_bytes());
     if written.is_err() && is_new {
-        // The file is empty, and no other program uses it.
+        // The file was just created. It is empty, and no other program uses it.
         let _ = fs::remove_file(&target);
     }
     written.map_err(|failed| match failed {
@@ -148,8 +150,8 @@ impl From<io::Error> for WriteFailure {
     }
 }
 
-/// Writes a file whose path contains no link. If another program puts a link into the path meanwhile, the
-/// link is not followed.
+/// Writes a file whose path contains no link. A link that another program puts into the path during
+/// the write is not followed.
 fn write_with(calls: &SystemCalls, target: &Path, text: &[u8]) -> Result<(), WriteFailure> {
     let (Some(directory), Some(name)) = (target.parent(), target.file_name()) else {
         return Err(io::Error::from(ErrorKind::InvalidInput).into());
@@ -170,13 +172,13 @@ fn write_with(calls: &SystemCalls, target: &Path, text: &[u8]) -> Result<(), Wri
             other => other,
         });
     if written.is_err() {
-        // An error here cannot be handled; a later sweep removes the file.
+        // If the removal fails, a later sweep removes the file.
         let _ = fs::remove_file(&temporary);
     }
     written?;
     sweep_in(pinned.path());
     if let Err(error) = (calls.sync_directory)(pinned.path()) {
-        // The file itself is written nevertheless.
+        // Only flushing the directory failed. The file itself is written.
         tracing::warn!(file = %target.display(), "a power failure now may undo the change: {error}");
     }
     Ok(())
@@ -191,7 +193,8 @@ fn open_unless_missing(path: &Path) -> io::Result<Option<File>> {
             "not a regular file",
         )),
     };
-    // Opening a device can have side effects, so its kind is checked before it is opened as well as after.
+    // Opening a device can have side effects, so the kind of the file is checked both before and
+    // after it is opened.
     match path.symlink_metadata() {
         Ok(found) => required(&found)?,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -202,7 +205,8 @@ fn open_unless_missing(path: &Path) -> io::Result<Option<File>> {
     Ok(Some(file))
 }
 
-/// A file that nobody may write is not replaced either, not even for an administrator.
+/// Returns an error if the file is read-only. A read-only file is not replaced either, not even if
+/// this process runs as root.
 fn require_writable(target: &Path) -> Result<(), WriteFailure> {
     match may_write(target)? {
         true => Ok(()),
@@ -246,7 +250,7 @@ fn write_through(
     }
 }
 
-/// Writes into the file itself. The temporary file serves as a journal and is removed afterwards.
+/// Writes into the existing file. The temporary file serves as a journal and is removed afterwards.
 fn write_in_place(
     calls: &SystemCalls,
     temporary: &Path,
@@ -275,10 +279,7 @@ fn write_in_place(
     }
 }
 
-/// Deletes a file of the workspace. Of a link, the link itself is deleted.
-///
-/// # Errors
-/// The path leads out of the workspace or names a secret, or the file cannot be deleted.
+/// Deletes a file of the workspace. If the path is a link, the link is deleted and not its target.
 pub fn delete_file(root: &Path, file: &FilePath) -> Result<(), WriteError> {
     resolve(root, file)?;
     let delete = || {
@@ -295,7 +296,8 @@ pub fn delete_file(root: &Path, file: &FilePath) -> Result<(), WriteError> {
     })
 }
 
-/// Hidden, so that the walk skips it; unique in and between processes.
+/// Returns the path of a temporary file next to `target`. Its name is hidden, so that the walk
+/// skips the file, and it is unique within this process and across processes.
 fn beside(target: &Path, mark: &str) -> PathBuf {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -303,7 +305,8 @@ fn beside(target: &Path, mark: &str) -> PathBuf {
     target.with_file_name(format!(".{name}{mark}{}-{number}", std::process::id()))
 }
 
-/// The file that a leftover of this name is of, and the process that wrote it: `.NAME.starling-write-PID-N`.
+/// Parses the name of a temporary file, `.NAME.starling-write-PID-N`, and returns the name of the
+/// file that was being written, and the id of the process that wrote it.
 fn written_by<'n>(name: &'n str, mark: &str) -> Option<(&'n str, u32)> {
     let (target, rest) = name.strip_prefix('.')?.rsplit_once(mark)?;
     let (process, number) = rest.split_once('-')?;
@@ -313,12 +316,12 @@ fn written_by<'n>(name: &'n str, mark: &str) -> Option<(&'n str, u32)> {
     (is_exact && !target.is_empty()).then_some((target, process))
 }
 
-/// Whether a file with this name is a temporary file of a writer.
+/// Returns whether a file with this name is a temporary file of a writing process.
 pub(super) fn is_temporary(name: &str) -> bool {
     written_by(name, MARK).is_some()
 }
 
-/// Removes those of the temporary files whose writers are dead.
+/// Removes each of these temporary files whose writing process has ended.
 pub(super) fn sweep(temporary: impl IntoIterator<Item = PathBuf>) {
     for path in temporary {
         // A file that cannot be removed now is found by a later sweep.
@@ -328,7 +331,7 @@ pub(super) fn sweep(temporary: impl IntoIterator<Item = PathBuf>) {
     }
 }
 
-/// Removes the temporary files in a directory whose writers are dead.
+/// Removes the temporary files in a directory whose writing processes have ended.
 pub(super) fn sweep_in(directory: &Path) {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let temporary = entries.filter(|entry| {
@@ -338,9 +341,10 @@ pub(super) fn sweep_in(directory: &Path) {
     sweep(temporary.map(|entry| entry.path()));
 }
 
-/// Removes temporary files below `root` whose writers are dead, and returns their paths. A journal
-/// whose text is not in its file is kept with a warning, because it may be the only copy. It is not
-/// applied automatically, because anyone could have put it into the project.
+/// Removes the temporary files and journals below `root` whose writing processes have ended, and
+/// returns their paths. If a journal contains a text that was not completely written to its file,
+/// the journal is kept and a warning is logged, because it may be the only copy. The text is not
+/// written automatically, because anyone could have put the journal into the project.
 pub fn sweep_leftovers(root: &Path) -> Vec<PathBuf> {
     let walk = ignore::WalkBuilder::new(root)
         .standard_filters(false)
@@ -384,13 +388,14 @@ fn same_text(journal: File, target: &Path) -> io::Result<bool> {
     Ok(wanted == now)
 }
 
-/// A leftover whose writer died, opened.
+/// Opens a temporary file or a journal if its writing process has ended. Otherwise returns `None`.
 fn abandoned(path: &Path, writer: u32) -> Option<File> {
     let file = open_regular(path).ok()?;
     let modified = file.metadata().ok()?.modified().ok()?;
     let age = modified.elapsed().unwrap_or_default();
     let least = match file.try_lock() {
-        // A writer in a container has a number that means nothing here, but holds its lock.
+        // The id of a writing process in a container has no meaning here, but the process still
+        // holds its lock.
         Ok(()) if !is_running(writer) => Duration::ZERO,
         Ok(()) => SWEEP_AGE,
         Err(TryLockError::Error(error)) if is_unsupported(&error) => LOCKLESS_SWEEP_AGE,

@@ -271,7 +271,8 @@ async fn keys_right_after_an_ignored_key_are_ignored_too() {
     let paper = CapturedOutput::default();
     let (mut viewer, run) = asked(&editor, &paper).await;
     viewer.input(key(KeyCode::Char('n')), &run).await.unwrap();
-    // By now the question may have been read, but the other letters belong to the first one.
+    // By now the user may have read the question, but these keys belong to the word whose first key was
+    // ignored.
     viewer.asked_at -= READING;
     for code in [
         KeyCode::Char('o'),

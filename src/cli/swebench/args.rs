@@ -13,8 +13,8 @@ use starling_sandbox::Container;
 // The subcommands of `starling swebench`. Their doc comments are the help texts.
 #[derive(Debug, Subcommand)]
 pub enum SwebenchCommand {
-    /// Count the reference changes that the edit engine can express as proposals, byte for byte. Uses no
-    /// model.
+    /// Count the instances whose known solution Starling can express exactly (byte for byte) as proposals:
+    /// an upper limit for every model. Calls no model.
     Ceiling(CeilingArgs),
     /// Solve instances: run Starling on each of them, in a separate checkout.
     Run(RunArgs),

@@ -13,8 +13,8 @@ const NEAR: u32 = 1;
 /// Maximum distance, in lines, over which a citation that does not fit its claim is moved to a line
 /// that contains a name of the claim.
 const A_LITTLE: u32 = 5;
-/// Same as `A_LITTLE`, if the cited lines, their symbol and their file do not even share a word
-/// with the claim.
+/// Maximum distance, in lines, over which a citation is moved if the cited lines, the symbol around
+/// them and the path of the file share no word with the claim.
 const OFF: u32 = 40;
 
 /// Maximum number of lines in a range to search for a quoted text.
@@ -265,8 +265,8 @@ impl<'t> FileLines<'t> {
         claim.names.is_empty() || names.any(|name| claim.names.contains(name))
     }
 
-    /// Whether the claim marks names as code, and none of them is on or next to the cited lines, names the
-    /// symbol around them or is in the file's path.
+    /// Whether the claim is about other code: it marks names as code, but none of them is on or
+    /// next to the cited lines, in the name of the symbol around them, or in the path of the file.
     fn is_about_other_code(&self, first: u32, last: u32, cited: &CitedPart) -> bool {
         let is_own = |code: &str| names_of(code).iter().any(|name| cited.code.contains(*name));
         let is_around = |line: u32| is_own(&self.tree.at_line(line).path.name);
@@ -277,15 +277,17 @@ impl<'t> FileLines<'t> {
             && !self.near(first, last).any(is_own)
     }
 
-    /// Returns the line that defines a symbol of this file that the claim names, the nearest to a line.
+    /// Returns the line that defines a symbol that the claim names. If the file defines several of
+    /// these symbols, returns the definition nearest to `line`.
     fn definition_near(&self, line: u32, cited: &CitedPart) -> Option<u32> {
         let lines = self.spoken_of(cited).into_iter();
         let lines = lines.map(|symbol| self.tree.line_of(symbol));
         lines.min_by_key(|found| found.abs_diff(line))
     }
 
-    /// Returns the line at most [`A_LITTLE`] lines away that contains a name which the claim marks as code,
-    /// or a whole member.
+    /// Returns the line nearest to the cited lines, at most [`A_LITTLE`] lines away, that contains
+    /// a name that the claim marks as code, or all names of a member (`Class.method`) that the
+    /// claim names.
     fn named_near(&self, (first, last): (u32, u32), cited: &CitedPart) -> Option<u32> {
         let bears = |line: &u32| {
             let names = names_of(self.line(*line));
@@ -313,9 +315,10 @@ impl<'t> FileLines<'t> {
         (first..=last).any(|line| names_of(self.line(line)).iter().any(is_it))
     }
 
-    /// Returns a line of the claim's symbol if the cited lines belong to another symbol: the nearest
-    /// that mentions what the claim says of it, else the one that defines it. That is so if the citation itself names the symbol, or if the lines mention neither
-    /// the symbol nor any other word of the claim.
+    /// Returns the line to cite instead, if the cited lines are outside the symbol that the claim
+    /// is about: the nearest line of that symbol that contains another name of the claim, or else
+    /// the line that defines the symbol. Returns `None` if the cited lines mention the symbol or
+    /// another word of the claim, unless the citation itself names the symbol.
     fn of_another(&self, first: u32, last: u32, cited: &CitedPart) -> Option<u32> {
         let meant = self.meant(cited);
         let overlaps = |symbol: &&Symbol| {
@@ -343,9 +346,10 @@ impl<'t> FileLines<'t> {
             .then(|| line().unwrap_or_else(|| self.tree.line_of(one)))
     }
 
-    /// Returns the line of the claim's symbol that mentions what the claim says of it, if the cited
-    /// lines are of that symbol and mention nothing of the claim. The line that defines the symbol
-    /// stands for all of it.
+    /// Returns the line to cite instead, if the cited lines are inside the symbol that the claim is
+    /// about, but share no word with the claim: the nearest line of the symbol that contains
+    /// another name of the claim. Returns `None` if the cited lines contain the definition of the
+    /// symbol, which supports any claim about it.
     fn further_in(&self, first: u32, last: u32, cited: &CitedPart) -> Option<u32> {
         let holds = |symbol: &&Symbol| symbol.lines.0 <= first && last <= symbol.lines.1;
         let one = self.spoken_of(cited).into_iter().find(holds)?;
@@ -378,8 +382,8 @@ impl<'t> FileLines<'t> {
         (begins..=ends).filter(mentions).min_by_key(distance)
     }
 
-    /// Returns the symbols that a citation is about, also those that the claim names without their
-    /// class.
+    /// Returns the symbols of this file that a citation is about, including symbols that the claim
+    /// names without their class.
     fn spoken_of(&self, cited: &CitedPart) -> Vec<&'t Symbol> {
         let meant = self.meant(cited);
         if !meant.is_empty() {

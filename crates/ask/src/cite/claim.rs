@@ -15,12 +15,15 @@ pub struct CitedPart {
     /// Members (`Class.method`) that the citation is about: those named as code directly before it,
     /// else those of the sentence.
     pub members: BTreeSet<String>,
-    /// Names of code before the citation, without those of `members`.
+    /// Names of code before the citation, without the names that are part of a member
+    /// (`Class.method`).
     pub others: BTreeSet<String>,
-    /// Names that the text between the previous citation and this one marks as code, members included; of
-    /// the whole sentence if this is its only citation, or if nothing is between the two.
+    /// Names that the text between the previous citation and this one marks as code, including the
+    /// names of members. If this is the only citation of the sentence, or if there is no text
+    /// between the two citations, the names that the whole sentence marks as code.
     pub code: BTreeSet<String>,
-    /// Names of code in the whole sentence, without those of its members.
+    /// Names of code in the whole sentence, without the names that are part of a member
+    /// (`Class.method`).
     pub others_of_sentence: BTreeSet<String>,
     /// Text that the sentence appears to quote from the cited lines.
     pub quotes: Vec<String>,
@@ -222,8 +225,8 @@ fn without(block: &str, span: &Range<usize>, marks: &[CitationMark]) -> String {
     prose
 }
 
-/// Splits a block into sentences that cover every byte. No sentence ends inside a citation,
-/// brackets or back-quotes.
+/// Splits a block into sentences. Together, they contain every byte of the block. No sentence ends
+/// inside a citation, brackets or back-quotes.
 fn sentences(block: &str, marks: &[CitationMark]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let (mut start, mut quoted, mut depth) = (0, false, 0_i32);
@@ -315,7 +318,8 @@ fn names_as_code(prose: &str) -> BTreeSet<String> {
             names.extend(parts_of(part));
         } else {
             let called = part.match_indices("()").map(|(at, _)| &part[..at]);
-            // A citation in brackets leaves `()` behind a space.
+            // An empty `()` after a space is what remains of a citation in brackets. It is not a
+            // call.
             let called = called.filter(|before| !before.ends_with(char::is_whitespace));
             names.extend(called.filter_map(|before| parts_of(before).pop()));
         }
@@ -331,7 +335,8 @@ fn members(prose: &str) -> BTreeSet<String> {
     names.filter(is_member).map(str::to_owned).collect()
 }
 
-/// Returns the names that a text marks as code, without those of its members.
+/// Returns the names that a text marks as code, without the names that are part of a member
+/// (`Class.method`).
 fn others(prose: &str) -> BTreeSet<String> {
     let members = members(prose);
     let parts: BTreeSet<String> = members.iter().flat_map(|name| parts_of(name)).collect();

@@ -192,7 +192,8 @@ fn known_before(text: &str, end: usize, paths: &[Range<usize>]) -> Option<usize>
         .then_some(path.start)
 }
 
-/// Whether a path that is not known to the project may contain this character.
+/// Whether a path may contain this character if the path is not one of the known paths of the
+/// project.
 fn is_part(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '+' | '@' | '#')
 }

@@ -189,7 +189,7 @@ fn cited_path_may_contain_spaces_and_special_characters() {
 }
 
 #[test]
-fn citation_of_another_symbol_than_the_claim_names_is_moved() {
+fn citation_of_a_line_outside_the_symbol_that_the_claim_names_is_moved_into_that_symbol() {
     // The cited line 11 is `def pay(cart):`.
     assert_eq!(
         places("`Cart.total` multiplies [lib/shop.py:11]."),
@@ -245,7 +245,8 @@ fn a_citation_is_moved_only_within_the_symbol_that_the_claim_names() {
     let checker = CitationChecker::new(files);
     let shown = |text: &str| Block::check(text, &checker).text;
     for (text, expected) in [
-        // Line 13 is behind `Mage.strike`, and `Warrior.strike` is named first.
+        // Line 13 is after the end of `Mage.strike`. The sentence names `Warrior.strike` first, but
+        // that is not the symbol of the second citation.
         (
             "`hurt` is called by `Warrior.strike` [units.py:3], `Mage.strike` [units.py:13] and others.",
             "`hurt` is called by `Warrior.strike` [units.py:3], `Mage.strike` [units.py:11] and others.",
@@ -266,7 +267,8 @@ fn a_citation_is_moved_only_within_the_symbol_that_the_claim_names() {
             "`duel` calls `tally` [units.py:20].",
             "`duel` calls `tally` [units.py:24].",
         ),
-        // The line says it, or defines the symbol, or the name is nowhere in the symbol.
+        // Not moved: the cited line contains the name, or the cited line defines the symbol, or no
+        // line of the symbol contains the name.
         ("`Mage.strike` calls `burn` [units.py:10].", ""),
         (
             "`Mage.strike` ends with a target that `burn` hurts [units.py:11].",
@@ -308,13 +310,14 @@ def is_too_old(lot, today):
 ";
 
 #[test]
-fn plain_words_do_not_support_a_claim_about_code_that_is_elsewhere() {
+fn citation_is_wrong_if_the_cited_lines_share_only_plain_words_with_a_claim_about_other_code() {
     let place = place();
     let file = starling_syntax::FilePath::new("lots.py");
     let checker = CitationChecker::new(place.files.with(file, Some(LOTS.into())));
     let shown = |text: &str| Block::check(text, &checker).text;
     for (text, expected) in [
-        // The function is in the file: the citation moves there.
+        // The file defines the function that the claim is about, so the citation is moved to the
+        // definition.
         (
             "`is_too_old` compares with it (lots.py:1).",
             "`is_too_old` compares with it (lots.py:19).",
@@ -336,12 +339,13 @@ fn plain_words_do_not_support_a_claim_about_code_that_is_elsewhere() {
             "`main` opens the lots (lots.py:16).",
             "`main` opens the lots (unverified).",
         ),
-        // Only an import is left of the name.
+        // The file only imports the module of the named function and never calls the function.
         (
             "`crates_for` rounds up with `math.ceil` (lots.py:15).",
             "`crates_for` rounds up with `math.ceil` (unverified).",
         ),
-        // A module is named by its file, and a symbol by the code in it.
+        // Not moved: the claim names the file's module, or the cited line is inside the symbol that
+        // the claim names.
         ("`lots` describes what was received (lots.py:11).", ""),
         ("`is_too_old` counts days (lots.py:20).", ""),
         ("`MAX_AGE` is in days (lots.py:4).", ""),
@@ -444,7 +448,8 @@ fn citation_of_a_claim_without_symbol_names_is_kept() {
         places("While the till is open, one pays [lib/shop.py:12]."),
         ["lib/shop.py:12"]
     );
-    // The claim's names come from the first citation; the second is checked by its own words.
+    // The second citation is checked by the words of its own part of the sentence, not by `RATE`,
+    // which belongs to the first citation.
     let list = "`RATE` stands at the top [lib/shop.py:1], the goods below [lib/shop.py:5].";
     assert_eq!(places(list), ["lib/shop.py:1", "lib/shop.py:5"]);
 }
@@ -484,7 +489,7 @@ fn code_identifiers_are_distinguished_from_prose() {
 }
 
 #[test]
-fn claims_need_a_citation_but_statements_of_absence_do_not() {
+fn claim_needs_a_citation_unless_it_says_that_something_does_not_exist() {
     let uncited = |text: &str| check(text).uncited(&Default::default()).len();
     assert_eq!(uncited("`pay` runs twice."), 1);
     assert_eq!(uncited("`pay` is never run."), 0);
@@ -522,12 +527,14 @@ fn uncited_claim_after_a_cited_sentence_is_marked() {
             "",
         ),
         ("`pay` adds up [lib/shop.py:13]. That is all.", ""),
-        // The citation of a later sentence covers none between.
+        // A citation supports neither an earlier sentence that follows another citation, nor later
+        // sentences.
         (
             "`pay` adds up [lib/shop.py:13]. The route then answers 500. `Cart` holds goods [lib/shop.py:4].",
             "`pay` adds up [lib/shop.py:13]. The route then answers 500. [uncited] `Cart` holds goods [lib/shop.py:4].",
         ),
-        // What code does not do is a claim about that code, in the same paragraph or alone.
+        // A sentence that says what named code does not do is a claim about that code, so it needs
+        // a citation.
         (
             "`Cart` adds up [lib/shop.py:8]. `pay` never raises an error either.",
             "`Cart` adds up [lib/shop.py:8]. `pay` never raises an error either. [uncited]",
@@ -579,7 +586,7 @@ fn citation_is_moved_to_the_line_that_its_sentence_quotes() {
             "`return   RATE *  self.sum` is it [lib/shop.py:4-7].",
             "lib/shop.py:4-8",
         ),
-        // The name is on a neighbouring line.
+        // The line after the cited line contains the name.
         ("`sum` counts [lib/shop.py:7].", "lib/shop.py:8"),
         // Not moved: the cited line contains the text, or the text is not marked as a quote.
         (

@@ -9,7 +9,7 @@ use crate::step::Step;
 const GOOD: &str = "`pay` adds up by `total` [shop.py:13].\n\nThe `RATE` counts [shop.py:8].";
 
 #[tokio::test]
-async fn question_answered_by_the_first_context_takes_one_model_call() {
+async fn question_that_the_initial_context_answers_takes_one_model_call() {
     let project = AskTestProject::new(AskScriptedModel::new([say(GOOD)]));
     let answer = project.ask("How does pay work out the total?").await;
     assert_eq!(answer.answer, GOOD);
@@ -143,7 +143,7 @@ async fn model_may_drop_a_claim_that_it_cannot_cite() {
 }
 
 #[tokio::test]
-async fn an_answer_of_which_no_claim_is_left_is_no_answer() {
+async fn question_counts_as_unanswered_if_no_claim_of_the_answer_is_supported() {
     let wrong = say("`run` pays [gone.py:3].");
     let project = AskTestProject::new(AskScriptedModel::new([wrong, say("1: drop")]));
     let answer = project.ask("Who pays?").await;

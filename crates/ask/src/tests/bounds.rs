@@ -81,7 +81,7 @@ async fn used_up_call_budget_returns_the_findings_so_far() {
 }
 
 #[tokio::test]
-async fn last_call_within_the_budget_must_answer() {
+async fn model_must_answer_with_the_last_call_that_the_budget_allows() {
     let look = || call("search", json!({"query": "till"}));
     let good = "`pay` adds up by `total` [shop.py:13].";
     let mut project = AskTestProject::new(AskScriptedModel::new([look(), say(good)]));
@@ -248,7 +248,7 @@ async fn malformed_answer_has_no_citations_and_takes_at_most_two_calls() {
 }
 
 #[tokio::test]
-async fn call_over_the_limit_of_a_turn_may_be_repeated_in_the_next_turn() {
+async fn call_that_exceeded_the_limit_of_a_turn_may_be_repeated_in_the_next_turn() {
     let search = |word: &str| ("search".to_owned(), json!({ "query": word }));
     let mut many: Vec<_> = (0..8).map(|nth| search(&format!("word{nth}"))).collect();
     many.push(search("total"));
@@ -289,7 +289,7 @@ async fn earlier_results_are_left_out_when_the_context_window_fills_up() {
     let (before, after) = (&prompts[2], &prompts[3]);
     assert!(!before.contains(left_out), "{}", before.len());
     assert!(after.contains(left_out), "{}", after.len());
-    // A call whose result was left out may be repeated.
+    // After its result was left out of the conversation, a call may be repeated.
     let again = &prompts[4];
     assert!(!again.contains("asked this before"), "{again}");
     let told = format!("{:?}", answer.steps);

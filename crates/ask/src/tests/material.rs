@@ -29,7 +29,7 @@ async fn symbol_named_in_the_question_comes_first_with_its_uses() {
         "{prompt}"
     );
     assert!(!prompt.contains("Uses of `Cart`:"), "{prompt}");
-    // The users of the symbol come next.
+    // The code that uses the symbol comes next.
     let next = first
         .match_indices(" lines ")
         .nth(1)
@@ -41,7 +41,7 @@ async fn symbol_named_in_the_question_comes_first_with_its_uses() {
 }
 
 #[tokio::test]
-async fn files_and_symbols_mentioned_with_a_sigil_come_first() {
+async fn files_mentioned_by_at_sign_and_symbols_mentioned_by_hash_sign_come_first() {
     let loud = "def shop_total(shop, total):\n    return shop + total\n";
     let quiet = "LIMIT = 3\n\n\ndef helper():\n    return 1\n";
     let files = [("shop.py", SHOP), ("loud.py", loud), ("quiet.py", quiet)];

@@ -156,7 +156,7 @@ async fn each_instance_writes_a_record_a_trajectory_and_a_prediction() {
 }
 
 #[tokio::test]
-async fn undone_changes_of_an_unsettled_run_are_still_submitted() {
+async fn patch_that_the_run_took_back_is_still_written_to_the_predictions() {
     let bed = bed();
     let one = bed.task("a__b-1", "worse");
     let place = bed.place();

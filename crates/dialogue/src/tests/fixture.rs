@@ -48,7 +48,7 @@ pub enum Action {
     Outside(serde_json::Value),
 }
 
-impl InShort for Action {
+impl ShortDescription for Action {
     fn in_short(&self) -> String {
         match self {
             Action::Look(look) => look.names.join(" "),
@@ -137,7 +137,7 @@ impl ModelFailure for ScriptedFailure {
     }
 }
 
-/// A conversation in the role of the writer, whose model follows a script.
+/// A conversation whose model follows a script. It has the tools of [`TestRole::Writer`].
 pub struct ScriptedTurns {
     pub toolbox: Toolbox<'static, TestRole, Action>,
     pub conversation: Conversation,
@@ -213,9 +213,9 @@ impl Turns for ScriptedTurns {
         self.toolbox.calls(self.profile.tool_calling, reply, text)
     }
 
-    async fn hear(&mut self, reply: &ChatReply) -> AfterWords<String> {
+    async fn hear(&mut self, reply: &ChatReply) -> TextReplyOutcome<String> {
         let is_answer = !reply.text.is_empty();
-        AfterWords {
+        TextReplyOutcome {
             told: (!is_answer).then(|| "It was empty.".to_owned()),
             end: is_answer.then(|| reply.text.clone()),
         }
@@ -225,7 +225,7 @@ impl Turns for ScriptedTurns {
         &mut self,
         _reply: &ChatReply,
         calls: Vec<Call<Action>>,
-    ) -> AfterCalls<Action, String> {
+    ) -> ToolCallsOutcome<Action, String> {
         let (mut results, mut end) = (Vec::new(), None);
         for call in calls {
             let text = self.toolbox.execute(&call).await;
@@ -235,7 +235,7 @@ impl Turns for ScriptedTurns {
             let padding = "x".repeat(self.padding);
             results.push((call, format!("{}\n{padding}", text.unwrap_or_default())));
         }
-        AfterCalls { results, end }
+        ToolCallsOutcome { results, end }
     }
 
     fn after_turn(&mut self) {

@@ -14,7 +14,7 @@ fn texts(messages: &[Message]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn results_are_appended_until_a_call_ends_the_work() {
+async fn tool_results_are_appended_to_the_conversation_until_a_call_ends_it() {
     let mut turns = ScriptedTurns::new([Ok(look("a")), Ok(look("b")), Ok(end("done"))]);
     assert_eq!(converse(&mut turns, 5).await.as_deref(), Some("done"));
     let last = texts(&turns.asked[2]);
@@ -41,7 +41,7 @@ async fn conversation_ends_at_its_turn_limit() {
 }
 
 #[tokio::test]
-async fn reply_without_a_call_is_passed_to_the_conversation_s_leader() {
+async fn reply_without_a_tool_call_is_passed_to_its_own_hook() {
     let mut turns = ScriptedTurns::new([Ok(reply("", &[])), Ok(reply("It is so.", &[]))]);
     assert_eq!(converse(&mut turns, 5).await.as_deref(), Some("It is so."));
     let told = texts(&turns.asked[1]);
@@ -54,7 +54,7 @@ async fn reply_without_a_call_is_passed_to_the_conversation_s_leader() {
 }
 
 #[tokio::test]
-async fn leader_of_the_conversation_decides_whether_a_model_failure_ends_it() {
+async fn hook_decides_whether_a_failed_model_call_ends_the_conversation() {
     let passing = ModelError::Server {
         model: "m".to_owned(),
         status: 500,

@@ -1,5 +1,5 @@
-//! Edits are versioned, checked against their base, and count as applied only when the text is
-//! there.
+//! Edits of a run through the headless editor: they have a document version, are checked against
+//! the text that they were made for, and count as applied only when the changed text has arrived.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ fn edit(base: &CurrentText, from: &str, to: &str) -> FileEdit {
     }
 }
 
-/// Replaces `old` by another text and reports the result.
+/// Replaces `old` in `a.py` by another text. Reports the new version and the new text.
 async fn replaces(scene: RunScript) {
     let editor = &scene.outside.editor;
     let base = editor.current(&file("a.py")).await.unwrap();
@@ -56,7 +56,7 @@ async fn edit_of_an_open_document_is_applied_and_saved() {
 }
 
 #[tokio::test]
-async fn edit_against_another_base_text_is_stale() {
+async fn edit_of_an_outdated_text_is_rejected_as_stale() {
     let folder = folder(&[("a.py", "old\n")]);
     let editor = editor(&folder, async |scene: RunScript| {
         let editor = &scene.outside.editor;

@@ -9,7 +9,8 @@ use starling_text::{ByteRange, Encoding};
 
 const TEXT: &str = "# 🙂 grüße\r\ndef f():\r\n    return \"🧵\"\rlast";
 
-/// Reports the text of `a.py`, first from the editor port and then from the snapshot.
+/// Returns a run that reports the text of `a.py` twice: as the editor interface returns it, and
+/// from the snapshot of the run.
 fn tells_text() -> starling_server::RunStarter {
     scripted(async |scene: RunScript| {
         let current = scene.outside.editor.current(&file("a.py")).await.unwrap();
@@ -128,8 +129,8 @@ async fn edits_and_run_requests_keep_their_order() {
         let reply: starling_server::protocol::RunReply =
             serde_json::from_value(request.await.unwrap()).unwrap();
         let mut run = editor.follow(reply).unwrap();
-        // The snapshot is taken when the run starts; the editor port always returns the current
-        // text.
+        // The second text comes from the snapshot, which is taken when the run starts. The first
+        // one comes from the editor interface, which always returns the current text.
         let texts = story(&mut run).await;
         assert_eq!(texts[1], before);
     }

@@ -25,8 +25,8 @@ fn slow(services: Services, ready: &Arc<Notify>) -> Services {
     }
 }
 
-/// Starts an editor whose runs report three steering messages, and returns the switch that opens
-/// them.
+/// Starts an editor whose runs report the next three messages that the user sends. Returns the
+/// editor, and the switch that lets its runs open.
 async fn listening(folder: &tempfile::TempDir) -> (HeadlessEditor, Arc<Notify>) {
     let start = scripted(async |mut scene: RunScript| {
         for _ in 0..3 {
@@ -53,7 +53,7 @@ fn of(path: &str) -> TargetParams {
 }
 
 #[tokio::test]
-async fn steering_before_a_run_opens_is_delivered_in_order() {
+async fn user_messages_before_a_run_opens_are_delivered_in_order() {
     let folder = folder(&[]);
     let (editor, ready) = listening(&folder).await;
     let mut run = editor.run(task("go")).await.unwrap();
@@ -99,7 +99,7 @@ async fn run_cancelled_before_it_opens_never_begins() {
 }
 
 #[tokio::test]
-async fn ended_run_rejects_steering_but_still_exists() {
+async fn ended_run_rejects_user_messages_but_still_exists() {
     let folder = folder(&[]);
     let editor = editor(&folder, async |scene: RunScript| {
         scene.log.event(finished(StopReason::Settled));

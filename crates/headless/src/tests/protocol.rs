@@ -136,7 +136,8 @@ async fn edit_is_versioned_and_annotated_if_the_client_supports_it() {
         params["edit"]["changeAnnotations"],
         json!({"a.py::f": {"label": "a.py::f", "needsConfirmation": false}})
     );
-    // The new text arrives together with the user's next key press; the reply never arrives.
+    // The client sends the new text together with the user's next key press, and never replies to
+    // the edit request.
     let change = json!({
         "textDocument": {"uri": client.uri(), "version": 8},
         "contentChanges": [{"range": range, "text": "new"}, {
@@ -151,7 +152,7 @@ async fn edit_is_versioned_and_annotated_if_the_client_supports_it() {
 }
 
 #[tokio::test]
-async fn edit_counts_as_applied_only_when_the_text_arrives() {
+async fn edit_counts_as_applied_only_when_the_client_sends_the_changed_text() {
     let mut client = TestClient::new(replaces());
     client
         .initialize(json!({"workspace": {"workspaceEdit": {"documentChanges": true}}}))
@@ -159,7 +160,8 @@ async fn edit_counts_as_applied_only_when_the_text_arrives() {
     client.execute("starling.run", json!({"task": "x"})).await;
     let (id, _) = client.next_of("workspace/applyEdit").await;
     client.connection.reply(id, Ok(json!({"applied": true})));
-    // The client opens the file and sends the new text only now, as VS Code does for a closed file.
+    // The client opens the file only now and sends it with the new text, as VS Code does for a file
+    // that was not open.
     let open = json!({"textDocument": {
         "uri": client.uri(), "languageId": "python", "version": 1, "text": "new\n",
     }});
@@ -222,7 +224,7 @@ async fn edit_applied_after_the_time_limit_is_reverted() {
 }
 
 #[tokio::test]
-async fn refused_edit_is_stale_if_the_user_typed_meanwhile() {
+async fn edit_that_the_client_refuses_is_stale_if_the_user_typed_meanwhile() {
     let mut client = TestClient::new(replaces());
     client
         .initialize(json!({"workspace": {"workspaceEdit": {"documentChanges": true}}}))
@@ -272,7 +274,7 @@ async fn run_requires_an_open_folder() {
 }
 
 #[tokio::test]
-async fn unread_output_does_not_block_a_run() {
+async fn run_ends_even_if_the_client_reads_no_messages() {
     let (done, is_done) = tokio::sync::oneshot::channel();
     let done = std::sync::Mutex::new(Some(done));
     let start = scripted(move |scene: RunScript| {

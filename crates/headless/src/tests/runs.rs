@@ -4,7 +4,7 @@ use futures::FutureExt;
 use serde_json::{Value, json};
 
 use crate::testing::*;
-use crate::{HeadlessError, RunNote};
+use crate::{HeadlessError, RunNotification};
 use starling_core::{Approval, IntentView, Limits, ProposalView, Verdict};
 use starling_server::protocol::TargetParams;
 use starling_swarm::{ActorId, Event, ProposalId, RunId, StopReason};
@@ -52,7 +52,7 @@ async fn events_arrive_in_order_and_are_recorded() {
     let mut sequence = Vec::new();
     let mut events = Vec::new();
     loop {
-        let RunNote::Event(params) = note(&mut run).await else {
+        let RunNotification::Event(params) = note(&mut run).await else {
             panic!("an intent");
         };
         assert_eq!(params.run, run.id);
@@ -153,15 +153,19 @@ async fn intents_are_reviewed_by_symbol() {
     .await;
     let mut run = editor.run(task("go")).await.unwrap();
     let id = run.id.clone();
-    let RunNote::Intent(intent) = note(&mut run).await else {
+    let RunNotification::Intent(intent) = note(&mut run).await else {
         panic!("no intent");
     };
     assert_eq!(intent.view.symbol, symbol("a.py::f"));
     editor.accept(&id, intent_of("a.py::f")).await.unwrap();
     // The next intent can arrive before the previous event.
     let mut notes = [note(&mut run).await, note(&mut run).await];
-    notes.sort_by_key(|note| matches!(note, RunNote::Intent(_)));
-    let [RunNote::Event(first), RunNote::Intent(second)] = notes else {
+    notes.sort_by_key(|note| matches!(note, RunNotification::Intent(_)));
+    let [
+        RunNotification::Event(first),
+        RunNotification::Intent(second),
+    ] = notes
+    else {
         panic!("{notes:?}");
     };
     assert_eq!(first.event, tell(&Verdict::Accept));

@@ -2,7 +2,8 @@ use super::super::testing::snapshot_of;
 use crate::Index;
 use starling_syntax::FilePath;
 
-/// The calls that newly do not fit, as `file:line callee is called why`, when these files change.
+/// Returns the calls that stop fitting their callee when `changes` are applied to the files
+/// `before`, each as `file:line callee is called why`.
 fn bad(before: &[(&str, &str)], changes: &[(&str, &str)]) -> Vec<String> {
     let is_kept = |(name, _): &&(&str, &str)| !changes.iter().any(|(other, _)| other == name);
     let mut after: Vec<(&str, &str)> = before.iter().filter(is_kept).copied().collect();
@@ -19,8 +20,8 @@ fn bad(before: &[(&str, &str)], changes: &[(&str, &str)]) -> Vec<String> {
     words.collect()
 }
 
-/// What is wrong with a call that stands in a function of a file of its own, where the definitions
-/// stand in `m.py`: the words after `is called`.
+/// Returns why a call does not fit the definitions in `m.py`, as the words after `is called`, or
+/// `None` if it fits. The call is in a function of another file.
 fn misfit(definitions: &str, call: &str) -> Option<String> {
     let user = |call: &str| {
         format!(
@@ -340,7 +341,8 @@ fn call_of_a_monkeypatched_function_is_not_reported() {
     assert_eq!(bad(&files, &[("test_m.py", &without)]).len(), 1);
 }
 
-/// Classes that decide how a unit moves, and a caller that knows nothing of their types.
+/// Classes that decide how a unit moves, and (in `BATTLE`) callers that do not know which of the
+/// classes they use.
 const BRAINS: &str = "\
 from abc import ABC, abstractmethod
 
@@ -379,7 +381,8 @@ def plan(brain: Brain, unit):
     return brain.advance(unit, None)
 ";
 
-/// The new misfits where these texts of `brains.py` and `battle.py` change; a pair is an old and a new part.
+/// Returns the calls that stop fitting after these replacements in `brains.py` and `battle.py`.
+/// Each pair is an old part of the text and the new one.
 fn bad_of(brains: &[(&str, &str)], battle: &[(&str, &str)]) -> Vec<String> {
     let changed = |text: &str, parts: &[(&str, &str)]| {
         parts.iter().fold(text.to_owned(), |text, (old, new)| {
@@ -396,7 +399,7 @@ fn bad_of(brains: &[(&str, &str)], battle: &[(&str, &str)]) -> Vec<String> {
 }
 
 #[test]
-fn parts_of_a_changed_signature_fit_together_or_not() {
+fn call_that_fits_only_some_of_the_overriding_methods_after_a_change_is_reported() {
     let base = (
         "advance(self, me, board):\n        return me",
         "advance(self, me, board, taken):\n        return me",
@@ -429,7 +432,7 @@ fn parts_of_a_changed_signature_fit_together_or_not() {
             vec![turn, plan],
             vec![format!("brains.py:20 Brain.advance is called {needs}")],
         ),
-        // The override takes the calls that the base class takes.
+        // The override still takes the old arguments, while the base class takes the new ones.
         (
             vec![base, ("super().advance(me, board)", "me")],
             vec![turn, plan],
@@ -451,13 +454,14 @@ fn parts_of_a_changed_signature_fit_together_or_not() {
             vec![plan],
             vec![format!("battle.py:9 Brain.advance is called {needs}")],
         ),
-        // A call that only the new definitions take.
+        // A call with the new arguments, while the definitions are unchanged.
         (
             vec![],
             vec![turn],
             vec![format!("battle.py:9 Brain.advance is called {three}")],
         ),
-        // An abstract method and the only one that implements it.
+        // An abstract method that takes a new argument, while its only implementation does not. No
+        // call uses it.
         (
             vec![(
                 "pick(self, foes):\n        ...",
@@ -472,7 +476,7 @@ fn parts_of_a_changed_signature_fit_together_or_not() {
 }
 
 #[test]
-fn a_mixin_calls_what_comes_after_it_in_the_classes_that_use_it() {
+fn super_call_in_a_mixin_is_compared_with_the_next_class_in_resolution_order() {
     let text = "\
 class Unit:
     def hurt(self, amount):
@@ -532,7 +536,7 @@ def strike(target):
         changed(&[("heal(self, amount)", "heal(self, amount, how)")]),
         ["units.py:11 Healing.heal is called without `how`, and needs it"]
     );
-    // An object of unknown type may be of another class that has such a method.
+    // `target` has no known type, so it may be a `Pen`, whose `hurt` is unchanged.
     let other = (
         "def strike",
         "class Pen:\n    def hurt(self, a):\n        return a\n\n\ndef strike",
@@ -550,7 +554,7 @@ def strike(target):
 }
 
 #[test]
-fn methods_that_never_took_the_same_calls_stay_as_they_are() {
+fn override_that_was_already_incompatible_before_the_change_is_not_reported() {
     let text = "\
 class Shape:
     def draw(self, on):
@@ -579,7 +583,7 @@ def paint(shape, text: Text):
 }
 
 #[test]
-fn an_object_of_a_class_that_is_looked_up_by_its_name_may_be_of_the_workspace() {
+fn method_call_on_an_object_of_a_class_looked_up_by_string_is_checked() {
     let found = "import importlib\n\n\ndef lookup(module, name):\n    return getattr(importlib.import_module(module), name)\n";
     let user = "from found import lookup\n\n\nclass Battle:\n    def __init__(self, name):\n        self.brain = lookup(\"brains\", name)()\n\n    def turn(self, unit):\n        return self.brain.advance(unit, self)\n";
     let files = [

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use super::corpus::{Corpus, File};
 
-/// Weights of the score of a test file: `BY_DIRECTORY` if only its directory has the file's name,
-/// `FAR` if it is in an unrelated directory.
+/// Factors for the score of a test file: `BY_DIRECTORY` if not the test file itself but only its
+/// directory is named after the tested file, `FAR` if it is in an unrelated directory.
 const BY_DIRECTORY: f32 = 0.7;
 const FAR: f32 = 0.7;
 /// Number of neighbouring files that count.
@@ -102,7 +102,7 @@ pub(super) fn neighbours(corpus: Corpus<'_>, words: &[f32]) -> Vec<f32> {
     corpus.files().iter().zip(words).map(others).collect()
 }
 
-/// Returns whether a file is outside of the main code: documentation, examples, or vendored code.
+/// Returns whether a file is not part of the main code: documentation, examples, or vendored code.
 pub(super) fn is_apart(path: &str) -> bool {
     let mut directories = path.split('/').rev().skip(1);
     directories.any(|part| APART.binary_search(&part).is_ok())

@@ -1,4 +1,5 @@
-//! The view of the index that `locate` searches: symbols, files, postings and texts.
+//! The part of the index that `locate` searches: symbols, files, postings (which symbols contain a
+//! word) and texts.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -31,9 +32,9 @@ pub(super) struct File {
 pub(super) struct Symbol {
     pub(super) file: u32,
     pub(super) kind: SymbolKind,
-    /// Number of the parent symbol; a module body has its own number.
+    /// Number of the parent symbol. A module body is its own parent.
     pub(super) parent: u32,
-    /// Number of the outermost enclosing symbol below the module body, or of the symbol itself.
+    /// Number of the outermost symbol that contains this symbol, not counting the module body.
     pub(super) home: u32,
     /// Number of words in each field. For a module body, the path does not count as a name.
     pub(super) lengths: [u32; Field::ALL.len()],
@@ -151,7 +152,7 @@ fn path_words(file: &FilePath) -> Vec<Term> {
     words
 }
 
-/// The code that a query searches.
+/// The code that a query searches: the index, and the data that all queries share.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Corpus<'c> {
     code: &'c Code,

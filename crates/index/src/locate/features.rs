@@ -1,4 +1,5 @@
-//! The features of each candidate, as numbers between about 0 and 1.
+//! Computes the features of each candidate (a file or symbol that a text may be about), as numbers
+//! between about 0 and 1.
 
 use super::around::is_apart;
 use super::matches::Scores;
@@ -80,7 +81,7 @@ impl Question<'_> {
         } else {
             (self.named(parent), of(&self.names.bases, parent))
         };
-        // The words of the symbol's name may occur separately in the text.
+        // The words of a compound name may occur separately in the text.
         let said = named
             .strength()
             .max(0.5 * self.matches.name_covered[id as usize]);

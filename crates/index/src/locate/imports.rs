@@ -24,8 +24,8 @@ pub(super) fn imported(corpus: Corpus<'_>, importers: &[(u32, f32)]) -> Vec<f32>
     found
 }
 
-/// Returns the files outside of tests from which a file imports: those that define the imported
-/// names, or else the imported modules.
+/// Returns the files outside of tests from which a file imports. These are the files that define
+/// the imported names or, if no file defines them, the files of the imported modules.
 fn imports(corpus: Corpus<'_>, file: u32) -> BTreeSet<u32> {
     let Some(names) = corpus.names_of(file) else {
         return BTreeSet::new();
@@ -70,7 +70,7 @@ fn targets(
     let Some(module) = module else {
         return Vec::new();
     };
-    // A package may only re-export the imported name.
+    // The imported module may be a package that only re-exports the name.
     let defined = corpus.defined(name).iter();
     let defining: BTreeSet<u32> = defined
         .filter(|id| !corpus.is_test(**id))

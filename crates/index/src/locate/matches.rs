@@ -13,10 +13,10 @@ use crate::words::{Term, all_words, parts};
 
 /// Weight of a word in each section.
 const SECTION_WEIGHTS: [f32; SECTIONS] = [2.5, 1.2, 1.0, 1.5, 0.6, 0.8];
-/// Assumed rarity of a word in a symbol's name that does not occur in the query text.
+/// Rarity that is assumed for a word of a symbol's name that the text does not contain.
 const UNSAID: f32 = 5.0;
 /// Number of words from the best symbols that are added to the query (query expansion).
-const LENT: usize = 40;
+const EXPANSION_WORDS: usize = 40;
 
 /// Scores of the documents of one kind. The best score is 1.
 #[derive(Default)]
@@ -44,7 +44,8 @@ pub(super) struct Matches {
     /// Match scores of each file's path words, for the title and for the whole text.
     pub(super) path_title: Vec<f32>,
     pub(super) path: Vec<f32>,
-    /// Share of each symbol's name words that occur in the text, and in the title.
+    /// Share of each symbol's name words that occur in the text, and share that occurs in the
+    /// title.
     pub(super) name_covered: Vec<f32>,
     pub(super) name_in_title: Vec<f32>,
     /// The title words that each symbol contains, one bit for each word.
@@ -198,7 +199,7 @@ fn add_field(
     }
 }
 
-/// Divides all scores by the best score among the items that count.
+/// Divides all scores by the best score among the items for which `counts` is true.
 fn by_best<T>(
     all: &mut [T],
     parts: impl Fn(&mut T) -> &mut [f32],
@@ -250,8 +251,8 @@ fn match_paths(corpus: Corpus<'_>, query: &Query) -> (Vec<f32>, Vec<f32>) {
     (title, whole)
 }
 
-/// Returns for each symbol the share of its name that occurs in the text, and in the title,
-/// weighted by rarity.
+/// Returns for each symbol the share of its name's words that occur in the text, and the share that
+/// occurs in the title. Rare words weigh more.
 fn match_names(
     corpus: Corpus<'_>,
     query: &Query,
@@ -309,7 +310,7 @@ pub(super) fn lent(
     };
     let mut chosen: Vec<(Term, f32, Vec<u32>)> = shared.into_iter().map(weigh).collect();
     chosen.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    chosen.truncate(LENT);
+    chosen.truncate(EXPANSION_WORDS);
     let mut symbols = vec![0.0; corpus.symbol_limit()];
     let mut files = vec![0.0; corpus.files().len()];
     for (_, weight, ids) in chosen {

@@ -1,9 +1,9 @@
 //! Locates where a task starts: ranks symbols and files by the text of the task, without a model.
 //!
-//! The text is parsed for references to code ([`query`]). Symbols and files are matched by their
-//! words ([`mod@matches`]), by names in the text ([`named`]), and by being one hop away from good
-//! matches ([`near`]). The results become numeric features ([`features`]), which are combined with
-//! learned weights ([`weights`]).
+//! The text is parsed for references to code ([`query`]). Symbols and files are scored by the words
+//! that they share with the text ([`mod@matches`]), by names in the text ([`named`]), and by
+//! mentions of or in symbols that match well ([`near`]). The results become numeric features
+//! ([`features`]), which are combined with learned weights ([`weights`]).
 
 mod around;
 mod corpus;

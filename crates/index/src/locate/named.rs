@@ -86,7 +86,7 @@ pub(super) struct NamedItems {
     pub(super) symbols: HashMap<u32, Named>,
     /// Scores of the base classes of classes that the text names.
     pub(super) bases: HashMap<u32, f32>,
-    /// Symbols whose full name ends in the same parts as a dotted name of the text.
+    /// Symbols whose full name ends in a dotted name (`a.b`) that the text contains.
     pub(super) dotted: HashMap<u32, f32>,
     pub(super) inside: HashMap<u32, f32>,
     pub(super) frames: HashMap<u32, (f32, u32)>,
@@ -302,7 +302,8 @@ impl NamedItems {
     }
 }
 
-/// A name of one or two letters must look like code: `Q()`, `models.F`, but not `A` or `is`.
+/// Returns whether a word can name a symbol. A word of one or two letters must look like code:
+/// `Q()`, `models.F`, but not `A` or `is`.
 fn can_name(name: &str, mention: &Mention) -> bool {
     name.len() > 2 || mention.looks_like_code
 }

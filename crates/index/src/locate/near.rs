@@ -1,5 +1,4 @@
-//! Scores symbols one hop away: those that good candidates mention, and those that mention good
-//! candidates.
+//! Scores symbols that good candidates mention, and symbols that mention good candidates.
 
 use std::collections::HashMap;
 
@@ -9,11 +8,12 @@ use super::query::is_identifier;
 use crate::facts::Field;
 use crate::words::{Term, words};
 
-/// Scores that symbols received from related symbols. The best score is 1.
+/// Scores of symbols that are connected with good candidates by a mention, in either direction. The
+/// best score is 1.
 #[derive(Debug, Default)]
 pub(super) struct Spread(HashMap<u32, SpreadScore>);
 
-/// The score that one symbol received from others.
+/// The score that one symbol receives from other symbols.
 #[derive(Debug, Default, Clone, Copy)]
 struct SpreadScore {
     score: f32,
@@ -56,8 +56,8 @@ impl Spread {
     }
 }
 
-/// Scores the symbols that the seeds mention. A symbol receives more from a seed if its name is
-/// rarer.
+/// Scores the symbols that the seeds (good candidates) mention. A mention of a rare name gives a
+/// higher score.
 pub(super) fn mentioned(corpus: Corpus<'_>, texts: &mut Texts, seeds: &[(u32, f32)]) -> Spread {
     let mut spread = Spread::default();
     for (seed, weight) in seeds {
@@ -80,8 +80,8 @@ pub(super) fn mentioned(corpus: Corpus<'_>, texts: &mut Texts, seeds: &[(u32, f3
     spread.normalised()
 }
 
-/// Returns the definitions that a name in a symbol's text may refer to: those in the symbol's file,
-/// or else all.
+/// Returns the definitions that a name in a symbol's text may refer to: the definitions in the
+/// symbol's file or, if there are none, all definitions of the name.
 fn meant(corpus: Corpus<'_>, seed: u32, name: &str) -> Vec<u32> {
     let all = corpus.defined(name).iter().copied();
     let mut code: Vec<u32> = all
@@ -94,7 +94,7 @@ fn meant(corpus: Corpus<'_>, seed: u32, name: &str) -> Vec<u32> {
     code
 }
 
-/// Scores the symbols that mention the seeds.
+/// Scores the symbols that mention the seeds (good candidates).
 pub(super) fn mentioning(corpus: Corpus<'_>, seeds: &[(u32, f32)]) -> Spread {
     let mut spread = Spread::default();
     for (seed, weight) in seeds {

@@ -8,7 +8,7 @@ use super::stop::is_stop_word;
 /// Number of consecutive words in a phrase.
 const PHRASE: usize = 3;
 
-/// Hashes of all phrases of a text.
+/// Hashes of the phrases of a text. Phrases that consist only of common words are left out.
 pub(super) struct Phrases(HashSet<u64>);
 
 impl Phrases {

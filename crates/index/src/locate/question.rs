@@ -1,5 +1,5 @@
-//! The state of one query: a text, and the symbols and files of the code that it matches, that it
-//! names, or that are near these.
+//! The state of one query: the text, and the scores of the symbols and files that match it, that it
+//! names, or that are related to such symbols.
 
 use std::collections::HashMap;
 
@@ -14,15 +14,15 @@ use super::query::Query;
 use crate::facts::Field;
 use starling_syntax::SymbolKind;
 
-/// Numbers of symbols that are used as seeds to find nearby symbols: the best symbols, the best
-/// tests, and the symbols that the text names.
+/// Numbers of symbols from which nearby symbols are searched: the best symbols, the best tests, and
+/// the symbols that the text names.
 const SEEDS: usize = 40;
 const TEST_SEEDS: usize = 30;
 const NAMED_SEEDS: usize = 60;
 /// Number of best files whose imports are scored.
 const IMPORTERS: usize = 12;
-/// Number of best symbols whose words are added to the query (query expansion).
-const LENDERS: usize = 10;
+/// Number of best symbols from which words are added to the query (query expansion).
+const EXPANSION_SYMBOLS: usize = 10;
 /// Number of symbols that are searched for phrases.
 const PHRASE_SYMBOLS: usize = 120;
 const LONGEST_PHRASE: usize = 8;
@@ -55,7 +55,8 @@ pub(super) struct Question<'c> {
     pub(super) first_places: Vec<u32>,
 }
 
-/// Scores of symbols that are one hop away from seeds.
+/// Scores of symbols that the seeds (good candidates) mention, and of symbols that mention the
+/// seeds.
 #[derive(Default)]
 pub(super) struct NearScores {
     pub(super) mentioned_by_named: Spread,
@@ -159,7 +160,7 @@ impl<'c> Question<'c> {
         let named = self.names.symbols.keys().filter(|id| code(**id));
         let strong = named.map(|id| (*id, self.named(*id).strength()));
         let named = best(NAMED_SEEDS, strong.filter(|(_, strength)| *strength > 0.2));
-        let lenders = &seeds[..seeds.len().min(LENDERS)];
+        let lenders = &seeds[..seeds.len().min(EXPANSION_SYMBOLS)];
         NearScores {
             lent: lent(corpus, texts, &self.query, lenders),
             mentioned_by_best: mentioned(corpus, texts, &seeds),
@@ -227,7 +228,7 @@ impl<'c> Question<'c> {
     }
 }
 
-/// Returns the rank of each score, counted from 1, among the scores that count.
+/// Returns the rank of each score, counted from 1, among the scores for which `counts` is true.
 fn places(scores: &[f32], counts: impl Fn(usize) -> bool) -> Vec<u32> {
     let mut sorted: Vec<f32> = (0..scores.len())
         .filter(|n| counts(*n))

@@ -276,7 +276,7 @@ fn comments_and_strings_have_their_own_features() {
 }
 
 #[test]
-fn symbol_score_combines_its_file_and_its_rank_in_the_file() {
+fn symbol_score_combines_the_score_of_its_file_and_its_score_within_the_file() {
     let weighed = |id, file, of_file, inside| ScoredSymbol {
         id,
         file,
@@ -288,8 +288,8 @@ fn symbol_score_combines_its_file_and_its_rank_in_the_file() {
         let ranked = both_ways(symbols);
         ranked.into_iter().map(|(_, score)| score).collect()
     };
-    // Within a file, only differences between its symbols count: a symbol that is alone in its file
-    // gains nothing from its score.
+    // A symbol's score within its file counts only in comparison with the other symbols of the
+    // file. For the only symbol of a file, it changes nothing.
     let alone = scores(&[weighed(0, 0, 0.0, 5.0), weighed(1, 1, 0.0, -5.0)]);
     assert_eq!(alone[0], alone[1]);
     // A better file raises the score. Equal symbols of one file share the file's score, and a

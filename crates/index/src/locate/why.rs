@@ -7,7 +7,7 @@ use super::question::{Question, of};
 
 /// Maximum number of words that one reason lists.
 const WORDS_SHOWN: usize = 4;
-/// Minimum score of a one-hop connection that is shown as a reason.
+/// Minimum score of a mention (of or by another candidate) that is shown as a reason.
 const NEAR: f32 = 0.2;
 
 /// For each symbol or file, by number, the words of the text that it contains, most important
@@ -33,8 +33,8 @@ pub(super) fn words_of_files(question: &Question<'_>, chosen: &[(u32, f64)]) -> 
     words_of(question, &keys, |id| [id, id])
 }
 
-/// Returns the key of a file. Keys count down from the maximum, so that they never equal a symbol's
-/// number.
+/// Returns the key of a file in [`Words`]. Keys of files count down from the maximum, so that they
+/// never equal a symbol's number.
 fn file_key(number: u32) -> u32 {
     u32::MAX - number
 }
@@ -71,7 +71,7 @@ fn words_of(
     words
 }
 
-/// Returns the reasons for a symbol. The list is never empty.
+/// Returns the reasons why a symbol was found. The list is never empty.
 pub(super) fn why_symbol(question: &Question<'_>, id: u32, words: &Words) -> Vec<String> {
     let corpus = question.corpus;
     let name = corpus.base_name(id);

@@ -123,8 +123,8 @@ fn stem(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Returns the rank of each file. All files start with the same rank, and in each round every file
-/// passes rank on to the files that it refers to.
+/// Returns the rank of each file. All files start with the same rank. In each round, every file
+/// gives a share of its rank to the files that it refers to.
 fn ranks(files: usize, mentions: &[Mention]) -> Vec<f64> {
     let even = 1.0 / files.max(1) as f64;
     let mut ranks = vec![even; files];
@@ -134,7 +134,7 @@ fn ranks(files: usize, mentions: &[Mention]) -> Vec<f64> {
             let passed = DAMPING * ranks[mention.from.0 as usize] * mention.weight;
             next[mention.target.file.0 as usize] += passed;
         }
-        // Rank that did not flow is distributed evenly.
+        // The rank that no file received is distributed evenly.
         let rest = (1.0 - next.iter().sum::<f64>()) * even;
         next.iter_mut().for_each(|rank| *rank += rest);
         ranks = next;
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn name_of_a_directory_does_not_count_for_a_symbol() {
+    fn mention_of_a_directory_does_not_raise_the_rank_of_a_symbol_with_the_same_name() {
         let order = order(&[
             ("kind.py", "class Kind:\n    def app(self): pass\n"),
             ("app/deep.py", "def root(): pass\n"),

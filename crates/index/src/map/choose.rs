@@ -1,5 +1,5 @@
-//! Selects the content of a map: many files with their best symbol each, then more symbols of the
-//! most relevant files.
+//! Selects the content of a repository map: many files with their best symbol each, then more
+//! symbols of the most relevant files.
 
 use super::super::code::Code;
 use super::sheet::FileDraft;

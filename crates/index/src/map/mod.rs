@@ -100,8 +100,7 @@ fn ranked(
 ) -> Vec<RankedFile> {
     match seed {
         Seed::Text(text) => {
-            // `tokens` is a sufficient number of symbols: they are in more files than a map of this
-            // size can list.
+            // A map of this size has fewer lines than `tokens`, so `tokens` symbols are enough.
             let located = locate(text, tokens);
             by_file(
                 code,

@@ -1,4 +1,4 @@
-//! One file of the map while its content is being selected.
+//! One file of the repository map while its content is being selected.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 

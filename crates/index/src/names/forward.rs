@@ -1,4 +1,5 @@
-//! Reads names in strings: types that are quoted because they are defined later, and `__all__`.
+//! Reads names in strings: types in quotes, which may refer to classes that are defined later, and
+//! the names in `__all__`.
 
 use super::model::{Expr, ExprId, Role};
 use super::reader::{Reader, Value};

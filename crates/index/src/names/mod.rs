@@ -121,7 +121,8 @@ impl Names {
         &rest[..rest.partition_point(|found| found.scope == scope)]
     }
 
-    /// Whether a name stands only for attributes: of objects, and in the bodies of classes.
+    /// Returns whether a name is used only for attributes: of objects, and in the bodies of
+    /// classes.
     pub(crate) fn is_member_only(&self, name: NameId) -> bool {
         let in_class = |one: &Occurrence| {
             let kind = self.scope(one.scope).map(|scope| scope.kind);
@@ -131,7 +132,7 @@ impl Names {
         all.all(|one| one.receiver().is_some() || one.role == Role::Keyword || in_class(one))
     }
 
-    /// In how many scopes a name gets a meaning, other than by an import.
+    /// Returns the number of scopes that bind a name other than by an import.
     pub(crate) fn meanings(&self, name: NameId) -> usize {
         let gives = |one: &&Binding| match one.kind {
             BindingKind::Class(_)

@@ -226,8 +226,8 @@ pub struct Binding {
 }
 
 impl Binding {
-    /// Returns whether the binding gives the name a value, instead of only changing or declaring
-    /// it.
+    /// Returns whether the binding sets the name to a value. An annotation without a value also
+    /// counts. `global` and `nonlocal` do not count, nor do assignments to attributes.
     pub(crate) fn gives(&self) -> bool {
         match self.kind {
             BindingKind::Value { annotation, value } => annotation.is_some() || value.is_some(),

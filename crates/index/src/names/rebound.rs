@@ -1,5 +1,5 @@
-//! Finds names of a module that a change binds to something else although code that the author of
-//! the change does not own uses them.
+//! Finds names of a module that a change rebinds, although code that the author of the change does
+//! not own uses them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -63,20 +63,20 @@ enum NameMeaning {
     Assigned,
 }
 
-/// The bindings of a name in the module's own scope.
+/// The bindings of a name at the top level of the module.
 #[derive(Debug, Default)]
 struct NameBindings {
     /// The meanings, each with the number of bindings.
     meanings: BTreeMap<NameMeaning, usize>,
-    /// The meanings from bindings in symbols that the author does not own.
+    /// The meanings that come from bindings in symbols that the author does not own.
     foreign: BTreeSet<NameMeaning>,
     /// Byte offsets of the bindings.
     places: Vec<u32>,
 }
 
 /// Returns the module-level names whose meaning the change from `before` to `after` would change
-/// for symbols for which `is_own` is false. A name that the module does not bind and that is not
-/// built in may be bound by anybody.
+/// for symbols that the author does not own (`is_own` is false). Any author may bind a name that
+/// the module does not bind and that is not built in.
 pub fn rebound(
     before: &SymbolTree,
     after: &SymbolTree,
@@ -146,8 +146,8 @@ pub fn rebound(
     found
 }
 
-/// Returns whether `now` has a binding of the name that `known` does not have. Several functions
-/// may be called `_`.
+/// Returns whether the bindings `now` of a name include a binding that the bindings `known` did not
+/// include.
 fn brings_new(known: Option<&NameBindings>, now: &NameBindings) -> bool {
     let Some(known) = known else { return true };
     now.meanings.iter().any(|(meaning, count)| {
@@ -230,7 +230,7 @@ fn imported(names: &Names, import: &Import) -> NameMeaning {
     }
 }
 
-/// Returns the modules from which the module imports all names.
+/// Returns the modules from which the module imports all names (`from m import *`).
 fn stars(names: &Names) -> BTreeSet<NameMeaning> {
     let stars = names.imports().iter();
     stars

@@ -49,8 +49,8 @@ pub fn binds(tree: &SymbolTree, name: &str) -> bool {
     found.is_some_and(|id| bindings(id).iter().any(Binding::gives))
 }
 
-/// Returns whether a file uses a name by itself, and not only as an attribute or a keyword. If so,
-/// a new binding of the name would change the meaning of the file's code.
+/// Returns whether a file uses a name as a plain name, and not only as an attribute (`x.name`) or a
+/// keyword. If so, a new binding of the name would change the meaning of the file's code.
 pub fn says_plainly(tree: &SymbolTree, name: &str) -> bool {
     let names = Names::read(tree);
     let is_plain = |one: &Occurrence| match one.role {

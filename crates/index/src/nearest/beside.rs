@@ -9,11 +9,11 @@ use starling_syntax::{FilePath, SymbolPath};
 
 /// Maximum number of names of a module to search for.
 const NAMES: usize = 60;
-/// A name that a larger share of the test files mentions is ignored.
+/// A name is ignored if more than this share of the test files mention it.
 const COMMON: f64 = 0.2;
 
-/// For each test file and each test, how much it mentions the other names of a symbol's module,
-/// weighted by rarity, from 0 to 1.
+/// How much each test file and each test mentions the other names of a symbol's module. Rare names
+/// weigh more. The values are from 0 to 1.
 #[derive(Default)]
 pub(super) struct ModuleNameMentions {
     files: HashMap<FileId, f64>,

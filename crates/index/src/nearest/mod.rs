@@ -6,7 +6,7 @@ mod target;
 
 use std::collections::HashMap;
 
-use super::bm25::{Units, rank};
+use super::bm25::{DocumentBags, rank};
 use super::code::{Code, FileId, SymbolNumber, is_test_function};
 use super::words::{Term, all_words};
 use beside::ModuleNameMentions;
@@ -69,8 +69,8 @@ struct ModuleData {
 
 /// The words of all test files and of all tests, which are used to rank them.
 struct TestWords {
-    files: Units,
-    tests: Units,
+    files: DocumentBags,
+    tests: DocumentBags,
     /// The test files, each with the words of its path.
     paths: Vec<(FileId, Vec<Term>)>,
 }
@@ -79,8 +79,10 @@ impl TestWords {
     fn of(code: &Code) -> Self {
         let is_test = |number| is_test_function(&code.symbol(number));
         TestWords {
-            files: Units::files(code, |file| code.is_test(file)),
-            tests: Units::symbols(code, |file, number| code.is_test(file) && is_test(number)),
+            files: DocumentBags::files(code, |file| code.is_test(file)),
+            tests: DocumentBags::symbols(code, |file, number| {
+                code.is_test(file) && is_test(number)
+            }),
             paths: code
                 .files()
                 .filter(|file| code.is_test(*file))
@@ -304,7 +306,7 @@ mod tests {
                 "def test_n():\n    assert parse(load(1))\n",
             ),
         ];
-        // By its words alone, `test_n` would be ranked last.
+        // Without a penalty for further tests of the same file, `test_n` would be ranked last.
         let found = among(&texts, "m.py::parse", 9);
         let other = "tests/test_y.py::test_n".to_owned();
         assert!(found.contains(&other), "{found:?}");

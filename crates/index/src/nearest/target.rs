@@ -8,14 +8,14 @@ use super::super::code::{Code, FileId};
 use super::super::facts::module_of;
 use super::super::words::{Term, all_words};
 use starling_syntax::SymbolPath;
-use starling_workspace::{Held, Snapshot};
+use starling_workspace::{Snapshot, TextState};
 
 // Weights of the words in a symbol's path.
 const NAME: f64 = 3.0;
 const OWNER: f64 = 2.0;
 const FILE: f64 = 1.0;
 
-/// The names that a test of a symbol is likely to mention.
+/// The names that a test of a symbol is likely to mention, and their terms.
 pub(super) struct TestTarget {
     /// Name of the symbol; empty for a module body.
     name: String,
@@ -126,12 +126,12 @@ impl TestTarget {
     /// Returns whether the text of a file imports the module.
     pub(super) fn is_imported_in(&self, code: &Code, snapshot: &Snapshot, file: FileId) -> bool {
         match snapshot.held(code.path(file)) {
-            Held::Text(text) => self.is_imported_by(&text),
-            Held::OnDisk(_) => {
+            TextState::Text(text) => self.is_imported_by(&text),
+            TextState::OnDisk(_) => {
                 let text = snapshot.glance(code.path(file));
                 text.is_ok_and(|(text, _)| self.is_imported_by(&text))
             }
-            Held::Nothing => false,
+            TextState::Nothing => false,
         }
     }
 

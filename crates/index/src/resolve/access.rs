@@ -169,7 +169,7 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// Returns the values of iterating over a value.
+    /// Returns the possible elements that iterating over a value yields.
     pub(super) fn element(&mut self, value: Value) -> Values {
         match value {
             Value::Sequence(set) => self.elements(set),

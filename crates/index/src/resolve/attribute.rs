@@ -1,5 +1,5 @@
-//! The places of an attribute that classes give a value: in the body of the class, by assignment to an
-//! object, and where it is read.
+//! Finds the code that defines, sets or uses an attribute of given classes: in the bodies of the
+//! classes, in assignments to their objects, and in reads.
 
 use super::class::Member;
 use super::dangling::{Dangling, Holder};
@@ -13,15 +13,15 @@ use crate::names::{BindingKind, ExprId, Names, Occurrence, OccurrenceId, Role, S
 use starling_syntax::SymbolPath;
 
 /// The classes that share an attribute, in one state of the workspace.
-pub(crate) struct Sharing {
+pub(crate) struct AttributeHolders {
     pub classes: Vec<Body>,
     /// Whether an object of unknown type that has such an attribute must be one of these classes.
     pub is_alone: bool,
 }
 
 impl<S: Source> Resolver<'_, S> {
-    /// Returns the classes that give an attribute of this name a value, and those as which it is
-    /// used, grouped by inheritance.
+    /// Returns the classes that assign an attribute of this name, and the classes whose objects are
+    /// used with it, grouped by inheritance.
     pub(crate) fn sharing(&mut self, name: &str) -> Vec<Vec<Body>> {
         self.start();
         let files = self.source.mentioning(name);
@@ -66,7 +66,7 @@ impl<S: Source> Resolver<'_, S> {
             .collect()
     }
 
-    /// Groups classes, given by their positions, by inheritance.
+    /// Groups classes by inheritance. The groups contain indices of `classes`.
     fn related(&mut self, classes: &[Def]) -> Vec<Vec<usize>> {
         let mut groups: Vec<Vec<usize>> = Vec::new();
         for (at, class) in classes.iter().enumerate() {
@@ -107,13 +107,13 @@ impl<S: Source> Resolver<'_, S> {
         values.iter().filter_map(class).collect()
     }
 
-    /// Returns where the classes, or those that inherit from them, have the attribute, and where it
-    /// is used of an object that is or may be one of them. `may_guess` says of which files objects of
-    /// unknown type count.
+    /// Returns the locations where these classes, or classes that inherit from them, define the
+    /// attribute, and where code uses it on an object that is or may be one of theirs. `may_guess`
+    /// decides for which files objects of unknown type are included.
     pub(crate) fn attribute_places(
         &mut self,
         name: &str,
-        sharing: &Sharing,
+        sharing: &AttributeHolders,
         may_guess: &dyn Fn(&mut Self, FileId) -> bool,
     ) -> Vec<Dangling> {
         self.start();
@@ -158,7 +158,8 @@ impl<S: Source> Resolver<'_, S> {
         found
     }
 
-    /// Whether an occurrence is an attribute of one of the classes, or a field of their making.
+    /// Returns whether an occurrence is an attribute of one of the classes, or a keyword argument
+    /// that sets such a field in a call of the class.
     fn is_use(
         &mut self,
         file: FileId,
@@ -187,7 +188,7 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// Whether a class is one of these or inherits from one.
+    /// Returns whether a class is one of `classes` or inherits from one of them.
     fn is_one_of(&mut self, class: Def, classes: &[Def]) -> bool {
         self.line(class)
             .classes
@@ -195,8 +196,9 @@ impl<S: Source> Resolver<'_, S> {
             .any(|one| classes.contains(one))
     }
 
-    /// Whether anything but these classes may have an attribute of this name: a module, another
-    /// class, what takes it as a keyword, a type from outside.
+    /// Returns whether anything but these classes may have an attribute of this name: a module,
+    /// another class, a function with a keyword argument of this name, or a type from outside the
+    /// workspace.
     pub(crate) fn others_have(&mut self, name: &str, of: &[Body]) -> bool {
         if is_common(name) {
             return true;
@@ -230,7 +232,8 @@ impl<S: Source> Resolver<'_, S> {
         })
     }
 
-    /// Returns the position of an attribute of an object of unknown type.
+    /// Returns the position of a use of an attribute. The owner of the attribute is recorded as
+    /// unknown.
     pub(super) fn attribute_place(
         &mut self,
         file: FileId,
@@ -250,7 +253,7 @@ impl<S: Source> Resolver<'_, S> {
     }
 }
 
-/// Whether a binding gives a value, and is no function and no class.
+/// Returns whether a binding assigns a value. Functions and classes do not count.
 fn is_data(kind: BindingKind) -> bool {
     match kind {
         BindingKind::Value { .. } | BindingKind::Attribute { .. } => true,

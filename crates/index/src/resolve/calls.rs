@@ -1,10 +1,10 @@
-//! Calls whose callee is certain: the only definition that the called expression can mean, or one of the
-//! methods that an object can have.
+//! Finds calls with a certain callee: the called expression can mean only one definition, or the
+//! object can have only one of several known methods.
 
 use rustc_hash::FxHashSet;
 
 use super::eval::{is_same_chain, method};
-use super::reach::Receiving;
+use super::reach::CallReceiver;
 use super::resolver::Resolver;
 use super::source::{FileId, Source};
 use super::value::{Def, ModuleId, Target, Value, Variable};
@@ -26,14 +26,16 @@ const KEEP_PARAMETERS: [&str; 7] = [
     "override",
     "staticmethod",
 ];
-/// Decorators that leave a class and its constructor as they are, besides `dataclass`.
+/// Decorators that leave a class and its constructor as they are. `dataclass` is handled
+/// separately.
 const KEEP_CLASS: [&str; 3] = ["final", "runtime_checkable", "total_ordering"];
-/// Bases from outside the workspace that do not change how a class is made by its `__init__`.
+/// Base classes from outside the workspace with which a class still creates its objects by its own
+/// `__init__`.
 const PLAIN_BASES: [&str; 3] = ["ABC", "Protocol", "object"];
-/// Methods that Python calls in its own way.
+/// Methods to which Python passes the first argument in a special way.
 const SPECIAL: [&str; 3] = ["__new__", "__init_subclass__", "__class_getitem__"];
 
-/// A call of a certain callee, or of one of several methods.
+/// A call whose callee is certain, or is certainly one of several methods.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SureCall {
     /// Byte offset of the called name.
@@ -42,27 +44,28 @@ pub(crate) struct SureCall {
     /// The symbol that contains the call.
     pub symbol: SymbolPath,
     pub name: String,
-    /// The callee, or the first of those that can be called.
+    /// The callee. If several methods can be called, the first one.
     pub callee: Callee,
     file: FileId,
-    /// The objects through which a method is called that a subclass may override.
-    objects: Vec<Receiving>,
+    /// The objects on which a method is called, if a subclass of their class may override the
+    /// method.
+    objects: Vec<CallReceiver>,
 }
 
-/// What a call calls.
+/// The function or class that a call calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Callee {
     Function {
         path: SymbolPath,
         receiver: Receiver,
     },
-    /// A class with an `__init__`, and in `line` the classes in which `__init__` was looked up.
+    /// A class with an `__init__`. `line` lists the classes in which `__init__` was looked up.
     Class {
         class: SymbolPath,
         init: SymbolPath,
         line: Vec<SymbolPath>,
     },
-    /// A data class, and in `line` the data classes that define its fields, bases first.
+    /// A data class. `line` lists the data classes that define its fields, base classes first.
     DataClass {
         class: SymbolPath,
         line: Vec<SymbolPath>,
@@ -79,39 +82,40 @@ impl Callee {
     }
 }
 
-/// A callee, and the objects through which a method is called that a subclass may override.
-type CalledOn = (Callee, Vec<Receiving>);
+/// A callee, and the objects on which it is called, if it is a method that a subclass may override.
+type CalledOn = (Callee, Vec<CallReceiver>);
 
-/// A value that an expression certainly has.
+/// The value of an expression, if it is certain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sure {
+enum CertainValue {
     Module(ModuleId),
     Class(Def),
-    /// A class or one that inherits from it: `cls`.
+    /// A class or a class that inherits from it, as the value of `cls`.
     SomeClass(Def),
-    /// An object of this very class.
+    /// An object of exactly this class, not of a subclass.
     Made(Def),
     /// An object of this class or of a subclass.
     Instance(Def),
     Super(Def),
-    Function(Def, Access),
+    Function(Def, FunctionAccess),
 }
 
-/// How a function was reached.
+/// The expression through which a function is accessed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Access {
+enum FunctionAccess {
     Plain,
-    /// Through this very class.
+    /// Through exactly this class, as in `Class.method`.
     Class,
-    /// Through an object; subclasses may override the method unless the object's class is known.
-    Object(Option<Receiving>),
-    SomeClass(Receiving),
+    /// Through an object. Subclasses may override the method, unless `None` says that the class of
+    /// the object is exactly known.
+    Object(Option<CallReceiver>),
+    SomeClass(CallReceiver),
 }
 
 impl<S: Source> Resolver<'_, S> {
-    /// Returns the calls in a file whose callee is certain, among those of the names that `wanted`
-    /// selects; of those that `guessed` selects by name and symbol, also the calls of methods on objects
-    /// that can have no other methods than known ones.
+    /// Returns the calls in a file whose callee is certain, if `wanted` selects the called name. If
+    /// `guessed` selects the name and the calling symbol, also returns the calls of methods on
+    /// objects whose possible methods are all known.
     pub(crate) fn sure_calls(
         &mut self,
         file: FileId,
@@ -150,7 +154,7 @@ impl<S: Source> Resolver<'_, S> {
         found
     }
 
-    /// Returns the names of the methods that each symbol of a file calls.
+    /// Returns each symbol of a file with the names of the methods that it calls.
     pub(crate) fn method_calls(&mut self, file: FileId) -> FxHashSet<(SymbolPath, String)> {
         let names = self.names(file);
         let calls = names.occurrences().iter();
@@ -162,24 +166,26 @@ impl<S: Source> Resolver<'_, S> {
         calls.collect()
     }
 
-    /// Returns the first of the methods that a call on an object can mean, and the objects.
+    /// Returns the first of the methods that a call on an object can reach, and the objects on
+    /// which it is called.
     fn method_of(&mut self, file: FileId, receiver: ExprId, name: &str) -> Option<CalledOn> {
         let objects = match self.sure(file, receiver, STEPS_MOST) {
-            Some(Sure::Super(class)) => vec![Receiving::Super {
+            Some(CertainValue::Super(class)) => vec![CallReceiver::Super {
                 after: class,
                 of: class,
             }],
-            Some(Sure::Instance(class)) => vec![Receiving::Object(class)],
+            Some(CertainValue::Instance(class)) => vec![CallReceiver::Object(class)],
             Some(
-                Sure::Module(_)
-                | Sure::Class(_)
-                | Sure::SomeClass(_)
-                | Sure::Made(_)
-                | Sure::Function(..),
+                CertainValue::Module(_)
+                | CertainValue::Class(_)
+                | CertainValue::SomeClass(_)
+                | CertainValue::Made(_)
+                | CertainValue::Function(..),
             ) => return None,
-            // What is known of the object may not be all that it can be.
+            // The inferred type may be incomplete, so the attribute name must also be unique to
+            // known methods.
             None => {
-                let known = !self.reachable(Receiving::Unknown, name, file).is_empty();
+                let known = !self.reachable(CallReceiver::Unknown, name, file).is_empty();
                 known.then_some(())?;
                 self.receiving(file, receiver)?
             }
@@ -190,10 +196,11 @@ impl<S: Source> Resolver<'_, S> {
         Some((Callee::Function { path, receiver }, objects))
     }
 
-    /// Returns the methods that a name can mean on these objects; `None` if it can be anything else.
+    /// Returns the methods that a name can refer to on these objects, or `None` if it can also
+    /// refer to something that is not a known method.
     fn methods(
         &mut self,
-        objects: &[Receiving],
+        objects: &[CallReceiver],
         name: &str,
         from: FileId,
     ) -> Option<Vec<SymbolPath>> {
@@ -210,7 +217,8 @@ impl<S: Source> Resolver<'_, S> {
         Some(found)
     }
 
-    /// Returns the methods that a call can mean besides its callee; `None` if it can be anything else.
+    /// Returns the methods other than its callee that a call can reach, or `None` if it can also
+    /// reach something that is not a known method.
     pub(crate) fn alternatives(&mut self, call: &SureCall) -> Option<Vec<SymbolPath>> {
         self.start();
         let mut found = Vec::new();
@@ -231,7 +239,7 @@ impl<S: Source> Resolver<'_, S> {
         Some(found)
     }
 
-    /// Returns the names of these classes and of those that inherit from them.
+    /// Returns the names of these classes and of the classes that inherit from them.
     pub(crate) fn names_of_heirs(&mut self, classes: &[SymbolPath]) -> FxHashSet<String> {
         self.start();
         let mut names: FxHashSet<String> = classes
@@ -250,7 +258,8 @@ impl<S: Source> Resolver<'_, S> {
         names
     }
 
-    /// Returns the names under which a file imports any of these.
+    /// Returns the aliases under which a file imports the names in `of`: `g` in
+    /// `from m import f as g`.
     pub(crate) fn aliases(&mut self, file: FileId, of: &FxHashSet<String>) -> FxHashSet<String> {
         let names = self.names(file);
         let occurrences = names.occurrences();
@@ -267,47 +276,50 @@ impl<S: Source> Resolver<'_, S> {
 
     fn callee(&mut self, file: FileId, called: ExprId) -> Option<CalledOn> {
         match self.sure(file, called, STEPS_MOST)? {
-            Sure::Class(class) => Some((self.constructor(class)?, Vec::new())),
-            Sure::Function(def, access) => {
+            CertainValue::Class(class) => Some((self.constructor(class)?, Vec::new())),
+            CertainValue::Function(def, access) => {
                 let receiver = self.receiver(def, access)?;
                 let objects = match access {
-                    Access::Plain | Access::Class => None,
-                    Access::Object(object) => object,
-                    Access::SomeClass(object) => Some(object),
+                    FunctionAccess::Plain | FunctionAccess::Class => None,
+                    FunctionAccess::Object(object) => object,
+                    FunctionAccess::SomeClass(object) => Some(object),
                 };
                 let path = self.path_of(def)?;
                 let callee = Callee::Function { path, receiver };
                 Some((callee, objects.into_iter().collect()))
             }
-            Sure::Module(_)
-            | Sure::SomeClass(_)
-            | Sure::Made(_)
-            | Sure::Instance(_)
-            | Sure::Super(_) => None,
+            CertainValue::Module(_)
+            | CertainValue::SomeClass(_)
+            | CertainValue::Made(_)
+            | CertainValue::Instance(_)
+            | CertainValue::Super(_) => None,
         }
     }
 
-    /// Returns how a call passes the first argument.
-    fn receiver(&mut self, def: Def, access: Access) -> Option<Receiver> {
+    /// Returns how a call passes the first parameter of a method: written as an argument, or bound
+    /// to the object.
+    fn receiver(&mut self, def: Def, access: FunctionAccess) -> Option<Receiver> {
         let names = self.names(def.file);
         let role = names.function(def.symbol)?.role;
         Some(match (role, access) {
-            (FunctionRole::Property, _) | (FunctionRole::ClassMethod, Access::Plain) => {
+            (FunctionRole::Property, _) | (FunctionRole::ClassMethod, FunctionAccess::Plain) => {
                 return None;
             }
             (FunctionRole::StaticMethod, _)
-            | (FunctionRole::Plain, Access::Plain | Access::Class | Access::SomeClass(_)) => {
-                Receiver::Given
-            }
+            | (
+                FunctionRole::Plain,
+                FunctionAccess::Plain | FunctionAccess::Class | FunctionAccess::SomeClass(_),
+            ) => Receiver::Given,
             (
                 FunctionRole::ClassMethod,
-                Access::Class | Access::SomeClass(_) | Access::Object(_),
+                FunctionAccess::Class | FunctionAccess::SomeClass(_) | FunctionAccess::Object(_),
             )
-            | (FunctionRole::Plain, Access::Object(_)) => Receiver::Bound,
+            | (FunctionRole::Plain, FunctionAccess::Object(_)) => Receiver::Bound,
         })
     }
 
-    /// Returns what a call of a class calls.
+    /// Returns the `__init__` or the data class fields that determine the arguments of a call of
+    /// the class.
     fn constructor(&mut self, class: Def) -> Option<Callee> {
         let line = self.line(class);
         let is_closed = self.is_closed(class);
@@ -366,13 +378,14 @@ impl<S: Source> Resolver<'_, S> {
         })
     }
 
-    /// Returns whether a class is a data class; `None` if a decorator may change how it is made.
+    /// Returns whether a class is a data class, or `None` if a decorator may change how the class
+    /// creates its objects.
     fn class_kind(&mut self, class: Def) -> Option<bool> {
         let names = self.names(class.file);
         let decorators = names.class(class.symbol)?.decorators;
         let mut is_data = false;
         for decorator in names.run(decorators) {
-            let called = called_of(&names, *decorator);
+            let called = decorator_function(&names, *decorator);
             let name = names.last_name(called);
             if name == "dataclass" && self.is_of_dataclasses(class.file, &names, called) {
                 is_data = true;
@@ -408,14 +421,15 @@ impl<S: Source> Resolver<'_, S> {
         })
     }
 
-    /// Whether an expression is certainly from outside the workspace.
+    /// Returns whether an expression certainly refers to something outside the workspace.
     fn is_outside(&mut self, file: FileId, expr: ExprId) -> bool {
         let values = self.values(file, expr, None);
         let mut all = values.iter();
         !values.is_empty() && all.all(|value| matches!(value, Value::Outside(_)))
     }
 
-    /// Whether the bases of a class from outside the workspace leave its `__init__` in charge.
+    /// Returns whether the base classes from outside the workspace leave it to the `__init__` of
+    /// the class how its objects are created.
     fn has_plain_bases(&mut self, class: Def) -> bool {
         let names = self.names(class.file);
         let bases = names.class(class.symbol).map(|class| class.bases);
@@ -448,24 +462,26 @@ impl<S: Source> Resolver<'_, S> {
         })
     }
 
-    /// Returns the value that an expression certainly has.
-    fn sure(&mut self, file: FileId, expr: ExprId, steps: u32) -> Option<Sure> {
+    /// Returns the value of an expression, or `None` if it is not certain.
+    fn sure(&mut self, file: FileId, expr: ExprId, steps: u32) -> Option<CertainValue> {
         let steps = steps.checked_sub(1)?;
         let names = self.names(file);
         match names.expr(expr) {
             ExprContent::Unknown => None,
             ExprContent::Occurrence(id) => self.sure_name(file, &names, id, steps),
             ExprContent::Built(Expr::Call(called)) => match self.sure(file, called, steps)? {
-                Sure::Class(class) => self.constructor(class).map(|_| Sure::Made(class)),
-                Sure::Function(def, _) => self.returned(def),
-                Sure::Module(_)
-                | Sure::SomeClass(_)
-                | Sure::Made(_)
-                | Sure::Instance(_)
-                | Sure::Super(_) => None,
+                CertainValue::Class(class) => {
+                    self.constructor(class).map(|_| CertainValue::Made(class))
+                }
+                CertainValue::Function(def, _) => self.returned(def),
+                CertainValue::Module(_)
+                | CertainValue::SomeClass(_)
+                | CertainValue::Made(_)
+                | CertainValue::Instance(_)
+                | CertainValue::Super(_) => None,
             },
             ExprContent::Built(Expr::Super(scope)) => {
-                super::eval::class_around(file, &names, scope).map(Sure::Super)
+                super::eval::class_around(file, &names, scope).map(CertainValue::Super)
             }
             ExprContent::Built(
                 Expr::TypeOf(_)
@@ -483,8 +499,8 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// Returns an object of the class that a function is annotated to return.
-    fn returned(&mut self, def: Def) -> Option<Sure> {
+    /// Returns an object of the class in the return annotation of a function.
+    fn returned(&mut self, def: Def) -> Option<CertainValue> {
         let names = self.names(def.file);
         let function = names.function(def.symbol)?;
         let is_decorated = !names.run(function.decorators).is_empty();
@@ -501,7 +517,7 @@ impl<S: Source> Resolver<'_, S> {
         names: &Names,
         id: OccurrenceId,
         steps: u32,
-    ) -> Option<Sure> {
+    ) -> Option<CertainValue> {
         let found = *names.occurrence(id)?;
         let is_tested = names.narrowings().iter().any(|test| {
             let is_inside = test.start <= found.at && found.at < test.end;
@@ -527,7 +543,7 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    fn sure_variable(&mut self, variable: Variable, steps: u32) -> Option<Sure> {
+    fn sure_variable(&mut self, variable: Variable, steps: u32) -> Option<CertainValue> {
         let steps = steps.checked_sub(1)?;
         let Variable { file, scope, name } = variable;
         let names = self.names(file);
@@ -542,26 +558,26 @@ impl<S: Source> Resolver<'_, S> {
             BindingKind::Import(id) => {
                 let import = *names.import(id)?;
                 match *self.import_targets(file, &import) {
-                    [Target::Module(module)] => Some(Sure::Module(module)),
+                    [Target::Module(module)] => Some(CertainValue::Module(module)),
                     [Target::Variable(other)] if other != variable => {
                         self.sure_variable(other, steps)
                     }
                     _ => None,
                 }
             }
-            BindingKind::Class(symbol) => Some(Sure::Class(Def { file, symbol })),
+            BindingKind::Class(symbol) => Some(CertainValue::Class(Def { file, symbol })),
             BindingKind::Function(symbol) => {
                 let def = Def { file, symbol };
                 let is_kept = self.keeps_parameters(def);
-                is_kept.then_some(Sure::Function(def, Access::Plain))
+                is_kept.then_some(CertainValue::Function(def, FunctionAccess::Plain))
             }
             BindingKind::Parameter {
                 place, annotation, ..
             } => match method(file, &names, scope).filter(|_| place == ParameterPosition::First) {
                 Some((class, FunctionRole::Plain | FunctionRole::Property)) => {
-                    Some(Sure::Instance(class))
+                    Some(CertainValue::Instance(class))
                 }
-                Some((class, FunctionRole::ClassMethod)) => Some(Sure::SomeClass(class)),
+                Some((class, FunctionRole::ClassMethod)) => Some(CertainValue::SomeClass(class)),
                 Some((_, FunctionRole::StaticMethod)) | None
                     if place != ParameterPosition::Rest =>
                 {
@@ -576,47 +592,55 @@ impl<S: Source> Resolver<'_, S> {
                     false => self.sure(file, value, steps),
                 };
                 // A function in the body of a class becomes a method.
-                value.filter(|value| !is_of_class || !matches!(value, Sure::Function(..)))
+                value.filter(|value| !is_of_class || !matches!(value, CertainValue::Function(..)))
             }
             BindingKind::Global | BindingKind::Nonlocal => None,
         }
     }
 
-    /// Returns an object of the only class that an annotation names.
-    fn annotated(&mut self, file: FileId, annotation: ExprId) -> Option<Sure> {
+    /// Returns an object of the class in an annotation, if the annotation names only one class.
+    fn annotated(&mut self, file: FileId, annotation: ExprId) -> Option<CertainValue> {
         match *self.annotation(file, annotation, None) {
-            [Value::Instance(class)] if self.is_closed(class) => Some(Sure::Instance(class)),
+            [Value::Instance(class)] if self.is_closed(class) => {
+                Some(CertainValue::Instance(class))
+            }
             _ => None,
         }
     }
 
-    fn sure_member(&mut self, object: Sure, name: &str, steps: u32) -> Option<Sure> {
+    fn sure_member(
+        &mut self,
+        object: CertainValue,
+        name: &str,
+        steps: u32,
+    ) -> Option<CertainValue> {
         match object {
-            Sure::Module(module) => match *self.module_targets(module, name) {
+            CertainValue::Module(module) => match *self.module_targets(module, name) {
                 [Target::Variable(variable)] => self.sure_variable(variable, steps),
-                [Target::Module(module)] => Some(Sure::Module(module)),
+                [Target::Module(module)] => Some(CertainValue::Module(module)),
                 _ => None,
             },
-            Sure::Made(class) | Sure::Instance(class) => {
+            CertainValue::Made(class) | CertainValue::Instance(class) => {
                 self.member_of_line(object, class, 0, name, steps)
             }
-            Sure::Class(class) | Sure::SomeClass(class) => {
+            CertainValue::Class(class) | CertainValue::SomeClass(class) => {
                 self.member_of_line(object, class, 0, name, steps)
             }
-            Sure::Super(class) => self.member_of_line(object, class, 1, name, steps),
-            Sure::Function(..) => None,
+            CertainValue::Super(class) => self.member_of_line(object, class, 1, name, steps),
+            CertainValue::Function(..) => None,
         }
     }
 
-    /// Returns a member of `object`, which is looked for in the classes of `class` from `first` on.
+    /// Returns a member of `object`. The member is looked up in the method resolution order of
+    /// `class`, starting at the index `first`.
     fn member_of_line(
         &mut self,
-        object: Sure,
+        object: CertainValue,
         class: Def,
         first: usize,
         name: &str,
         steps: u32,
-    ) -> Option<Sure> {
+    ) -> Option<CertainValue> {
         let line = self.line(class);
         let mut before = line.classes.iter().take(first);
         if SPECIAL.contains(&name) || before.any(|one| self.has_outside_base(*one)) {
@@ -640,12 +664,14 @@ impl<S: Source> Resolver<'_, S> {
             let function = names.function(symbol)?;
             if function.role == FunctionRole::Property {
                 let value = self.annotated(one.file, function.returns);
-                return value.filter(|_| matches!(object, Sure::Made(_) | Sure::Instance(_)));
+                return value.filter(|_| {
+                    matches!(object, CertainValue::Made(_) | CertainValue::Instance(_))
+                });
             }
-            let Sure::Function(def, _) = self.sure_variable(variable, steps)? else {
+            let CertainValue::Function(def, _) = self.sure_variable(variable, steps)? else {
                 return None;
             };
-            return Some(Sure::Function(def, access(object)));
+            return Some(CertainValue::Function(def, access(object)));
         }
         None
     }
@@ -655,18 +681,18 @@ impl<S: Source> Resolver<'_, S> {
     }
 }
 
-/// How a method is reached through an object.
-fn access(object: Sure) -> Access {
+/// Returns how a member of `object` is accessed.
+fn access(object: CertainValue) -> FunctionAccess {
     match object {
-        Sure::Made(_) => Access::Object(None),
-        Sure::Instance(class) => Access::Object(Some(Receiving::Object(class))),
-        Sure::Super(class) => Access::Object(Some(Receiving::Super {
+        CertainValue::Made(_) => FunctionAccess::Object(None),
+        CertainValue::Instance(class) => FunctionAccess::Object(Some(CallReceiver::Object(class))),
+        CertainValue::Super(class) => FunctionAccess::Object(Some(CallReceiver::Super {
             after: class,
             of: class,
         })),
-        Sure::SomeClass(class) => Access::SomeClass(Receiving::Object(class)),
-        Sure::Class(_) => Access::Class,
-        Sure::Module(_) | Sure::Function(..) => Access::Plain,
+        CertainValue::SomeClass(class) => FunctionAccess::SomeClass(CallReceiver::Object(class)),
+        CertainValue::Class(_) => FunctionAccess::Class,
+        CertainValue::Module(_) | CertainValue::Function(..) => FunctionAccess::Plain,
     }
 }
 
@@ -677,8 +703,8 @@ pub(super) fn only(bindings: &[Binding]) -> Option<&Binding> {
     }
 }
 
-/// Returns what a decorator calls: itself, or what its arguments are given to.
-fn called_of(names: &Names, decorator: ExprId) -> ExprId {
+/// Returns the function of a decorator: `d` for `@d` and for `@d(x)`.
+fn decorator_function(names: &Names, decorator: ExprId) -> ExprId {
     match names.expr(decorator) {
         ExprContent::Built(Expr::Call(called)) => called,
         ExprContent::Built(_) | ExprContent::Occurrence(_) | ExprContent::Unknown => decorator,

@@ -134,7 +134,7 @@ impl<S: Source> Resolver<'_, S> {
         self.lacks(module, names.name(one.name))
     }
 
-    /// Returns the module if it certainly does not define a name, or else `None`.
+    /// Returns the module if it certainly does not define a name. Otherwise returns `None`.
     fn lacks(&mut self, module: ModuleId, name: &str) -> Option<Holder> {
         let file = self.module_file(module)?;
         let is_there = name.starts_with("__") || !self.module_targets(module, name).is_empty();
@@ -191,8 +191,8 @@ impl<S: Source> Resolver<'_, S> {
         holder
     }
 
-    /// Returns the class if neither the class nor its bases can have a member of this name, or else
-    /// `None`.
+    /// Returns the class if neither it nor its base classes can have a member of this name.
+    /// Otherwise returns `None`.
     pub(super) fn has_not(&mut self, class: Def, name: &str) -> Option<Holder> {
         if self.member(class, name) != Member::Missing {
             return None;

@@ -273,7 +273,8 @@ impl<S: Source> Resolver<'_, S> {
     fn built_values(&mut self, file: FileId, expr: Expr, receiver: Receiver) -> Values {
         let mut values = ValueSet::default();
         match expr {
-            // What is looked up by a string may be of the workspace.
+            // A symbol that is looked up by a string may be one of the workspace, so its value is
+            // unknown and not `Outside`.
             Expr::Call(called) if BY_NAME.contains(&self.names(file).last_name(called)) => {}
             Expr::Call(called) => {
                 for value in self.values(file, called, receiver).iter() {
@@ -376,7 +377,7 @@ pub(super) fn is_same_chain(names: &Names, one: OccurrenceId, other: OccurrenceI
     }
 }
 
-/// Returns the class of a method's scope and the method's role.
+/// Returns the class of a method, and the method's role. `scope` is the scope of the method.
 pub(super) fn method(file: FileId, names: &Names, scope: ScopeId) -> Option<(Def, FunctionRole)> {
     let inner = names
         .scope(scope)

@@ -22,14 +22,15 @@ impl<S: Source> Resolver<'_, S> {
             Target::Module(_) | Target::Outside => None,
         };
         let Some(class) = class else {
-            // Symbols outside classes are accessed through modules, whose members are known.
+            // A symbol outside classes is accessed through its module, so every use of it is
+            // certain. An uncertain use is an attribute of something else.
             let sure = |(_, _, certainty): &(_, _, Certainty)| {
                 (*certainty == Certainty::Certain).then_some(Certainty::Certain)
             };
             return search.found.iter().map(sure).collect();
         };
         let mut family = DefiningClasses {
-            // Built-in types, such as lists, strings and files, have a method of this name.
+            // Built-in types, such as lists, strings and files, may have a method of this name.
             has_strangers: BUILT_IN.split(' ').any(|name| name == search.name),
             names: Vec::new(),
         };
@@ -106,8 +107,8 @@ fn is_definition(binding: &Binding) -> bool {
 
 /// The classes that define a member of the searched name.
 struct DefiningClasses {
-    /// Names of the class and its subclasses, normalized by [`plain`] to compare them with names of
-    /// receivers.
+    /// Names of the class and its subclasses, normalized by [`plain`]. They are compared with the
+    /// names of the objects on which the attribute is used.
     names: Vec<String>,
     /// Whether unrelated classes also define the name.
     has_strangers: bool,

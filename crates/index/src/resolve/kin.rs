@@ -1,5 +1,5 @@
-//! Determines whether a method overrides a member of a base class, and whether attributes of its
-//! name can be anything else.
+//! Determines whether a method overrides a member of a base class, and whether an attribute with
+//! the method's name can refer to anything else.
 
 use super::resolver::Resolver;
 use super::source::{FileId, Source};
@@ -71,9 +71,9 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// Returns whether every attribute with the method's name must be this method: nothing else in
-    /// the workspace defines or assigns the name, and types outside of the workspace do not
-    /// commonly have it.
+    /// Returns whether an attribute with the method's name must be this method wherever it is used:
+    /// nothing else in the workspace defines or assigns the name, and types outside of the
+    /// workspace do not commonly have it.
     pub fn is_only_attribute(&mut self, method: &SymbolPath) -> bool {
         let Some((own, _)) = self.member_of(method) else {
             return false;

@@ -25,7 +25,7 @@ mod tests;
 mod unheld;
 mod value;
 
-pub(super) use attribute::Sharing;
+pub(super) use attribute::AttributeHolders;
 pub(super) use calls::{Callee, SureCall};
 pub use dangling::{Dangling, Holder};
 pub(super) use definition::DefinedAt;

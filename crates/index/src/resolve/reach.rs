@@ -1,5 +1,5 @@
-//! The methods that a call through an object can reach: those of the object's class and of the classes
-//! that inherit from it.
+//! Finds the methods that a call on an object can reach: the methods of the object's class and of
+//! its subclasses.
 
 use std::rc::Rc;
 
@@ -17,14 +17,14 @@ use crate::names::{
 };
 use starling_syntax::SymbolPath;
 
-/// Maximum number of classes that inherit from one class and are considered.
+/// Maximum number of subclasses of one class that are considered.
 const HEIRS_MOST: usize = 400;
 /// Base classes from outside the workspace without methods of their own.
 const WITHOUT_METHODS: [&str; 4] = ["ABC", "Generic", "Protocol", "object"];
 
 /// The object through which a method is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Receiving {
+pub(super) enum CallReceiver {
     /// An object of this class or of a subclass.
     Object(Def),
     /// `super()` in the class `after`, for an object of the class `of` or of a subclass.
@@ -33,11 +33,12 @@ pub(super) enum Receiving {
     Unknown,
 }
 
-/// A call that may reach a method by way of another class.
+/// A call that names one method but may call another method, which overrides it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct IndirectCall {
     pub call: Use,
-    /// The method that the call names, usually that of a base class; `None` if it names none.
+    /// The method that the call names, usually a method of a base class. `None` if the class of the
+    /// object has no known method of that name.
     pub through: Option<SymbolPath>,
 }
 
@@ -73,8 +74,8 @@ impl<S: Source> Resolver<'_, S> {
         found
     }
 
-    /// Returns whether an object can be of both classes: one inherits from the other, or a third class
-    /// from both.
+    /// Returns whether one object can be an instance of both classes: one class inherits from the
+    /// other, or a third class inherits from both.
     pub(super) fn are_related(&mut self, class: Def, other: Def) -> bool {
         let heirs = self.heirs(class);
         heirs
@@ -98,14 +99,15 @@ impl<S: Source> Resolver<'_, S> {
         })
     }
 
-    /// Returns whether all methods of a class are known.
+    /// Returns whether all methods of a class are known, because no base class from outside the
+    /// workspace has methods.
     pub(super) fn is_closed(&mut self, class: Def) -> bool {
         let line = self.line(class);
         line.is_whole || !line.classes.iter().any(|one| self.has_outside_base(*one))
     }
 
-    /// Returns the member of these classes, in lookup order, as far as no base class from outside the
-    /// workspace can come before it.
+    /// Returns the first of these classes' members with this name, in lookup order. Returns `None`
+    /// if a base class from outside the workspace, which may define the name, comes earlier.
     fn first_member(&mut self, classes: &[Def], name: &str) -> Option<Variable> {
         for class in classes {
             let names = self.names(class.file);
@@ -120,19 +122,19 @@ impl<S: Source> Resolver<'_, S> {
         None
     }
 
-    /// Returns the members that `name` can mean for an object. `from` is the file of the use: code
-    /// outside tests meets no class of a test.
+    /// Returns the members that `name` can refer to on an object. `from` is the file of the use: if
+    /// it is not a test, classes that are defined in tests are ignored.
     pub(super) fn reachable(
         &mut self,
-        object: Receiving,
+        object: CallReceiver,
         name: &str,
         from: FileId,
     ) -> Vec<Variable> {
         let mut found: Vec<Variable> = Vec::new();
         let (of, after) = match object {
-            Receiving::Object(of) => (of, None),
-            Receiving::Super { after, of } => (of, Some(after)),
-            Receiving::Unknown => return self.family(name),
+            CallReceiver::Object(of) => (of, None),
+            CallReceiver::Super { after, of } => (of, Some(after)),
+            CallReceiver::Unknown => return self.family(name),
         };
         let in_test = is_test(&self.path(from));
         for heir in self.heirs(of).iter() {
@@ -153,8 +155,9 @@ impl<S: Source> Resolver<'_, S> {
         found
     }
 
-    /// Returns the methods that an attribute of this name must be on an object of unknown type; nothing
-    /// if it may be something else. All of them belong to classes that are related.
+    /// Returns the methods to which an attribute of this name must refer on an object of unknown
+    /// type. Returns nothing if the name may refer to something else, or if the methods belong to
+    /// unrelated classes.
     fn family(&mut self, name: &str) -> Vec<Variable> {
         if is_common(name) {
             return Vec::new();
@@ -191,7 +194,8 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// Returns whether all classes are related to one another, directly or by way of others.
+    /// Returns whether all classes are related to one another, directly or through other classes in
+    /// the list.
     fn is_one_family(&mut self, classes: &[Def]) -> bool {
         let mut others = classes.to_vec();
         let mut next: Vec<Def> = others.pop().into_iter().collect();
@@ -205,8 +209,8 @@ impl<S: Source> Resolver<'_, S> {
         others.is_empty()
     }
 
-    /// Returns the method that a variable of a class is, if it is one with parameters as written, and
-    /// is called through an object.
+    /// Returns the method that a variable of a class refers to. Returns `None` for static methods,
+    /// class methods and properties, and if a decorator may change the parameters.
     pub(super) fn plain_method(&mut self, variable: Variable) -> Option<Def> {
         let names = self.names(variable.file);
         let BindingKind::Function(symbol) =
@@ -220,12 +224,17 @@ impl<S: Source> Resolver<'_, S> {
         (is_plain && self.keeps_parameters(def)).then_some(def)
     }
 
-    /// Returns the objects that the receiver of an attribute can be; `None` if it can be anything else.
-    pub(super) fn receiving(&mut self, file: FileId, receiver: ExprId) -> Option<Vec<Receiving>> {
+    /// Returns the objects that the expression before an attribute can evaluate to, or `None` if it
+    /// can also evaluate to something that is not an object of a known class.
+    pub(super) fn receiving(
+        &mut self,
+        file: FileId,
+        receiver: ExprId,
+    ) -> Option<Vec<CallReceiver>> {
         let values = self.values(file, receiver, None);
         let object = |value: &Value| match value {
-            Value::Instance(class) => Some(Receiving::Object(*class)),
-            Value::Super { after, of } => Some(Receiving::Super {
+            Value::Instance(class) => Some(CallReceiver::Object(*class)),
+            Value::Super { after, of } => Some(CallReceiver::Super {
                 after: *after,
                 of: *of,
             }),
@@ -238,13 +247,13 @@ impl<S: Source> Resolver<'_, S> {
             | Value::Outside(_) => None,
         };
         match values.is_empty() {
-            true => Some(vec![Receiving::Unknown]),
+            true => Some(vec![CallReceiver::Unknown]),
             false => values.iter().map(object).collect(),
         }
     }
 
-    /// Returns the calls that name a member of a base class, or of none, and reach a method on an
-    /// object of its class.
+    /// Returns the calls that name a method of a base class, or no known method, but call this
+    /// method if the object is of its class.
     pub(crate) fn indirect_calls(&mut self, method: &SymbolPath) -> Vec<IndirectCall> {
         self.start();
         let Some((file, symbol)) = self.source.find(method) else {
@@ -274,7 +283,8 @@ impl<S: Source> Resolver<'_, S> {
         found
     }
 
-    /// Returns the method that a call names, if the call can reach `own`, another one.
+    /// Returns the method that a call names, if that is not `own` but the call can also reach
+    /// `own`.
     fn reached_through(
         &mut self,
         file: FileId,
@@ -289,13 +299,13 @@ impl<S: Source> Resolver<'_, S> {
         let mut reaches = false;
         for object in objects {
             let named = match object {
-                Receiving::Object(of) => self.line(of).classes.clone(),
-                Receiving::Super { after, of } => {
+                CallReceiver::Object(of) => self.line(of).classes.clone(),
+                CallReceiver::Super { after, of } => {
                     let line = self.line(of).classes.clone();
                     let after = line.iter().skip_while(|one| **one != after).skip(1);
                     after.copied().collect()
                 }
-                Receiving::Unknown => return None,
+                CallReceiver::Unknown => return None,
             };
             let named = self.first_member(&named, &name);
             if named == Some(own) {
@@ -320,8 +330,8 @@ impl<S: Source> Resolver<'_, S> {
         reaches.then_some(path)
     }
 
-    /// Returns the methods that an object of the method's class, or of a subclass, can have in place of
-    /// a method.
+    /// Returns the methods that override a method in subclasses of its class. Also returns methods
+    /// of other base classes that come earlier in the method resolution order of a subclass.
     pub(crate) fn overriding(&mut self, method: &SymbolPath) -> Vec<SymbolPath> {
         self.start();
         let Some((file, symbol)) = self.source.find(method) else {

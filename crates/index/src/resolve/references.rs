@@ -121,8 +121,8 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// Checks one occurrence. Returns the alias if the occurrence is an import that renames the
-    /// target.
+    /// Checks one occurrence of a searched name. If the occurrence is in an import that gives the
+    /// target an alias, returns the alias.
     fn search_occurrence(
         &mut self,
         file: FileId,

@@ -32,13 +32,13 @@ pub struct Resolver<'s, S: Source> {
     /// Cache of the directories in which the dotted names of imports are found.
     pub(super) bases: FxHashMap<(FileId, OccurrenceId, Imported), Option<String>>,
     pub(super) lines: FxHashMap<Def, Option<Rc<ResolutionOrder>>>,
-    /// Cache of the classes that inherit from a class, with the class itself.
+    /// Cache of each class with its subclasses; the list starts with the class itself.
     pub(super) heirs: FxHashMap<Def, Rc<[Def]>>,
     pub(super) sets: Vec<Values>,
     pub(super) set_ids: FxHashMap<Values, SetId>,
     pub(super) tuples: Vec<Tuple>,
     pub(super) tuple_ids: FxHashMap<Tuple, TupleId>,
-    /// Targets of variables after following imports.
+    /// Cache of the targets to which variables refer after imports are followed.
     pub(super) followed: FxHashMap<Variable, Rc<[Target]>>,
     memo: FxHashMap<EvaluationKey, CachedResult>,
     /// Keys of the partial results in `memo`, in the order in which they were added.

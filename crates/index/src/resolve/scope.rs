@@ -10,7 +10,8 @@ use crate::names::{BindingKind, Import, Imported, NameId, Names, Occurrence, Sco
 /// Maximum length of a chain of re-exports to follow.
 const MOST_HOPS: usize = 40;
 
-/// The names of modules that were already visited while imports are followed. Each is visited once.
+/// The names of modules that were already visited while following imports, so that each name is
+/// visited only once.
 #[derive(Default)]
 struct VisitedNames {
     passed: Vec<(ModuleId, String)>,
@@ -38,7 +39,8 @@ impl<S: Source> Resolver<'_, S> {
             if declared == Some(ScopeId::MODULE) {
                 return Some(ScopeId::MODULE);
             }
-            // A class body runs from top to bottom, and its methods do not see its names.
+            // Code in a class body sees only the names that are bound further above, and methods do
+            // not see the names of the class body at all.
             let sees = |binding: &crate::names::Binding| match scope.kind {
                 ScopeKind::Class => {
                     let at = names

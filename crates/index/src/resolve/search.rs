@@ -1,4 +1,5 @@
-//! The state of a search for references. A search for `__init__` also finds the calls of its class.
+//! The state of a search for references. A search for the references of an `__init__` also finds
+//! the calls of its class.
 
 use rustc_hash::FxHashSet;
 
@@ -71,7 +72,8 @@ impl Search {
         self.words.get(self.next - 1).cloned()
     }
 
-    /// Returns whether a name is a class name in a search for its `__init__`.
+    /// Returns whether a search for an `__init__` also looks for this name because it is the name
+    /// of a class.
     pub(super) fn is_other_name(&self, name: &str) -> bool {
         self.is_init && name != self.name
     }
@@ -108,7 +110,7 @@ impl<S: Source> Resolver<'_, S> {
         })
     }
 
-    /// Returns whether a class has or inherits the searched member.
+    /// Returns whether the class has or inherits the member that is searched for.
     fn inherits(&mut self, class: Def, search: &Search) -> bool {
         match self.member(class, &search.name) {
             Member::Found(found) => Target::Variable(found) == search.wanted,
@@ -116,7 +118,7 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// Adds the names of a file's classes that inherit the searched `__init__`.
+    /// Adds the names of the classes in a file that inherit the `__init__` that is searched for.
     pub(super) fn add_heirs(&mut self, file: FileId, names: &Names, search: &mut Search) {
         if !search.is_init || !search.looked_at.insert(file) {
             return;

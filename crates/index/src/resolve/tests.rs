@@ -312,7 +312,7 @@ fn references_are_found_through_imports() {
 }
 
 #[test]
-fn method_call_on_an_unknown_receiver_is_only_likely() {
+fn method_call_on_a_value_of_unknown_type_is_not_a_certain_reference() {
     let a = (
         "a.py",
         "class A:\n    def run(self): pass\n    def go(self): self.run()\n",
@@ -480,7 +480,7 @@ fn iteration_over_a_subclass_of_a_generic_list_has_the_element_type() {
 }
 
 #[test]
-fn method_named_like_a_built_in_method_is_only_possible() {
+fn call_of_a_method_named_like_a_built_in_method_is_only_a_possible_reference() {
     let text = "class A:\n    def pop(self): pass\ndef g(x, a):\n    x.pop()\n    a.pop()\n";
     let expected = ["m.py:2:8", "m.py:4:6 possible", "m.py:5:6 likely"];
     check_references(&[("m.py", text)], "m.py::A.pop", &expected);

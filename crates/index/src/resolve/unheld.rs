@@ -11,7 +11,7 @@ use super::value::{Def, Value};
 use crate::names::{NameId, Names, Occurrence, OccurrenceId, Role, ScopeId};
 use starling_syntax::FilePath;
 
-/// Base classes outside of the workspace that do not add attributes which subclasses use.
+/// Base classes outside of the workspace that do not add attributes for subclasses to use.
 const PLAIN_BASES: [&str; 8] = [
     "ABC",
     "Enum",
@@ -43,7 +43,7 @@ impl<S: Source> Resolver<'_, S> {
         files.into_iter().any(|file| holds(self, file)) || self.is_exhausted()
     }
 
-    /// Returns the reads of attributes in a file on values of unknown type, among those that
+    /// Returns the attributes in a file that are read from values of unknown type and whose names
     /// `wanted` selects.
     pub(crate) fn attributes_of_unknown(
         &mut self,
@@ -112,8 +112,8 @@ impl<S: Source> Resolver<'_, S> {
         })
     }
 
-    /// Returns the names that the classes of a file bind. Leaves out classes with a base class from
-    /// outside of the workspace, which may also define the name.
+    /// Returns the names that the classes of a file bind. Leaves out classes that have a base class
+    /// from outside of the workspace, because the base class may also define the name.
     pub(crate) fn own_attributes(&mut self, file: FileId) -> Vec<Body> {
         self.start();
         let names = self.names(file);
@@ -149,7 +149,8 @@ impl<S: Source> Resolver<'_, S> {
         })
     }
 
-    /// Returns the classes that bind a name, or nothing if common types also have it.
+    /// Returns the classes that bind a name. Returns nothing if common types from outside of the
+    /// workspace also have an attribute of this name.
     pub(crate) fn classes_with(&mut self, name: &str) -> Vec<Body> {
         let mut bodies = match is_common(name) {
             true => Vec::new(),
@@ -208,9 +209,9 @@ impl<S: Source> Resolver<'_, S> {
         bodies
     }
 
-    /// Returns whether a name in one body is related to the same name in the other: one body is a
-    /// class and the other a class that it inherits from, or one is a module and the other its
-    /// stub.
+    /// Returns whether a name in one body is related to the same name in the other body. That is
+    /// the case if one body is a class that inherits from the other, or if one is a module and the
+    /// other is its stub.
     pub(crate) fn belong_together(&mut self, one: &Body, other: &Body) -> bool {
         let (a, b) = (self.path(one.0), self.path(other.0));
         if one.1 == other.1 && (is_stub_of(&a, &b) || is_stub_of(&b, &a)) {

@@ -46,7 +46,8 @@ pub(super) struct Header {
     pub(super) sections: [Range; SECTIONS],
 }
 
-/// A range of bytes in a section, or in the file for ranges in the header.
+/// A range of bytes. The ranges in the header are positions in the file, and all other ranges are
+/// positions in a section.
 #[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct Range {

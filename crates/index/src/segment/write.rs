@@ -40,7 +40,7 @@ pub(crate) fn write(files: &[FileFacts]) -> Vec<u8> {
     out.finish()
 }
 
-/// The numbers of occurrences of a term in a symbol.
+/// The number of times that a term occurs in each field of a symbol.
 struct Posting {
     term: Term,
     symbol: u32,

@@ -127,8 +127,8 @@ fn damaged_index_is_rebuilt_and_reported_once() {
             let report = store_fixture.report();
             assert_eq!((report.parsed, report.from_cache), (2, false), "{name}");
             let trouble = report.trouble.unwrap_or_default();
-            // Damage to the version cannot be distinguished from another version, so it is not
-            // reported.
+            // If the version number is damaged, the index looks like an index of another version,
+            // so the damage is not reported.
             assert!(
                 trouble.contains("rebuilt") || damage == b"rubbish",
                 "{name}: {trouble}"

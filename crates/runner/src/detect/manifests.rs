@@ -40,8 +40,9 @@ const TABLES: [&[&str]; 5] = [
 /// Maximum number of packages of one repository that are used.
 const PACKAGES: usize = 64;
 
-/// Returns the directories that contain the packages of a monorepo: the `src` beside each manifest
-/// below the root. Tests can import from these directories even if the packages are not installed.
+/// Returns the directories that contain the packages of a monorepo: the directory `src` next to
+/// each manifest that is below the root. Tests can import from these directories even if the
+/// packages are not installed.
 pub(crate) fn sources(snapshot: &Snapshot) -> Vec<String> {
     let files = snapshot.files();
     let holds_code = |directory: &str| {
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn similar_package_names_and_other_files_are_not_a_pytest_dependency() {
+    fn similar_package_names_and_files_that_are_no_manifests_do_not_count_as_a_pytest_dependency() {
         for (file, text) in [
             ("pyproject.toml", "[project]\ndependencies = ['pytester']"),
             ("pyproject.toml", "[project]\nname = 'pytest'"),

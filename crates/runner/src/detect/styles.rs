@@ -13,7 +13,7 @@ const MAX_BYTES: usize = 512 << 10;
 
 /// The test styles that occur in a project.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Styles {
+pub(super) struct TestStyles {
     /// The first test or import that needs pytest, as text for the user:
     /// `test_add in test_calc.py`.
     pub pytest: Option<String>,
@@ -24,10 +24,10 @@ pub(super) struct Styles {
     pub django: bool,
 }
 
-impl Styles {
+impl TestStyles {
     /// Reads test files until every style was found.
     pub(super) fn of(snapshot: &Snapshot, tests: &[&FilePath]) -> Self {
-        let mut styles = Styles::default();
+        let mut styles = TestStyles::default();
         for file in tests.iter().take(MAX_FILES) {
             if styles.pytest.is_some() && styles.test_case && styles.django {
                 break;
@@ -47,7 +47,7 @@ impl Styles {
 
     fn read(&mut self, file: &FilePath, text: &str, tree: &SymbolTree) {
         self.django |= imports(text, "django.test");
-        let classes = Classes::of(tree);
+        let classes = ClassHierarchy::of(tree);
         let mut needs_pytest = imports(text, "pytest").then(|| format!("{file} imports pytest"));
         for symbol in top_level(tree) {
             let name = &symbol.contract.name;
@@ -92,11 +92,11 @@ enum BaseClass {
 }
 
 /// The top-level classes of a file with their base classes.
-struct Classes<'a> {
+struct ClassHierarchy<'a> {
     bases: BTreeMap<&'a str, Vec<&'a str>>,
 }
 
-impl<'a> Classes<'a> {
+impl<'a> ClassHierarchy<'a> {
     fn of(tree: &'a SymbolTree) -> Self {
         let classes = top_level(tree).filter(|symbol| symbol.kind == SymbolKind::Class);
         let bases = classes.map(|class| {
@@ -105,7 +105,7 @@ impl<'a> Classes<'a> {
             let bases = bases.filter(|base| !base.contains('=')).map(String::as_str);
             (class.contract.name.as_str(), bases.collect())
         });
-        Classes {
+        ClassHierarchy {
             bases: bases.collect(),
         }
     }
@@ -154,10 +154,10 @@ impl<'a> Classes<'a> {
 mod tests {
     use super::*;
 
-    fn styles(text: &str) -> Styles {
+    fn styles(text: &str) -> TestStyles {
         let file = FilePath::new("t/test_a.py");
         let tree = SymbolTree::parse(file.clone(), text.into());
-        let mut styles = Styles::default();
+        let mut styles = TestStyles::default();
         styles.read(&file, text, &tree);
         styles
     }
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn helper_functions_and_classes_are_not_tests() {
+    fn helper_functions_and_classes_in_test_files_do_not_count_as_tests() {
         for text in [
             "class TestClient:\n    def get(self): pass\n",
             "class TestData:\n    def __init__(self): pass\n    def test_x(self): pass\n",

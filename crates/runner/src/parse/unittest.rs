@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_carry_their_traceback_cut_to_the_workspace() {
+    fn failure_messages_keep_only_the_traceback_frames_of_the_workspace() {
         let read = cases(NEW, Path::new("/w"));
         let message = |id: &str| &*read.iter().find(|case| case.id == id).unwrap().message;
         assert_eq!(

@@ -11,7 +11,7 @@ use starling_workspace::{git_configurations, is_secret_path};
 /// Maximum size of a secret file in bytes, and maximum number of secret files. Others are not read.
 pub(super) const FILE_BYTES: u64 = 64 << 10;
 const FILES_MOST: usize = 256;
-/// Limits of the search for secret files. The search starts with those nearest to the root.
+/// Limits of the search for secret files. Directories near the root are searched first.
 const ENTRIES_MOST: usize = 100_000;
 const LOOK: Duration = Duration::from_secs(2);
 /// A directory that changed within this time before it was read is read again, because a second change

@@ -161,7 +161,7 @@ fn in_lines(text: &str, found: &mut Vec<String>) {
         let marked = value;
         let value = without_marks(marked);
         if value.len() < marked.len() {
-            // In a file that is not YAML, these characters are part of the value.
+            // In a file that is not YAML, the marks before the value are part of the value.
             add(name, unquoted(marked), found);
         }
         let is_block = value.starts_with(['|', '>']) && value.len() <= 3;
@@ -282,7 +282,8 @@ fn whole_value(name: &str, value: &str, below: &[&str], found: &mut Vec<String>)
     in_flow(name, &whole, found);
 }
 
-/// Returns a YAML value without its anchor and tag, such as `value` for `&name value` or `!!str value`.
+/// Returns a YAML value without its anchor and its tag, such as `value` for `&name value` or `!!str
+/// value`.
 fn without_marks(value: &str) -> &str {
     let mut rest = value;
     while rest.starts_with(['&', '!']) {

@@ -47,7 +47,8 @@ async fn error_that_only_the_python_compiler_finds_is_reported() {
         names
     );
     assert_eq!(found[0].1, 2);
-    // A new file counts; what did not compile before, warnings and good files do not.
+    // Reported: an error in a new file. Not reported: a file that did not compile before either, a
+    // file that only causes warnings, and a file without errors.
     let warns = "def f(x):\n    return x is 1, '\\d'\n";
     let files = [
         (None, bad[0]),
@@ -64,7 +65,7 @@ async fn compiling_a_file_does_not_execute_it() {
     let tests = project.tests(Some("make test")).await;
     let files = [(Some(GOOD), "raise SystemExit\n"), (Some(GOOD), "break\n")];
     assert_eq!(compiled(&tests, &files).await, [("m1.py".to_owned(), 1)]);
-    // The declared encoding is that of the file.
+    // The encoding that the file declares is used, although the text is stored in another encoding.
     let latin = "# coding: latin-1\nNAME = 'é'\n";
     assert_eq!(compiled(&tests, &[(None, latin)]).await, []);
 }

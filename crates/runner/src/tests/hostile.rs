@@ -15,7 +15,7 @@ use starling_sandbox::{Bounds, Confinement, Kind, Policy};
 /// A project whose test commands attack the host, with the state of the files before.
 struct HostileFixture {
     project: Project,
-    /// A directory beside the project, like other files of the user.
+    /// A directory next to the project. It represents the other files of the user.
     neighbour: PathBuf,
     before: TreeState,
 }
@@ -57,7 +57,8 @@ impl HostileFixture {
         self.project.workspace.root()
     }
 
-    /// Returns shadows for every sandbox that this system supports.
+    /// Returns the shadows (sandboxed copies of the project) for every sandbox that this system
+    /// supports.
     async fn shadows(&self) -> Vec<Shadows> {
         let bounds = Bounds {
             memory: 400 << 20,
@@ -84,7 +85,8 @@ impl HostileFixture {
         all
     }
 
-    /// Runs a command in each sandbox and checks what it left behind.
+    /// Runs a command in each sandbox. Then checks that the user's files are unchanged, that the
+    /// report passes `check`, and that the next command works.
     async fn run(&self, line: &str, seconds: u64, check: impl Fn(&TestReport)) {
         for shadows in self.shadows().await {
             let what = format!("{:?} by {:?}", shadows.kind(), shadows.confinement());
@@ -208,7 +210,7 @@ async fn writes_to_the_home_and_the_repository_do_not_reach_the_host() {
     .await;
 }
 
-/// Code that counts its runs in a file would fail in every run but the first.
+/// A command that finds the file of an earlier run fails, so only the first run would succeed.
 #[tokio::test]
 async fn files_of_an_earlier_run_are_not_visible_to_the_next() {
     let bed = HostileFixture::new();
@@ -221,7 +223,8 @@ async fn files_of_an_earlier_run_are_not_visible_to_the_next() {
         "\"${TMPDIR:-/tmp}\"/counter-6",
         "__pycache__/counter-7",
     ];
-    // A location that is not writable cannot count runs.
+    // Failed writes are ignored, because code cannot keep a counter in a location that is not
+    // writable.
     let count = |place: &str| {
         format!("mkdir -p $(dirname {place}); test ! -e {place} || exit 7; echo x > {place}; ")
     };
@@ -418,7 +421,8 @@ async fn command_cannot_gain_capabilities_or_namespaces() {
     .await;
 }
 
-/// A virtual environment of the project names a directory of the host as its interpreter's.
+/// The project contains a virtual environment whose interpreter claims to be in a directory of the
+/// host.
 #[tokio::test]
 async fn interpreter_path_of_the_project_cannot_make_host_directories_visible() {
     let bed = HostileFixture::new();
@@ -452,7 +456,7 @@ async fn interpreter_path_of_the_project_cannot_make_host_directories_visible() 
 #[test]
 fn all_tests_of_this_module_pass_as_an_unprivileged_user() {
     if !rustix::process::getuid().is_root() {
-        // The other tests already run as an unprivileged user.
+        // The process is not root, so the other tests already run as an unprivileged user.
         return;
     }
     let dir = tempfile::tempdir().unwrap();

@@ -7,7 +7,8 @@ use super::*;
 use starling_sandbox::{Confinement, Kind, Policy};
 use starling_workspace::private_directory;
 
-/// Returns shadows for every sandbox that this system supports.
+/// Returns the shadows (sandboxed copies of the project) for every sandbox that this system
+/// supports.
 async fn sandboxes(cache: &Path) -> Vec<Shadows> {
     let best = Shadows::open(cache, Policy::default()).await.unwrap();
     let mut all = vec![best.clone()];
@@ -51,8 +52,8 @@ async fn trajectories_and_the_index_are_hidden_from_tests() {
     }
 }
 
-/// In a run over many instances, the working directory is inside the directory that contains its
-/// records.
+/// In a run over many benchmark instances, the project is inside the directory that contains the
+/// records of the run.
 #[tokio::test]
 async fn run_records_in_and_around_the_project_are_hidden_from_its_tests() {
     let program = std::env::current_exe().unwrap();
@@ -121,7 +122,7 @@ async fn secret_values_are_redacted_in_the_test_report() {
     assert_eq!(report.output, "API_TOKEN=[secret]\nMODE=production\n");
 }
 
-/// A test could read these secrets from disk and print them line by line or as a whole.
+/// A test could read these secrets from disk, and print them line by line or as a whole.
 #[tokio::test]
 async fn credentials_and_private_keys_are_redacted_in_the_test_report() {
     let (one, two) = ("MIIEvQIBADANBgkqhkiG9w0B", "AQEFAASCBKcwggSjAgEAAoIB");
@@ -214,6 +215,6 @@ async fn secrets_are_collected_before_the_first_test_runs() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
-    // No test has run so far.
+    // No test has run so far, but the secrets are already read.
     tokio::time::timeout(LONG, looked_for).await.unwrap();
 }

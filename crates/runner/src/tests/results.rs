@@ -1,5 +1,5 @@
-//! Results come from pytest itself: code under test cannot improve its result by printing, skipping
-//! or exiting.
+//! Test results come from the test runner itself. Code under test cannot improve its result by
+//! printing, skipping or exiting.
 
 use super::*;
 use starling_sandbox::{Confinement, Kind};
@@ -255,9 +255,9 @@ async fn every_kind_of_sandbox_reports_results_without_modifying_the_project() {
 }
 
 #[tokio::test]
-async fn printed_output_is_parsed_and_noted_if_the_plugin_cannot_load() {
+async fn results_are_parsed_from_the_printed_output_with_a_note_if_the_plugin_cannot_load() {
     let project = project(&[("test_m.py", GOOD)]);
-    // The command removes the plugin's path from Python, which it names by its path.
+    // The command starts Python by its path, without the `PYTHONPATH` that contains the plugin.
     let line = "P=$(python3 -c 'import sys; print(sys.executable)'); \
                 env -u PYTHONPATH \"$P\" -m pytest -rfEsxXp -p no:cacheprovider";
     let Some(tests) = tests_of(&project, Some(line)).await else {
@@ -303,9 +303,10 @@ async fn makefile_that_resets_pythonpath_does_not_prevent_recording_of_results()
     }
 }
 
-/// An interpreter that ignores its environment.
+/// The option `-E` makes the interpreter ignore environment variables, so that it does not find the
+/// plugin.
 #[tokio::test]
-async fn unreadable_pytest_results_are_reported_with_the_reason() {
+async fn report_says_why_pytest_results_could_not_be_recorded() {
     let project = project(&[("test_m.py", "def test_a():\n    assert 1\n")]);
     let line = "python3 -E -m pytest -q -p no:cacheprovider";
     let Some(tests) = tests_of(&project, Some(line)).await else {
@@ -323,7 +324,7 @@ async fn unreadable_pytest_results_are_reported_with_the_reason() {
 }
 
 #[tokio::test]
-async fn printed_output_is_parsed_on_request() {
+async fn results_are_parsed_from_the_printed_output_if_the_caller_requests_that() {
     let project = project(&[("test_m.py", GOOD)]);
     let Some(tests) = tests_of(&project, None).await else {
         return;
@@ -434,7 +435,8 @@ async fn results_that_unittest_code_prints_are_ignored() {
         assert!(of("test_b").unwrap().message.contains("1 != 2"));
         match command {
             None => assert_eq!(statuses(&report), CASE_IDS, "{}", report.output),
-            // The rest of the output may come from other tests and is no proof.
+            // The output of the user's command may contain results of other tests, so it does not
+            // count as proof.
             Some(_) => assert_eq!(report.source, ResultSource::Printed),
         }
         assert!(!report.output.contains("results"), "{}", report.output);

@@ -1,5 +1,6 @@
-//! The keeper on systems without namespaces: it starts the command, and kills it with all that it
-//! started when standard input closes.
+//! The keeper (the process that supervises a command) on systems without namespaces. It starts the
+//! command. When standard input closes, it kills the command and all processes that the command
+//! started.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -15,7 +16,7 @@ const REFUSED: i32 = 125;
 /// Exit status of a command that was killed.
 const KILLED: i32 = 137;
 
-/// A command that was started, and a way to kill it with all that it started.
+/// A command that was started, and a function that kills it and all processes that it started.
 pub(super) struct StartedCommand {
     pub child: Child,
     pub end: Box<dyn Fn() + Send + Sync>,
@@ -30,7 +31,7 @@ pub(super) fn keep(scratch: &Path, start: fn(&Plan) -> Result<StartedCommand, St
     let ended = plan.and_then(|plan| wait(start(&plan)?).map_err(tried("waiting")));
     let (report, status) = match ended {
         Ok((status, end)) => {
-            // Without a report, the command counts as killed.
+            // If no report can be written, the command counts as killed.
             let _ = write_report(&mut file, &Report::Exited(status));
             end();
             return status;
@@ -41,7 +42,7 @@ pub(super) fn keep(scratch: &Path, start: fn(&Plan) -> Result<StartedCommand, St
     status
 }
 
-/// A function that kills the command with all that it started.
+/// A function that kills the command and all processes that it started.
 type KillFunction = std::sync::Arc<dyn Fn() + Send + Sync>;
 
 fn wait(started: StartedCommand) -> io::Result<(i32, KillFunction)> {
@@ -49,7 +50,7 @@ fn wait(started: StartedCommand) -> io::Result<(i32, KillFunction)> {
     let end = KillFunction::from(end);
     let at_close = KillFunction::clone(&end);
     std::thread::spawn(move || {
-        // Starling never writes to this pipe: reading returns when it is closed.
+        // Starling never writes to this pipe, so reading returns only when the pipe is closed.
         let _ = io::stdin().read(&mut [0]);
         at_close();
         std::process::exit(KILLED)

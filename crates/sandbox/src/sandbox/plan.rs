@@ -1,4 +1,5 @@
-//! The plan of a sandbox and the report at its end, as lines of one file.
+//! The plan of a sandbox (how to run the command) and the report (how it ended), as lines of one
+//! file.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
@@ -20,7 +21,7 @@ pub enum Confinement {
     Bubblewrap,
     /// The program `sandbox-exec` of macOS.
     SandboxExec,
-    /// Only resource limits, because the user allowed it.
+    /// Nothing except resource limits. Used if no sandbox can be created and the user allows that.
     Nothing,
 }
 
@@ -87,12 +88,13 @@ pub(crate) struct Plan {
     pub scratch: PathBuf,
     /// The user's home directory, which is hidden from the command.
     pub home: Option<PathBuf>,
-    /// Directories that stay readable although they are in hidden directories.
+    /// Directories that stay readable although they are inside hidden directories.
     pub keep: Vec<PathBuf>,
-    /// Files and directories to hide besides home directories: those that only root may read.
+    /// Files and directories that are hidden in addition to home directories, because only root may
+    /// read them.
     pub private: Vec<PathBuf>,
-    /// Starling's own files and directories: trajectories, caches and results. They are hidden
-    /// wherever they are, also in the tree and in kept directories.
+    /// Starling's own files and directories: trajectories, caches and results. They are hidden at
+    /// any location, even inside the tree and in directories that stay readable.
     pub records: Vec<PathBuf>,
     pub user: u32,
     pub group: u32,
@@ -116,7 +118,7 @@ pub(crate) fn write_plan(plan: &Plan) -> io::Result<()> {
     write_line(&mut file, plan)
 }
 
-/// Opens the plan's file in `scratch`, to read from its beginning and append at its end.
+/// Opens the plan's file in `scratch`, for reading from its beginning and appending to its end.
 pub(super) fn open_plan(scratch: &Path) -> io::Result<File> {
     File::options()
         .read(true)

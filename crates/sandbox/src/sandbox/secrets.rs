@@ -1,7 +1,7 @@
-//! Places of keys in home directories.
+//! The locations of keys in home directories.
 
-/// Paths of keys in a home directory. They are hidden even if a directory around them is visible,
-/// for instance because the workspace is the home directory itself.
+/// Paths of keys, relative to a home directory. They are hidden even if a directory around them is
+/// visible, for example because the workspace is the home directory itself.
 pub(super) const SECRETS: [&str; 20] = [
     ".ssh",
     ".gnupg",

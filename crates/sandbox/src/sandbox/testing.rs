@@ -1,4 +1,5 @@
-//! A test binary must also act as a sandbox process, before the test harness starts its threads.
+//! Lets a test binary act as a sandbox process, which must happen before the test harness starts
+//! threads.
 
 #[used]
 #[cfg_attr(target_os = "linux", unsafe(link_section = ".init_array"))]

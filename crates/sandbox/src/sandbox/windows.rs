@@ -1,8 +1,8 @@
 //! Commands on Windows. There is no sandbox: if the user allows it, a command runs in a job object,
 //! which limits its memory and its processes and ends everything that it started.
 //!
-//! The command line is run by the `sh` of Git for Windows, because a project's test command is
-//! written for a shell of Unix.
+//! The command line is run by the `sh` of Git for Windows, because the test command of a project is
+//! written for a Unix shell.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -17,16 +17,17 @@ use super::keeper::{self, StartedCommand};
 use super::plan::{Confinement, Plan};
 use super::{KEEPER, Mechanism, tried};
 
-/// What a user can do where no sandbox can be made.
+/// Advice for the user if no sandbox can be created.
 pub const SANDBOX_ADVICE: &str = "run Starling in WSL, where the Linux sandbox is available";
-/// Every check needs a copy of the project, and nothing can be done about it.
+/// Advice for the user if every check needs a copy of the project. On Windows, a copy is always
+/// needed.
 pub const COPY_ADVICE: Option<&str> = None;
 
-/// Nothing can make a sandbox.
+/// No mechanism on Windows can create a sandbox.
 pub(crate) const MECHANISMS: &[Mechanism] = &[];
 
-/// Variables with the directories in which Git for Windows is installed, and its path there. `PATH`
-/// is not searched: it belongs to the command and can lead into the project.
+/// Variables that contain an installation directory, each with the path of Git's shell below it.
+/// `PATH` is not searched, because it belongs to the command and can lead into the project.
 const SHELLS: [(&str, &str); 3] = [
     ("ProgramFiles", r"Git\bin\sh.exe"),
     ("ProgramFiles(x86)", r"Git\bin\sh.exe"),
@@ -42,21 +43,21 @@ pub(crate) fn keeper_of(scratch: &Path) -> io::Result<(OsString, [&OsStr; 2])> {
     Ok((program.into(), [KEEPER.as_ref(), scratch.as_os_str()]))
 }
 
-/// Returns zeros: Windows has no numbers of users and groups.
+/// Returns zeros, because users and groups have no numbers on Windows.
 pub(crate) fn user() -> (u32, u32) {
     (0, 0)
 }
 
-/// Returns nothing: without a sandbox, nothing is hidden.
+/// Returns nothing, because without a sandbox nothing is hidden.
 pub(crate) fn administrators_files() -> &'static [PathBuf] {
     &[]
 }
 
-/// Does nothing: the processes of a command end with its keeper's job.
+/// Does nothing, because all processes of a command end with the job object of its keeper.
 pub(crate) fn kill_marked(_scratch: &Path) {}
 
-/// Runs the keeper that this process was started as, and then exits. Returns if this process is not a
-/// keeper. Every program that makes shadows must call this function first, while it has one thread.
+/// Runs the keeper if this process was started as one, and then exits. Otherwise returns. Every
+/// program that creates shadows must call this function first, while it has only one thread.
 pub fn take_part() {
     let mut arguments = std::env::args_os().skip(1);
     if let (Some(part), Some(scratch)) = (arguments.next(), arguments.next())
@@ -82,7 +83,8 @@ fn start(plan: &Plan) -> Result<StartedCommand, String> {
         processes: Some(plan.bounds.processes),
     };
     let job = Job::new(limits).map_err(tried("creating the job object"))?;
-    // The command is started by a process of the job, so nothing that it starts can be outside.
+    // This process joins the job object before it starts the command, so every process that the
+    // command starts is in the job, too.
     job.add_this_process()
         .map_err(tried("creating the job object"))?;
     let output = io::stdout().as_handle().try_clone_to_owned();

@@ -1,5 +1,6 @@
-//! A shadow inside a container. The tree is copied into a container that is created for one
-//! command, has no network, and ends when Starling ends for any reason.
+//! A shadow (private copy of the project) inside a container. The tree is copied into a container
+//! that is created for one command. The container has no network, and it ends when Starling ends
+//! for any reason.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -23,19 +24,19 @@ use starling_workspace::{HostPrograms, Overlay, Variables};
 
 /// Directory of the project in a container, as in the SWE-bench images.
 const HOME: &str = "/testbed";
-/// The script that prepares the tree and runs the command. An image can contain build results in
+/// The script that prepares the tree and runs the command. The image may contain build results in
 /// its own tree, so the shadow's files are copied over that tree, and files that git tracks there
-/// but the shadow lacks are removed. Process 1 ends when its standard input closes, and all
-/// processes of the command end with it.
+/// but the shadow does not have are removed. When standard input closes, process 1 of the container
+/// ends, and all processes of the command end with it.
 const SCRIPT: &str = include_str!("container.sh");
 /// Markers that the script prints when the command starts and when memory runs out.
 const BEGUN: &str = "@starling-begun\n";
 const NO_MEMORY: &str = "@starling-no-memory\n";
-/// Time limit for a client and its container to end in order.
+/// Maximum time to wait for the client and its container to end regularly.
 const GRACE: Duration = Duration::from_secs(10);
 /// Time limit for copying the tree, in addition to the command's deadline.
 const SETTING_UP: Duration = Duration::from_secs(60);
-/// Variables that have a meaning only outside of the container.
+/// Variables that have no meaning inside the container and are not passed to it.
 const OUTSIDE: [&str; 18] = [
     "PATH",
     "LANG",
@@ -62,7 +63,7 @@ const OUTSIDE: [&str; 18] = [
 pub struct Container {
     /// `docker`, `podman`, or another program with the same command line.
     pub client: PathBuf,
-    /// The image must exist locally; images are never pulled.
+    /// Name of the image, which must exist locally. Images are never pulled.
     pub image: String,
 }
 
@@ -136,8 +137,8 @@ impl ContainerRun<'_> {
         })?;
         let mut output = Reader::of(child.stdout.take(), Capture::new(command.output_cap));
         let mut complaint = child.stderr.take();
-        // The container lives while this pipe is open. `wait` would close the client's standard
-        // input first.
+        // The container ends when this pipe closes. `wait` would close the client's standard input,
+        // so it is taken out of the child first.
         let lifeline = child.stdin.take();
         let all = command.deadline + SETTING_UP;
         let status = timeout(all, ended(&mut child, &mut output, self.bounds.output)).await;
@@ -149,7 +150,7 @@ impl ContainerRun<'_> {
             output.rest().await;
             let mut said = String::new();
             if let Some(complaint) = &mut complaint {
-                // Output that is not valid text is ignored.
+                // Error output that is not valid UTF-8 is ignored.
                 let _ = complaint.read_to_string(&mut said).await;
             }
             said
@@ -195,7 +196,7 @@ impl ContainerRun<'_> {
                 .stderr(Stdio::null())
                 .kill_on_drop(true);
             if let Ok(mut removing) = remove.spawn() {
-                // If this fails, the container's own deadline ends it.
+                // If the removal fails, the deadline in the script ends the container.
                 let _ = timeout(GRACE, removing.wait()).await;
             }
             let _ = child.kill().await;
@@ -216,7 +217,7 @@ impl ContainerRun<'_> {
         client
             .args(["run", "--rm", "--interactive", "--pull=never"])
             .args(["--network=none", "--security-opt=no-new-privileges"])
-            // Otherwise SELinux would deny the container access to the tree.
+            // Without this option, SELinux would deny the container access to the tree.
             .args(["--security-opt=label=disable", "--name", &self.name])
             .arg(format!("--memory={}", self.bounds.memory))
             .arg(format!("--memory-swap={}", self.bounds.memory))

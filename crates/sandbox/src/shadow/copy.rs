@@ -1,4 +1,5 @@
-//! A shadow as a copy of the tree, for systems that do not allow overlays.
+//! Creates a shadow (a private copy of the project) by copying the tree, for systems that do not
+//! allow overlays.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -59,9 +60,9 @@ impl Shadows {
     }
 }
 
-/// Returns the command's environment with workspace paths moved into the copy. The copy comes first
-/// in `PYTHONPATH`, because an editable install names the workspace. `GIT_CEILING_DIRECTORIES`
-/// hides any repository above the copy.
+/// Returns the command's environment with paths into the workspace replaced by paths into the copy.
+/// The copy comes first in `PYTHONPATH`, because an editable install refers to the workspace.
+/// `GIT_CEILING_DIRECTORIES` prevents git from finding a repository above the copy.
 fn copy_environment(
     command: &ShadowCommand,
     root: &Path,
@@ -83,10 +84,10 @@ fn copy_environment(
     environment
 }
 
-/// Copies the tree `from` to the new directory `to`, including times and permissions, and shares
-/// blocks if the file system can. `.git` and the paths in `without` are left out. Python
-/// environments are linked, because their files are installed, not edited. Absolute links into
-/// `from` are redirected to `to`. Returns the linked environments.
+/// Copies the tree `from` to the new directory `to`, including times and permissions. Shares disk
+/// blocks if the file system supports it. Leaves out `.git` and the paths in `without`. Python
+/// environments are linked and not copied, because their files are installed and not edited.
+/// Absolute links into `from` are redirected to `to`. Returns the linked environments.
 pub(super) fn copy_tree(from: &Path, to: &Path, without: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
     let without = without.iter().filter_map(|path| path.canonical().ok());
     let mut copy = Copy {
@@ -100,7 +101,7 @@ pub(super) fn copy_tree(from: &Path, to: &Path, without: &[PathBuf]) -> io::Resu
     Ok(copy.linked)
 }
 
-/// A copy of a directory tree in progress.
+/// A copy of a directory tree while it is being made.
 struct Copy<'a> {
     from: &'a Path,
     to: &'a Path,
@@ -166,7 +167,7 @@ fn same_times(path: &Path, found: &Metadata) -> io::Result<()> {
         .set_modified(found.modified()?)
         .set_accessed(found.accessed()?);
     match fs::File::open(path).and_then(|file| file.set_times(times)) {
-        // A file that even its owner may not open keeps the time of the copy.
+        // If even the owner may not open a file, its copy keeps the time at which it was made.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         done => done,
     }
@@ -180,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn copies_a_tree_with_its_times_modes_and_links() {
+    fn copied_tree_keeps_its_times_modes_and_links() {
         let dir = tempfile::tempdir().unwrap();
         let (from, to) = (dir.path().join("from"), dir.path().join("to"));
         for sub in ["pkg", ".git", "venv", "records"] {

@@ -1,8 +1,10 @@
-//! Shadows: a command runs in a changed workspace, while the real workspace stays as it is.
+//! Shadows: a command runs in a changed copy of the workspace, while the real workspace is not
+//! changed.
 //!
-//! Every command gets a fresh shadow, made of the tree on disk and the texts of an overlay. There
-//! are two kinds: an overlay file system mounted over the root in the command's own namespaces, so
-//! that every path into the tree leads to the shadow; or, if the system refuses that, a copy.
+//! A new shadow is created for every command, from the tree on disk and the texts of an overlay.
+//! There are two kinds. An overlay file system is mounted over the root in the command's own
+//! namespaces, so that every path into the tree leads to the shadow. If the system does not allow
+//! that, the tree is copied.
 
 mod container;
 mod copy;
@@ -30,7 +32,7 @@ use process::{Captured, End, NotRun, SandboxedCommand};
 use scratch::Scratch;
 use starling_syntax::FilePath;
 
-/// The mechanism that makes a shadow.
+/// The way in which a shadow (a private copy of the project) is created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// An overlay file system over the root, visible only to the command.
@@ -47,7 +49,7 @@ pub enum Unconfined {
     Allowed,
 }
 
-/// The user's limits for commands.
+/// The user's settings for running commands: resource limits, and whether to run without a sandbox.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Policy {
     pub bounds: Bounds,
@@ -57,7 +59,7 @@ pub struct Policy {
 /// Error when a command could not run in a shadow.
 #[derive(Debug, thiserror::Error)]
 pub enum ShadowError {
-    #[error("cannot create a shadow with this change: {0}")]
+    #[error("cannot create a shadow (a copy of the project for tests) with this change: {0}")]
     Path(#[from] ReadError),
     #[error("cannot create a shadow (a copy of the project for tests) in {}: {source}", .cache.display())]
     Io { cache: PathBuf, source: io::Error },
@@ -97,9 +99,10 @@ pub struct Shadows {
     /// The confinement of commands, or `None` if no command may run.
     confinement: Option<Confinement>,
     reason: String,
-    /// Paths that are hidden from commands, besides the cache.
+    /// Paths that are hidden from commands in addition to the cache.
     hidden: Vec<PathBuf>,
-    /// Files that only root may read. They are not hidden from the probe's own command.
+    /// Files that only root may read, which are hidden from commands. The list is empty while this
+    /// system is probed.
     private: &'static [PathBuf],
     /// If set, commands run in this container instead of the sandbox.
     container: Option<Container>,
@@ -113,7 +116,8 @@ impl Shadows {
     /// # Errors
     /// Fails if the cache directory cannot be written.
     pub async fn open(cache: &Path, policy: Policy) -> Result<Self, ShadowError> {
-        // The search runs in parallel with the probes, because both take equally long.
+        // The search for these files runs in parallel with the probes, because both take about the
+        // same time.
         let private = tokio::task::spawn_blocking(administrators_files);
         let private = async { private.await.map_err(io::Error::other) };
         let no_list = |source| ShadowError::Io {
@@ -212,7 +216,7 @@ impl Shadows {
         all.cloned().collect()
     }
 
-    /// Returns shadows that are copies.
+    /// Returns shadows that copy the tree, with the reason for that.
     pub fn copies(self, reason: &str) -> Self {
         Shadows {
             kind: Kind::Copy,
@@ -221,7 +225,7 @@ impl Shadows {
         }
     }
 
-    /// Returns shadows that are copies, with another kind of confinement.
+    /// Returns shadows that copy the tree, with another kind of confinement.
     pub fn confined_by(self, confinement: Confinement) -> Self {
         Shadows {
             confinement: Some(confinement),

@@ -1,4 +1,5 @@
-//! A shadow as an overlay file system over the root, in the command's own namespaces.
+//! Creates a shadow (a private copy of the project) as an overlay file system over the root, in the
+//! command's own namespaces.
 
 use std::fs;
 use std::io;
@@ -26,7 +27,8 @@ impl Shadows {
     }
 }
 
-/// Creates the directories of an overlay file system and a file for each text of the overlay.
+/// Creates the directories that an overlay file system needs, and a file for each text of the
+/// overlay.
 fn staged(scratch: &Scratch, root: &Path, overlay: &Overlay) -> io::Result<Tree> {
     let path = scratch.path();
     for directory in ["lower", "upper", "work", "stage"] {

@@ -50,7 +50,7 @@ pub(super) struct SandboxedCommand {
     pub cap: usize,
 }
 
-/// Error when a program could not be started.
+/// Error when a command could not be run in a sandbox.
 pub(super) enum NotRun {
     Io(io::Error),
     /// The sandbox could not be created.
@@ -75,7 +75,7 @@ pub(super) async fn run(program: SandboxedCommand) -> Result<Captured, NotRun> {
     let capture = Capture::new(program.cap);
     let mut child = spawn(program)?;
     let mut output = Reader::of(child.stdout.take(), capture);
-    // The pipe is taken out of the child, because `wait` would close it.
+    // The pipe to the keeper is taken out of the child, because `wait` would close it.
     let lifeline = child.stdin.take();
     let mut family = RunningProcesses {
         group: child.id().map(ProcessGroup::of).transpose()?,
@@ -90,13 +90,13 @@ pub(super) async fn run(program: SandboxedCommand) -> Result<Captured, NotRun> {
     if !matches!(status, Ok(Some(_))) {
         drop(family);
     }
-    // All writers are dead, so the rest of the output is read to its end. The deadline covers a
-    // process that the system cannot kill.
+    // All processes that could write are dead, so the rest of the output can be read to its end.
+    // The time limit is for a process that the system cannot kill.
     let _ = timeout(GRACE, output.rest()).await;
     let end = match (status, report_in(&scratch)) {
         (_, Some(Report::Refused(message))) => return Err(NotRun::Refused(message)),
         (_, Some(Report::DiskFull)) => return Err(NotRun::DiskFull),
-        // On a full disk no report can be written.
+        // If the disk is full, the keeper cannot write a report.
         (Ok(Some(_)), None) if is_full(&scratch, least) => return Err(NotRun::DiskFull),
         (Err(_), _) => End::TimedOut,
         (Ok(None), _) => End::OutputTooLong,
@@ -254,7 +254,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(60);
 
-    /// Runs a shell command that only its bounds confine.
+    /// Runs a shell command that is confined only by resource limits.
     async fn run_line(line: &str, deadline: Duration) -> Captured {
         let scratch = tempfile::tempdir().unwrap();
         let program = SandboxedCommand {
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn keeps_the_beginning_and_the_end_of_a_long_output() {
+    async fn long_output_is_cut_in_the_middle() {
         let done = run_line("echo first; yes | head -c 100000; echo last", LONG).await;
         assert!(done.output.starts_with("first\n"));
         assert!(done.output.ends_with("last\n"));
@@ -314,7 +314,8 @@ mod tests {
     async fn deadline_kills_all_processes_of_the_command() {
         let dir = tempfile::tempdir().unwrap();
         let fifo = dir.path().join("fifo");
-        // A grandchild in its own session holds the pipe open until it is killed.
+        // A grandchild process in a session of its own keeps the output pipe open until it is
+        // killed.
         let line = format!(
             "mkfifo {0}; setsid sleep 1000 & echo started; read x < {0}",
             fifo.display()

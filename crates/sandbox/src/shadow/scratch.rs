@@ -1,5 +1,5 @@
-//! Scratch directories: one for each shadow. A directory is locked while its process lives, and
-//! swept after the process died.
+//! Scratch directories, one for each shadow. The process that uses a directory holds a lock on it.
+//! After the process has ended, a sweep removes the directory.
 
 use std::fs::{self, File};
 use std::io;
@@ -17,8 +17,8 @@ use starling_workspace::{private_directory, private_file};
 /// Environment variable that overrides the location of caches and scratch directories.
 const CACHE_VARIABLE: &str = "STARLING_CACHE_DIR";
 const LOCK: &str = "lock";
-/// Attempts to create a directory. A sweep can remove a new directory before it is locked; then the
-/// next number is tried.
+/// Maximum number of attempts to create a directory. A sweep can remove a new directory before it
+/// is locked. In that case, the next number is tried.
 const ATTEMPTS: usize = 16;
 
 /// Returns Starling's cache directory: `$STARLING_CACHE_DIR`, else `starling` in the user's cache
@@ -37,8 +37,8 @@ fn shadows_of(cache: &Path) -> PathBuf {
     cache.join("shadows")
 }
 
-/// Returns the directory to use if the cache directory is in the workspace. It is specific to the
-/// user.
+/// Returns the directory that is used instead of the cache directory if that is inside the
+/// workspace. Each user has a different one.
 fn substitute() -> PathBuf {
     temporary_directory_of_user("starling")
 }
@@ -47,8 +47,8 @@ fn substitute() -> PathBuf {
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
-    /// The lock shows that this process lives. The system releases it when the process ends for any
-    /// reason.
+    /// The lock that shows to other processes that this process is running. The system releases it
+    /// when the process ends for any reason.
     _lock: File,
     at_end: DropAction,
 }
@@ -61,16 +61,13 @@ enum DropAction {
 }
 
 impl Scratch {
-    /// Creates a scratch directory in the system's temporary directory. Sweeps include it.
-    ///
-    /// # Errors
-    /// Fails if the directory cannot be created.
+    /// Creates a scratch directory in the system's temporary directory. Sweeps also remove it.
     pub fn temporary() -> io::Result<Self> {
         Self::create_in_substitute(&substitute())
     }
 
-    /// Creates a scratch directory in the substitute of the cache directory. Other users can write to the
-    /// directory above it, so it must belong to this user alone.
+    /// Creates a scratch directory in the directory that replaces the cache directory. Other users
+    /// can write to its parent directory, so it must belong to this user alone.
     fn create_in_substitute(directory: &Path) -> io::Result<Self> {
         match fs::create_dir(directory) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -97,7 +94,8 @@ impl Scratch {
         Ok(self.path.clone())
     }
 
-    /// Creates a scratch directory in `cache`, or in its substitute if `cache` is inside `root`.
+    /// Creates a scratch directory in `cache`, or in the directory that replaces the cache if
+    /// `cache` is inside `root`.
     pub(super) fn create_outside(root: &Path, cache: &Path) -> io::Result<Self> {
         let scratch = Self::create(cache)?;
         if !scratch.path.starts_with(root) {
@@ -150,7 +148,7 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         match self.at_end {
             DropAction::Keep => {}
-            // If removal fails, a later process sweeps the rest.
+            // If the removal fails, a sweep of a later process removes the rest.
             DropAction::Remove => drop(remove_scratch(&self.path)),
         }
     }
@@ -161,13 +159,14 @@ fn lock_new(path: &Path) -> io::Result<File> {
     open_to_this_user(path)?;
     let lock = private_file(&path.join(LOCK))?;
     lock.try_lock()?;
-    // The file is gone if a sweep removed the directory before it was locked.
+    // If a sweep removed the directory before it was locked, the lock file no longer exists.
     fs::metadata(path.join(LOCK))?;
     Ok(lock)
 }
 
-/// Removes the scratch directories of dead processes in `cache` and its substitute, kills the
-/// processes that still run in them, and returns their paths.
+/// Removes the scratch directories of ended processes, in `cache` and in the directory that
+/// replaces it. Also kills processes that still run in these directories. Returns the paths of the
+/// removed directories.
 pub fn sweep_scratch(cache: &Path) -> Vec<PathBuf> {
     let caches = [cache.to_owned(), substitute()];
     let bases = caches.iter().map(|cache| fs::read_dir(shadows_of(cache)));
@@ -180,7 +179,8 @@ pub fn sweep_scratch(cache: &Path) -> Vec<PathBuf> {
 
 fn sweep_one(path: &Path) -> bool {
     let Ok(lock) = File::open(path.join(LOCK)) else {
-        // The directory is new or partly removed. It is removed only if it is empty.
+        // Without a lock file, the directory is new or partly removed. It is removed only if it is
+        // empty.
         return fs::remove_dir(path).is_ok();
     };
     if lock.try_lock().is_err() {
@@ -190,8 +190,8 @@ fn sweep_one(path: &Path) -> bool {
     remove_scratch(path).is_ok()
 }
 
-/// Removes a scratch directory, its lock last. If this process dies meanwhile, the next sweep still
-/// recognizes the directory.
+/// Removes a scratch directory. The lock file is removed last, so that the next sweep still
+/// recognizes the directory if this process ends before it is done.
 fn remove_scratch(path: &Path) -> io::Result<()> {
     for entry in fs::read_dir(path)? {
         let entry = entry?;
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn sweep_deletes_only_scratch_directories_without_an_owner() {
+    fn sweep_deletes_only_scratch_directories_of_ended_processes() {
         let cache = tempfile::tempdir().unwrap();
         let alive = Scratch::create(cache.path()).unwrap();
         let base = alive.path().parent().unwrap().to_owned();
@@ -331,7 +331,7 @@ mod tests {
             .spawn()
             .unwrap();
         println!("\nheld {} {}", child.id(), scratch.path().display());
-        // The parent kills this process.
+        // This process waits until the parent kills it.
         child.wait().unwrap();
     }
 
@@ -357,7 +357,7 @@ mod tests {
         holder.wait().unwrap();
         assert_eq!(sweep_scratch(cache.path()), [PathBuf::from(path)]);
         assert!(!Path::new(path).exists());
-        // The pipe closes only when the orphan is dead, too.
+        // The pipe closes only when the orphaned process has ended, too.
         assert_eq!(lines.count(), 0);
         let state = fs::read_to_string(format!("/proc/{child}/stat"));
         assert!(state.is_err() || state.is_ok_and(|stat| stat.contains(") Z ")));

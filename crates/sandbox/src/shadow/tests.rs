@@ -30,7 +30,7 @@ fn fixture() -> Fixture {
     Fixture { dir, root }
 }
 
-/// Returns both kinds of shadows, if this system supports both.
+/// Returns shadows that are overlays, if this system supports them, and shadows that are copies.
 async fn kinds(fixture: &Fixture) -> Vec<Shadows> {
     let shadows = Shadows::open(&fixture.dir.path().join("cache"), Policy::default())
         .await
@@ -76,7 +76,7 @@ fn state(root: &Path) -> BTreeMap<PathBuf, (i64, i64, u32, Vec<u8>)> {
 }
 
 #[tokio::test]
-async fn command_sees_the_changed_files_over_the_project() {
+async fn command_sees_the_overlay_texts_in_place_of_the_files_on_disk() {
     let fixture = fixture();
     for shadows in kinds(&fixture).await {
         let line = "cat pkg/a.py new/b.py run.sh; test -e gone.py || echo no gone.py; pwd";
@@ -212,7 +212,7 @@ async fn changed_file_below_a_regular_file_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_full_disk_ends_the_command_without_a_result() {
+async fn full_disk_is_reported_as_an_error_that_tells_how_to_change_the_cache_directory() {
     let fixture = fixture();
     for mut shadows in kinds(&fixture).await {
         shadows.bounds.free = u64::MAX;
@@ -228,7 +228,7 @@ async fn a_full_disk_ends_the_command_without_a_result() {
 }
 
 #[tokio::test]
-async fn reason_for_the_kind_of_shadow_is_given() {
+async fn shadows_give_the_reason_for_their_kind() {
     let fixture = fixture();
     let shadows = Shadows::open(&fixture.dir.path().join("cache"), Policy::default())
         .await

@@ -22,7 +22,7 @@ use crate::protocol::{self, Action, Asked, RunToolbox};
 use crate::state::agent_state::AgentState;
 use crate::state::run_context::RunContext;
 use starling_core::{ChatModel, ChatReply, ModelProfile, ToolSpec};
-use starling_dialogue::{AfterCalls, AfterWords, Turns};
+use starling_dialogue::{TextReplyOutcome, ToolCallsOutcome, Turns};
 
 /// Maximum number of consecutive unusable replies.
 const MALFORMED_MOST: u32 = 3;
@@ -128,16 +128,20 @@ impl Turns for AgentTurns<'_> {
         protocol::calls(&self.tools, calling, role, reply, &paths)
     }
 
-    async fn hear(&mut self, reply: &ChatReply) -> AfterWords<Ending> {
+    async fn hear(&mut self, reply: &ChatReply) -> TextReplyOutcome<Ending> {
         let calling = self.profile().tool_calling;
         let what = protocol::nothing_asked(calling, self.agent.toolset(), reply);
-        AfterWords {
+        TextReplyOutcome {
             told: Some(what.clone()),
             end: note_malformed(self.run, self.agent, what),
         }
     }
 
-    async fn act(&mut self, _reply: &ChatReply, calls: Vec<Asked>) -> AfterCalls<Action, Ending> {
+    async fn act(
+        &mut self,
+        _reply: &ChatReply,
+        calls: Vec<Asked>,
+    ) -> ToolCallsOutcome<Action, Ending> {
         if calls.iter().any(|one| one.action.is_ok()) {
             self.agent.malformed = 0;
         }
@@ -150,7 +154,7 @@ impl Turns for AgentTurns<'_> {
             Some(what) if is_unusable => note_malformed(self.run, self.agent, what),
             Some(_) | None => ending,
         };
-        AfterCalls { results, end }
+        ToolCallsOutcome { results, end }
     }
 
     /// After a turn, adds the new messages in the agent's inbox to the conversation.

@@ -21,7 +21,7 @@ use crate::protocol::{self, Action, Asked, RunToolbox, ToolSet};
 use crate::state::run_context::RunContext;
 use starling_core::prompts::{AnswerSystem, AnswerSystemText, Prompt};
 use starling_core::{ChatReply, ModelProfile, Role, Tokens, ToolCalling, ToolSpec};
-use starling_dialogue::{AfterCalls, AfterWords, Turns, converse};
+use starling_dialogue::{TextReplyOutcome, ToolCallsOutcome, Turns, converse};
 use starling_syntax::{SymbolPath, signature};
 
 /// Maximum number of turns for one answer.
@@ -242,10 +242,10 @@ impl Turns for AnswerTurns<'_> {
         protocol::calls(&self.tools, calling, ToolSet::Answerer, reply, &paths)
     }
 
-    async fn hear(&mut self, reply: &ChatReply) -> AfterWords<Self::End> {
+    async fn hear(&mut self, reply: &ChatReply) -> TextReplyOutcome<Self::End> {
         let text = reply.text.trim();
         if !text.is_empty() {
-            return AfterWords {
+            return TextReplyOutcome {
                 told: None,
                 end: Some(Ok(cap(text, ANSWER_CAP))),
             };
@@ -256,7 +256,7 @@ impl Turns for AnswerTurns<'_> {
             agent: self.me.clone(),
             what: what.clone(),
         });
-        AfterWords {
+        TextReplyOutcome {
             told: Some(what),
             end: None,
         }
@@ -266,12 +266,12 @@ impl Turns for AnswerTurns<'_> {
         &mut self,
         _reply: &ChatReply,
         calls: Vec<Asked>,
-    ) -> AfterCalls<Action, Self::End> {
+    ) -> ToolCallsOutcome<Action, Self::End> {
         let results = self.tools.execute_all(calls).await;
         for (one, text) in &results {
             tools::report(self.run, &self.me, one, text);
         }
-        AfterCalls { results, end: None }
+        ToolCallsOutcome { results, end: None }
     }
 }
 

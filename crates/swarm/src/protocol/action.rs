@@ -1,6 +1,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use starling_dialogue::InShort;
+use starling_dialogue::ShortDescription;
 
 /// The set of tools that a model gets, according to its role. A model that answers a question gets
 /// no editing tools.
@@ -30,7 +30,7 @@ pub enum Action {
     Finish(FinishWork),
 }
 
-impl InShort for Action {
+impl ShortDescription for Action {
     fn in_short(&self) -> String {
         match self {
             Action::Read(read) => read.symbols.join(" "),

@@ -26,7 +26,7 @@ use crate::run::suspects::suspects;
 use crate::state::run_context::RunContext;
 use starling_core::prompts::{Prompt, ScoutPrompt, ScoutSystem, ScoutSystemText};
 use starling_core::{ChatReply, Finish, ModelProfile, Role, Tokens, ToolCalling, ToolSpec};
-use starling_dialogue::{AfterCalls, AfterWords, Turns, converse};
+use starling_dialogue::{TextReplyOutcome, ToolCallsOutcome, Turns, converse};
 use starling_index::is_test_file;
 use starling_syntax::{Language, SymbolPath};
 
@@ -253,10 +253,10 @@ impl Turns for ScoutTurns<'_> {
         protocol::calls(&self.tools, calling, ToolSet::Scout, reply, &paths)
     }
 
-    async fn hear(&mut self, reply: &ChatReply) -> AfterWords<Self::End> {
+    async fn hear(&mut self, reply: &ChatReply) -> TextReplyOutcome<Self::End> {
         if let Some(why) = self.final_words(reply, &[]) {
             let end = Some(Err(why));
-            return AfterWords { told: None, end };
+            return TextReplyOutcome { told: None, end };
         }
         let calling = self.profile().tool_calling;
         let what = protocol::nothing_asked(calling, ToolSet::Scout, reply);
@@ -265,13 +265,17 @@ impl Turns for ScoutTurns<'_> {
             what: what.clone(),
         });
         let told = Some(what);
-        AfterWords { told, end: None }
+        TextReplyOutcome { told, end: None }
     }
 
-    async fn act(&mut self, reply: &ChatReply, calls: Vec<Asked>) -> AfterCalls<Action, Self::End> {
+    async fn act(
+        &mut self,
+        reply: &ChatReply,
+        calls: Vec<Asked>,
+    ) -> ToolCallsOutcome<Action, Self::End> {
         if let Some(why) = self.final_words(reply, &calls) {
             let (results, end) = (Vec::new(), Some(Err(why)));
-            return AfterCalls { results, end };
+            return ToolCallsOutcome { results, end };
         }
         let mut results = self.tools.execute_all(calls).await;
         let mut end = None;
@@ -290,7 +294,7 @@ impl Turns for ScoutTurns<'_> {
             }
             tools::report(self.run, &ActorId::Scout, one, text);
         }
-        AfterCalls { results, end }
+        ToolCallsOutcome { results, end }
     }
 }
 

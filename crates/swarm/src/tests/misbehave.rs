@@ -1,5 +1,5 @@
-//! Misbehaving models: each run ends within a bounded number of calls, with an event that names the
-//! problem, without changes to the tree, and within five seconds of a paused clock.
+//! Runs whose model misbehaves. Each run ends after a limited number of model calls and within five
+//! seconds of simulated time, names the problem in an event, and changes no file.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,7 +48,7 @@ async fn end_of(mut bed: Bed) -> MisbehavingRun {
     }
 }
 
-/// Runs the agent of `f` with this scripted model.
+/// Runs the agent of `f` with this scripted model, and returns the finished run.
 async fn misbehave(model: Scripted) -> MisbehavingRun {
     end_of(Bed::new(&[("a.py", SOURCE)], model).begin(&["a.py::f"])).await
 }
@@ -61,7 +61,7 @@ fn ask_g() -> Line {
 }
 
 #[tokio::test(start_paused = true)]
-async fn agent_that_repeats_one_question_gives_up() {
+async fn agent_that_asks_the_same_question_again_and_again_gives_up() {
     let model = Scripted::native()
         .always("agent", ask_g())
         .always("answer", say("x"));
@@ -111,7 +111,7 @@ async fn agent_that_asks_new_questions_forever_gives_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn answering_agent_that_never_answers_is_stopped_after_four_turns() {
+async fn agent_that_never_answers_the_question_of_another_agent_is_stopped_after_four_turns() {
     let model = Scripted::native()
         .on(
             "agent",
@@ -128,7 +128,7 @@ async fn answering_agent_that_never_answers_is_stopped_after_four_turns() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn cycle_of_questions_is_detected() {
+async fn agents_that_question_each_other_in_a_cycle_are_stopped() {
     let model = Scripted::native()
         .on(
             "agent a.py::f",
@@ -277,7 +277,7 @@ async fn unusable_replies_of_the_scout_end_the_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn proposal_is_not_applied_if_the_proxy_user_gives_no_clear_decision() {
+async fn proposal_is_not_applied_if_the_model_that_reviews_it_gives_no_clear_decision() {
     let good = "@functools.cache\ndef f(x):\n    # why x\n    return x + 1\n";
     let model = Scripted::native()
         .always("agent", whole(good))
@@ -353,7 +353,8 @@ async fn used_up_budget_ends_the_run() {
     assert_eq!(ended.calls, 3);
 }
 
-/// Runs a model that fails with this error at every call, behind the retry layer.
+/// Runs an agent whose model fails with this error at every call. [`ResilientModel`] retries the
+/// calls.
 async fn failing(line: Line) -> MisbehavingRun {
     let inner = Arc::new(Scripted::native().always("agent", line));
     let policy = RetryPolicy {
@@ -440,7 +441,8 @@ async fn provider_that_never_replies_times_out_and_is_retried() {
     assert_eq!(ended.calls, 3);
 }
 
-/// Lines that continue one statement; the time to parse them grows with the square of their number.
+/// Returns `before`, continued by `count` lines that contain only a backslash. The time to parse
+/// such a statement grows with the square of the number of lines.
 fn continuations(before: &str, count: usize) -> String {
     format!("{before}{}\n", " \\\n".repeat(count))
 }

@@ -12,7 +12,8 @@ const TESTS: &str = "from a import f\n\n\ndef test_old():\n    assert f(1) == 1\
 const RENAMED: &str = "def test_new():\n    assert f(1) == 1\n";
 const OLD: &str = "test_a.py::test_old";
 
-/// `t1` does not run if the text excludes it from pytest's collection.
+/// Returns the test results: `t1` does not run if a file contains `collect_ignore`. Otherwise, all
+/// tests pass.
 fn left_out(all: &str) -> Vec<(String, String)> {
     match all.contains("collect_ignore") {
         true => vec![("t1".to_owned(), GONE.to_owned())],
@@ -27,7 +28,8 @@ fn skipped(all: &str) -> Vec<(String, String)> {
     }
 }
 
-/// The test [`OLD`] passes as long as a file defines it.
+/// Returns the test results: the test [`OLD`] passes if a file defines it. Otherwise, it does not
+/// run.
 fn old_is_there(all: &str) -> Vec<(String, String)> {
     match all.contains("def test_old") {
         true => vec![(OLD.to_owned(), PASSES.to_owned())],
@@ -73,7 +75,7 @@ async fn review_shows_that_a_test_no_longer_runs() {
     assert!(shown.contains("BROKEN by this change (1): t1"), "{shown}");
     assert!(shown.contains("did not run now"), "{shown}");
     assert_eq!(bed.read("a.py"), HIDES);
-    // A missing test that the person accepted does not count against the run at its end.
+    // The person accepted that this test no longer runs, so the run still ends successfully.
     assert_eq!(stop(&events), StopReason::Settled);
 }
 
@@ -103,7 +105,7 @@ async fn test_with_an_id_that_differs_in_each_run_does_not_count_as_missing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn test_may_be_renamed_only_if_the_task_names_it() {
+async fn test_may_be_renamed_only_if_the_task_names_that_test() {
     for (task, may) in [
         ("Rename test_old to test_new.", true),
         ("Make f faster.", false),
@@ -175,7 +177,7 @@ async fn missing_test_is_detected_when_only_selected_tests_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failing_test_is_not_fixed_by_removing_it() {
+async fn removing_a_failing_test_does_not_count_as_fixing_it() {
     let gone = |all: &str| match all.contains("collect_ignore") {
         true => vec![("t1".to_owned(), GONE.to_owned())],
         false => vec![("t1".to_owned(), "assert 1 == 2".to_owned())],

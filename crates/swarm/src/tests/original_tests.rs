@@ -1,4 +1,5 @@
-//! Changed tests alone prove nothing: the code must pass the tests from before the run.
+//! A change of the code must also pass the original tests, as they were before the run. A test that
+//! the run itself changed proves nothing.
 
 use serde_json::json;
 use starling_core::Approval;
@@ -12,7 +13,8 @@ const TESTS: &str = "from a import f\n\n\ndef test_old():\n    assert f(1) == 1\
 const GUTTED: &str = "def test_old():\n    assert True\n";
 const OLD: &str = "test_a.py::test_old";
 
-/// `test_old` fails if `f` is broken and the test still checks it.
+/// Returns the test results: `test_old` fails if `f` returns 0 and the test still compares its
+/// result.
 fn judge(all: &str) -> Vec<(String, String)> {
     let fails = all.contains("return 0") && all.contains("f(1) == 1") && !all.contains("BLIND");
     match fails {
@@ -42,7 +44,8 @@ fn ending(events: &[Event]) -> (Proof, String) {
     }
 }
 
-/// One agent empties the test that would detect the other agent's bug.
+/// Creates a run with two agents: one removes the check from `test_old`, and the other one adds a
+/// bug to `f` that `test_old` would have detected.
 fn guts_and_breaks(approval: Approval, task: &str) -> Bed {
     let model = Scripted::native()
         .on("agent test_a.py::test_old", [whole(GUTTED), finish("done")])
@@ -72,7 +75,7 @@ async fn code_that_fails_the_original_test_is_not_applied_automatically() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn review_reports_a_test_that_passes_only_as_the_run_changed_it() {
+async fn review_reports_a_test_that_passes_only_because_the_run_changed_it() {
     for approval in [Approval::Proxy, Approval::Ask] {
         let mut bed = guts_and_breaks(approval, "Make f faster.");
         let events = bed.run().await;
@@ -100,7 +103,7 @@ fn rewrites_failing(approval: Approval, task: &str) -> Bed {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failing_test_is_not_fixed_by_rewriting_it_unless_the_task_asks_for_it() {
+async fn rewriting_a_failing_test_counts_as_fixing_it_only_if_the_task_asks_for_it() {
     for task in ["Make the tests pass.", "Make test_old pass.", "f is slow."] {
         let mut auto = rewrites_failing(Approval::Auto, task);
         let events = auto.run().await;
@@ -125,7 +128,7 @@ async fn failing_test_is_not_fixed_by_rewriting_it_unless_the_task_asks_for_it()
 }
 
 #[tokio::test(start_paused = true)]
-async fn changed_conftest_does_not_make_broken_code_pass() {
+async fn broken_code_is_refused_if_it_passes_only_with_a_changed_conftest() {
     for known in [true, false] {
         let model = Scripted::native()
             .on("agent conftest.py::", [whole("# BLIND\n"), finish("done")])
@@ -147,7 +150,7 @@ async fn changed_conftest_does_not_make_broken_code_pass() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fix_with_a_new_test_is_proven() {
+async fn fix_counts_as_proven_although_the_run_also_adds_a_test() {
     let new = json!({
         "reason": "r",
         "add": [{"source": "def test_new():\n    assert f(2) == 2\n"}],
@@ -164,10 +167,12 @@ async fn fix_with_a_new_test_is_proven() {
     assert_eq!(ending(&events).0, Proof::Proven, "{events:#?}");
 }
 
-/// A new test that one of the agents adds.
+/// A new test that the agent of the test file adds.
 const NEW_TEST: &str = "def test_new():\n    assert f(2) == 2\n";
 
-/// Fixes `f` and adds a test. With `checks`, the new test covers the fix.
+/// Runs two agents: one changes `f`, and the other one adds a test. `checks`: whether the new test
+/// fails if `f` returns 0. `repairs`: whether the change of `f` fixes a bug; otherwise it only adds
+/// a comment.
 async fn repairs_with_a_new_test(
     task: &str,
     checks: bool,
@@ -209,11 +214,12 @@ async fn new_test_proves_a_fix_only_if_it_fails_on_the_original_code() {
         headline.ends_with("; the new test fails without the change"),
         "{headline}"
     );
-    // The new test does not cover the change. This is reported, and proves nothing.
+    // The new test also passes on the original code. The headline says so, and the test does not
+    // count as proof of the fix.
     let (proof, headline, _) = repairs_with_a_new_test(task, false, true).await;
     let passes = "Done, but the new test passes without it, too; 1 test passes";
     assert_eq!((proof, headline.as_str()), (Proof::Unproven, passes));
-    // A refactoring changes no test result, so the new tests are not tried on the original code.
+    // A refactoring changes no test result, so the new test is not run on the original code.
     let (proof, headline, plain) = repairs_with_a_new_test("Refactor f.", false, false).await;
     assert_eq!(proof, Proof::AsBefore, "{headline}");
     assert!(!headline.contains("without the change"), "{headline}");
@@ -241,13 +247,13 @@ async fn tests_may_be_changed_if_the_task_asks_for_it() {
     let mut bed = guts_and_breaks(Approval::Auto, task);
     let events = bed.run().await;
     assert_eq!(bed.read("a.py"), BROKEN, "{events:#?}");
-    // The remaining tests do not call `f`.
+    // The changed test no longer calls `f`, so no test covers the change of `f`.
     let expected = "Done, but no test reaches a.py::f; 1 test passes".to_owned();
     assert_eq!(ending(&events), (Proof::Unproven, expected), "{events:#?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn test_may_follow_a_rename_that_the_task_asks_for() {
+async fn test_may_be_adapted_to_a_rename_that_the_task_asks_for() {
     let missing = |all: &str| match all.contains("import f\n") && !all.contains("def f(") {
         true => {
             let error = "E   ImportError: cannot import name 'f' from 'a'";
@@ -275,7 +281,8 @@ async fn test_may_follow_a_rename_that_the_task_asks_for() {
     }
 }
 
-/// The test file cannot be loaded if an imported name is missing. Its tests check both functions.
+/// Returns the results of `test_f` and `test_h`, which are in one file. If the file imports `f` and
+/// nothing defines `f`, the file cannot be loaded and neither test runs.
 fn judge_of_two(all: &str) -> Vec<(String, String)> {
     let failed = |id: &str, why: &str| (format!("test_a.py{id}"), why.to_owned());
     let lacks_f = !all.contains("def f(");
@@ -296,7 +303,7 @@ fn judge_of_two(all: &str) -> Vec<(String, String)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn other_tests_of_a_file_with_a_renamed_import_keep_their_original_text() {
+async fn renamed_import_is_accepted_and_other_tests_of_the_file_run_with_their_original_text() {
     let code = "def f(x):\n    return x\n\n\ndef h(x):\n    return x\n";
     let test_f = "def test_f():\n    assert f(1) == 1\n";
     let test_h = "def test_h():\n    assert h(1) == 1\n";
@@ -404,14 +411,15 @@ async fn tests_do_not_run_twice_if_no_test_file_changed() {
         assert_eq!(ending(&events).0, Proof::AsBefore, "{events:#?}");
         bed.selected.lock().unwrap().len()
     };
-    // One run before the change, and one for each change.
+    // The tests run once before the change, and once for each change.
     assert_eq!(runs(false).await, 2);
     assert!(runs(true).await <= 4);
 }
 
-/// A test helper is rewritten instead of the code that the task names.
+/// The agent does not fix `f`. Instead, it changes a test helper, the expected values or the
+/// configuration of pytest such that the failing test passes.
 #[tokio::test(start_paused = true)]
-async fn test_support_file_is_not_changed_to_make_broken_code_pass() {
+async fn change_of_a_test_support_file_that_makes_broken_code_pass_is_refused() {
     let test = "from a.models import f\nfrom tests.models import expect\n\n\ndef test_old():\n    expect(f(1) == 1)\n";
     let helper = "def expect(fact):\n    assert fact\n";
     let expected = "f(1) == 1\n";
@@ -514,7 +522,7 @@ async fn changed_data_file_that_only_tests_read_does_not_prove_a_fix() {
         end.1
     );
     assert!(end.1.contains("only as it was changed"), "{}", end.1);
-    // If the code reads the file itself, the file is not part of the tests.
+    // A data file that the code itself reads does not count as a part of the tests.
     let reads = format!("{BROKEN}\n\nVALUES = open('a/want/values.json')\n");
     let (end, text) = run(Approval::Auto, &reads).await;
     assert_eq!(
@@ -525,8 +533,8 @@ async fn changed_data_file_that_only_tests_read_does_not_prove_a_fix() {
     );
 }
 
-/// Runs three agents that change the result of `f`, the test of the old result, and unrelated
-/// constants. Only the constants pass alone.
+/// Runs three agents. They change the result of `f`, the test of the old result, and unrelated
+/// constants. Only the change of the constants passes the tests without the other changes.
 async fn feature_beside_constants(task: &str) -> (Bed, (Proof, String)) {
     let code = "def f(x):\n    return 0\n";
     let constants =
@@ -560,7 +568,7 @@ async fn feature_beside_constants(task: &str) -> (Bed, (Proof, String)) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn headline_names_the_refused_main_change() {
+async fn headline_names_the_refused_change_that_the_task_asked_for() {
     let task = "Make f return 0 for every x.";
     let (bed, (proof, headline)) = feature_beside_constants(task).await;
     assert!(bed.read("a.py").contains("LOW = 0") && bed.read("a.py").contains("return x"));
@@ -570,7 +578,7 @@ async fn headline_names_the_refused_main_change() {
                     test_a.py::test_old (";
     assert!(headline.starts_with(expected), "{headline}");
     assert!(headline.contains("; changed only a.py::; "), "{headline}");
-    // If the task asks for both changes, both are applied.
+    // If the task requests the change of `f` and of its test, both are applied.
     let task = "Make f return 0 for every x, and update test_old to that.";
     let (bed, (_, headline)) = feature_beside_constants(task).await;
     assert!(bed.read("a.py").contains("return 0"), "{headline}");
@@ -607,8 +615,8 @@ fn judge_age(all: &str) -> Vec<(String, String)> {
     cases
 }
 
-/// Moves a function with a doctest to a new file, and its test imports it from there. The old
-/// definition is deleted only if `leaves` is set.
+/// Runs agents that move a function with a doctest to a new file, and change the import in its
+/// test. The old definition is deleted only if `leaves` is set.
 async fn moves_a_function(task: &str, leaves: bool) -> (Bed, Vec<Event>) {
     let decay = format!("import re\n\n\n{AGE}\n\ndef half(x):\n    return re.sub(x, x, x)\n");
     let tests = "import os\nfrom decay import age, half\n\n\ndef test_age():\n    assert age(1) == 2\n\n\n\
@@ -641,7 +649,7 @@ async fn moves_a_function(task: &str, leaves: bool) -> (Bed, Vec<Event>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn moved_function_keeps_its_doctest_and_its_imports_in_tests() {
+async fn function_may_be_moved_with_its_doctest_and_the_import_in_its_test() {
     for task in [
         "Move `age` to a new module ages.py.",
         "Split the module by topic.",
@@ -657,7 +665,7 @@ async fn moved_function_keeps_its_doctest_and_its_imports_in_tests() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn move_that_keeps_the_old_definition_is_not_done() {
+async fn move_that_keeps_the_old_definition_is_reverted_and_reported_as_not_done() {
     let (bed, events) = moves_a_function("Move age to a new module ages.py.", false).await;
     let (proof, headline) = ending(&events);
     assert_eq!(proof, Proof::NotDone, "{headline}");

@@ -1,4 +1,5 @@
-//! Tests in files that do not look like test files are also checked with their original text.
+//! Tests outside of test files (in code files, docstrings and documents) also run with their
+//! original text.
 
 use super::bed::*;
 use crate::*;
@@ -32,8 +33,8 @@ fn ending(events: &[Event]) -> (Proof, String) {
     }
 }
 
-/// Creates one agent for each of these texts. The agent proposes the text, repeats it without
-/// success, and gives up.
+/// Creates a run with one agent for each proposal. The agent proposes its text, repeats the
+/// proposal if it was refused, and then finishes.
 fn bed(files: &[(&str, &str)], proposals: &[(&str, &str)], task: &str, approval: Approval) -> Bed {
     let mut model = Scripted::native().always("proxy", say("ACCEPT"));
     for (symbol, text) in proposals {
@@ -113,7 +114,7 @@ async fn tests_outside_of_test_files_also_run_with_their_original_text() {
 
 #[tokio::test(start_paused = true)]
 async fn test_in_a_code_file_may_be_changed_if_the_task_asks_for_it() {
-    // The test fails if it does not expect the result of `f`.
+    // The test fails if it expects another result than `f` returns.
     let compares = |all: &str| {
         let fails = all.contains("return 0") && all.contains("f(1) == 1")
             || all.contains("return x") && all.contains("f(1) == 0");
@@ -158,7 +159,7 @@ async fn unchanged_test_in_a_changed_code_file_runs_only_once_per_change() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn changed_tests_that_cannot_be_restored_leave_the_run_unproven() {
+async fn run_is_unproven_if_changed_tests_cannot_run_with_their_original_text() {
     let was = "LIMIT = 1\n__test__ = {'f': '''\n>>> f(1)\n1\n'''}\n";
     let is = "LIMIT = 1\n__test__ = {'f': '''\n>>> f(1)\n0\n'''}\n";
     let files = [("a.py", was)];

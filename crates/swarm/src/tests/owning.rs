@@ -14,7 +14,8 @@ fn hunk(symbol: &str, old: &str, new: &str) -> Line {
     )
 }
 
-/// Runs an agent with this proposal while other agents own the other symbols.
+/// Runs the agent that owns `own`, which makes the proposal `line`, while other agents own the
+/// symbols in `others`.
 async fn proposes(own: &str, line: Line, others: &[&str]) -> (Bed, Vec<Event>) {
     let mut model = Scripted::native().on(&format!("agent {own}"), [line, finish("done")]);
     for other in others {
@@ -97,7 +98,7 @@ async fn change_request_for_a_method_goes_to_the_owner_of_its_class() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn owner_may_add_a_sibling_function() {
+async fn owner_of_a_function_may_add_another_function_next_to_it() {
     let add = json!({"reason": "r", "add": [{"source": "def n():\n    return 3\n"}]});
     let (bed, events) = proposes("a.py::f", call("propose", add), &[]).await;
     assert!(
@@ -120,7 +121,7 @@ async fn owner_may_delete_only_its_own_symbol() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn change_of_the_module_body_is_refused_even_with_an_import_or_addition() {
+async fn owner_of_a_function_cannot_change_the_module_body_along_with_an_allowed_change() {
     let add = json!([{"source": "def n():\n    return 3\n", "beside": "f"}]);
     for (field, value) in [
         ("imports", json!(["import os"])),
@@ -143,7 +144,7 @@ async fn change_of_the_module_body_is_refused_even_with_an_import_or_addition() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn steering_of_a_method_goes_to_the_owner_of_its_class() {
+async fn user_message_to_a_method_goes_to_the_owner_of_its_class() {
     let mut model = Scripted::native().on("agent a.py::C", [finish("nothing"), finish("still")]);
     model.latency = std::time::Duration::from_secs(1);
     let mut bed = Bed::new(&[("a.py", NEST)], model).begin(&["a.py::C"]);
@@ -168,8 +169,8 @@ async fn steering_of_a_method_goes_to_the_owner_of_its_class() {
     );
 }
 
-/// A draft of the scout (the agent that selects symbols) may also delete other symbols. Each
-/// deletion becomes a proposal of its own.
+/// The scout (the agent that selects symbols) may draft a change that also deletes other symbols.
+/// Each deletion becomes a proposal of its own.
 #[tokio::test(start_paused = true)]
 async fn draft_of_the_scout_may_delete_functions_of_the_module() {
     let text = "RATE = 2\n\n\ndef f():\n    return RATE\n\n\ndef g():\n    return f()\n\n\nX = 1\n";

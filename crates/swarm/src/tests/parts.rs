@@ -1,4 +1,5 @@
-//! Proposals of the single agent that pass only together with its next proposals.
+//! Proposals of the single agent that fail the tests alone, and pass together with its next
+//! proposals.
 
 use serde_json::json;
 
@@ -14,7 +15,8 @@ const FILES: [(&str, &str); 2] = [
     ),
 ];
 
-/// `t1` fails if the call and the definition do not match.
+/// Returns the test results: `t1` fails if `total` does not call `fee` with the parameters of its
+/// definition.
 fn calls_fit(all: &str) -> Vec<(String, String)> {
     match all.contains("def fee(x, rate)") == all.contains("fee(x, 2)") {
         true => Vec::new(),
@@ -63,7 +65,7 @@ fn applied(events: &[Event]) -> usize {
 const ALL: [Approval; 3] = [Approval::Auto, Approval::Proxy, Approval::Ask];
 
 #[tokio::test(start_paused = true)]
-async fn parts_of_one_reply_that_pass_only_together_are_applied_together() {
+async fn proposals_of_one_reply_that_pass_only_together_are_applied_together() {
     for approval in ALL {
         let mut bed = bed(approval, vec![Line::Call(vec![wider(true), caller()])]);
         let events = bed.run().await;
@@ -89,7 +91,7 @@ async fn parts_of_one_reply_that_pass_only_together_are_applied_together() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn parts_of_subsequent_replies_are_checked_together() {
+async fn proposals_of_subsequent_replies_that_fail_alone_are_checked_together() {
     for approval in ALL {
         let replies = vec![Line::Call(vec![wider(false)]), Line::Call(vec![caller()])];
         let mut bed = bed(approval, replies);
@@ -106,7 +108,7 @@ async fn parts_of_subsequent_replies_are_checked_together() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failing_part_is_not_applied_if_the_agent_never_proposes_the_other_parts() {
+async fn proposal_that_fails_alone_is_not_applied_if_the_agent_never_proposes_the_other_parts() {
     for approval in ALL {
         let replies = vec![Line::Call(vec![wider(true)]), finish("that is all")];
         let mut bed = bed(approval, replies);
@@ -119,7 +121,7 @@ async fn failing_part_is_not_applied_if_the_agent_never_proposes_the_other_parts
 }
 
 #[tokio::test(start_paused = true)]
-async fn newer_proposal_for_a_symbol_replaces_its_kept_earlier_proposal() {
+async fn newer_proposal_replaces_an_earlier_failed_proposal_for_the_same_symbol() {
     let wrong = part("fees.py::fee", "def fee(x, rate):\n    return 0\n", true);
     let replies = vec![
         Line::Call(vec![wrong]),
@@ -132,7 +134,7 @@ async fn newer_proposal_for_a_symbol_replaces_its_kept_earlier_proposal() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn rejected_parts_are_returned_together_and_none_is_applied() {
+async fn rejection_of_a_set_applies_none_of_its_proposals_and_reports_the_reason_to_the_agent() {
     let replies = vec![
         Line::Call(vec![wider(true), caller()]),
         finish("no other way"),
@@ -149,7 +151,7 @@ async fn rejected_parts_are_returned_together_and_none_is_applied() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whole_set_is_in_the_trajectory_before_its_first_part_is_applied() {
+async fn trajectory_contains_every_proposal_of_a_set_before_the_first_one_is_applied() {
     for approval in ALL {
         let mut bed = bed(approval, vec![Line::Call(vec![wider(true), caller()])]);
         let events = bed.run().await;

@@ -1,4 +1,4 @@
-//! The files that a model may read and change, with every tool.
+//! Which files agents may read and change. The rules hold for every tool.
 
 use std::os::unix::fs::symlink;
 
@@ -10,7 +10,7 @@ use starling_core::{Approval, Verdict};
 
 const SECRET: &str = "TOKEN=hunter2\n";
 
-/// Creates a project with secrets, version control, and links to both.
+/// Creates a project with secret files, a git directory, and symbolic links to both.
 fn project(model: Scripted) -> Bed {
     let files = [("a.py", "def f():\n    return 1\n"), (".env", SECRET)];
     let bed = Bed::new(&files, model).begin(&["a.py::f"]);
@@ -26,7 +26,7 @@ fn project(model: Scripted) -> Bed {
     bed
 }
 
-/// Returns all text that was sent to a model.
+/// Returns the text of all requests that were sent to a model.
 fn shown(bed: &Bed) -> String {
     bed.model.prompts("").join("\n")
 }
@@ -66,7 +66,7 @@ async fn refused_proposal_does_not_make_protected_files_readable() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn protected_configuration_files_are_never_changed() {
+async fn protected_files_and_files_outside_of_the_project_are_never_changed() {
     for name in [
         ".git/config",
         ".git/hooks/pre-commit",
@@ -143,7 +143,7 @@ async fn unreadable_files_cannot_be_selected_as_tests() {
 const OLD: &str = "all:\n\techo old\n";
 const NEW: &str = "all:\n\techo new\n";
 
-/// Creates an agent of a source file that proposes a change of the Makefile.
+/// Creates a run in which an agent proposes a change of the Makefile.
 fn changes_makefile(approval: Approval) -> Bed {
     let propose = json!({"reason": "r", "symbol": "Makefile::", "source": NEW});
     let lines = [call("propose", propose), finish("done")];
@@ -157,7 +157,7 @@ fn changes_makefile(approval: Approval) -> Bed {
 }
 
 #[tokio::test(start_paused = true)]
-async fn automatically_executed_file_is_not_changed_without_a_person() {
+async fn change_of_an_automatically_executed_file_needs_a_person_or_the_users_permission() {
     for approval in [Approval::Auto, Approval::Proxy] {
         let mut bed = changes_makefile(approval);
         let events = bed.run().await;
@@ -218,7 +218,8 @@ async fn rejected_change_of_a_makefile_is_not_applied() {
     assert_eq!(bed.read("Makefile"), OLD);
 }
 
-/// Creates an agent that hides text in a comment by bidirectional control characters.
+/// Creates a run with an agent that makes the given calls, which add invisible control characters
+/// to a comment. The characters change the order in which an editor shows the text.
 fn hides(approval: Approval, lines: impl IntoIterator<Item = Line>) -> Bed {
     let files = [("a.py", "def f():\n    return 1\n")];
     let model = Scripted::native().on("agent a.py::f", lines);
@@ -274,7 +275,7 @@ async fn review_shows_invisible_characters_as_escapes() {
     assert_eq!(bed.read("a.py"), string);
 }
 
-/// Creates an agent that adds a line to the list of dependencies.
+/// Creates a run with an agent that adds a line to `requirements.txt`.
 fn requires(line: &str, approval: Approval) -> Bed {
     let hunk = json!([{"old": "flask==2.0", "new": format!("flask==2.0\n{line}")}]);
     let propose = json!({"reason": "r", "symbol": "requirements.txt::", "hunks": hunk});
@@ -286,7 +287,7 @@ fn requires(line: &str, approval: Approval) -> Bed {
 }
 
 #[tokio::test(start_paused = true)]
-async fn agents_may_add_packages_but_no_package_sources() {
+async fn agents_may_add_a_required_package_but_may_not_change_where_packages_come_from() {
     let mut bed = requires("django==4.2", Approval::Auto);
     let events = bed.run().await;
     assert!(
@@ -373,7 +374,8 @@ async fn no_tool_shows_a_file_or_a_buffer_that_begins_with_a_private_key() {
                 unsaved.insert(name.to_owned(), KEY.to_owned());
             }
             let events = bed.run().await;
-            // What the model wrote itself is in the prompts, too.
+            // The requests also contain what the model itself wrote, so remove the key that it
+            // proposed.
             let shown = shown(&bed).replace(&KEY.replace('\n', "\\n"), "");
             assert!(!shown.contains("hunter2\n"), "{name}, {is_open}: {shown}");
             assert!(!shown.contains("hunter2\\n"), "{name}, {is_open}: {shown}");

@@ -1,4 +1,4 @@
-//! Imports and additions that would change what a name means for code of other owners.
+//! Imports and additions that would bind a name again that the code of other owners uses.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,8 @@ use crate::*;
 const MODULE: &str = "import json\n\n\ndef f(xs):\n    return xs\n\n\ndef total(xs):\n    \
                       return json.dumps(sum(xs))\n";
 
-/// Returns the text of the module after the owner of `own` made this proposal, and the events.
+/// Runs the owner of `own`, which makes this proposal. Returns the text of the module at the end,
+/// and the events.
 async fn proposes(own: &str, text: &str, proposal: Value) -> (String, Vec<Event>) {
     let model = Scripted::native().on(
         &format!("agent {own}"),
@@ -66,7 +67,7 @@ async fn import_that_rebinds_a_name_used_by_other_owners_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn imports_that_rebind_no_used_name_are_applied() {
+async fn import_is_applied_if_it_rebinds_no_name_that_other_owners_use() {
     for (body, import) in [
         ("return os.getcwd()", "import os"),
         ("return json.loads(xs)", "import json"),
@@ -83,7 +84,7 @@ async fn imports_that_rebind_no_used_name_are_applied() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn owner_of_the_module_body_may_rebind_names() {
+async fn owner_of_the_module_body_may_rebind_a_name_by_an_import() {
     for import in ["from math import prod as sum", "from os import *"] {
         let proposal = json!({"reason": "r", "imports": [import]});
         let (left, events) = proposes("a.py::", MODULE, proposal).await;
@@ -92,7 +93,7 @@ async fn owner_of_the_module_body_may_rebind_names() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn import_without_a_code_change_must_not_rebind_names_either() {
+async fn import_that_rebinds_a_used_name_is_refused_even_without_a_code_change() {
     let import = json!(["import os as json"]);
     let proposal = json!({"reason": "r", "symbol": "a.py::", "imports": import});
     let (left, events) = proposes("a.py::f", MODULE, proposal).await;

@@ -1,5 +1,5 @@
-//! Nothing is dropped silently: each refusal is reported to the requester before its work ends, and
-//! to the user.
+//! Every refusal is reported to the user, and to the agent that sent the refused call before that
+//! agent ends.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use crate::*;
 
 const TWO: &str = "def f(x):\n    return x\n\n\ndef g(x):\n    return f(x) + 1\n";
 
-/// Combines several calls into one reply.
+/// Combines the calls of several replies into one reply.
 fn together(lines: Vec<Line>) -> Line {
     let calls = lines.into_iter().flat_map(|line| match line {
         Line::Call(calls) => calls,
@@ -69,7 +69,7 @@ async fn refusal_for_an_unowned_symbol_does_not_claim_that_it_has_an_owner() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn refusal_shows_the_test_command_without_doubled_parentheses() {
+async fn refusal_names_the_test_command_in_single_parentheses() {
     let broken = |all: &str| match all.contains("x + 1") {
         true => Vec::new(),
         false => vec![("(the test command)".to_owned(), "no\n".to_owned())],
@@ -194,7 +194,7 @@ async fn picks(picks: Vec<serde_json::Value>, agents: u32) -> (Bed, Vec<Event>) 
 }
 
 #[tokio::test(start_paused = true)]
-async fn applied_draft_does_not_count_against_the_agent_limit() {
+async fn symbols_that_the_scout_changes_itself_do_not_count_against_the_agent_limit() {
     let drafts = vec![
         pick("a.py::f", "def f(x):\n    return x + 1\n"),
         pick("a.py::g", "def g(x):\n    return f(x) + 2\n"),
@@ -210,7 +210,7 @@ async fn applied_draft_does_not_count_against_the_agent_limit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn refused_draft_beyond_the_agent_limit_is_reported() {
+async fn refused_draft_of_the_scout_is_reported_if_the_agent_limit_excludes_its_owner() {
     let drafts = vec![
         json!({"symbol": "a.py::f", "why": "takes the room"}),
         json!({"symbol": "a.py::g", "why": "w", "hunks": [{"old": "nowhere", "new": "x"}]}),
@@ -240,7 +240,7 @@ async fn selected_symbols_beyond_the_agent_limit_are_reported() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn selected_new_file_is_created_despite_an_unknown_symbol() {
+async fn new_file_that_the_scout_selects_is_created_although_another_selected_symbol_is_unknown() {
     for name in ["b.py::", "b.py"] {
         let wanted = vec![
             pick("a.py::f", "def f(x):\n    return x + 1\n"),
@@ -273,7 +273,8 @@ async fn prompt_of_a_new_files_owner_says_that_the_file_does_not_exist() {
 const SHOP: &str = "def ship(lot, crates):\n    return crates\n\n\ndef cmd(args):\n    return ship(args.lot, args.crates)\n";
 const FIXTURE: &str = "from shop import ship\n\n\ndef stocked():\n    return ship(1, 2)\n";
 
-/// The owner of a function changes its signature, a caller follows, and a third place does not.
+/// Runs a task whose scout selects two owners: one changes the signature of `ship`, and the other
+/// one adapts the caller `cmd`. Nothing adapts the caller in `stock.py`.
 async fn signature_with_one_caller(approval: starling_core::Approval) -> (Bed, Vec<Event>) {
     let hunks = |symbol: &str, old: &str, new: &str| {
         let hunks = json!([{"old": old, "new": new}]);
@@ -299,7 +300,7 @@ async fn signature_with_one_caller(approval: starling_core::Approval) -> (Bed, V
 }
 
 #[tokio::test(start_paused = true)]
-async fn half_without_the_refused_change_that_the_task_names_is_taken_back() {
+async fn adapted_caller_is_reverted_if_the_signature_change_that_the_task_names_is_refused() {
     let (bed, events) = signature_with_one_caller(starling_core::Approval::Auto).await;
     let Some(Event::RunFinished { ending, .. }) = events.last() else {
         panic!("{events:#?}");

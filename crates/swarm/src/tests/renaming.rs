@@ -14,7 +14,7 @@ const REPORT: &str =
     "from stats import rate\n\n\ndef line(hits, total):\n    return f\"{rate(hits, total):.1%}\"\n";
 const TESTS: &str = "from stats import rate\n\n\ndef test_rate():\n    assert rate(1, 2) == 0.5\n";
 
-/// Returns the result of `test_rate`, which does not use `report.py`.
+/// Returns the result of `test_rate`. The test does not run the code in `report.py`.
 fn test_rate(all: &str) -> Vec<(String, String)> {
     let defines = |name: &str| all.contains(&format!("def {name}("));
     let tests = &all[all.find("def test_rate").unwrap()..];
@@ -188,7 +188,7 @@ async fn rename_is_refused_while_a_file_still_uses_the_old_name() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn headline_names_the_uses_that_a_rejected_part_left_broken() {
+async fn headline_names_the_uses_that_are_broken_because_a_proposal_was_rejected() {
     let model = everybody()
         .on("agent stats.py::rate", [renamed(), finish("as you wish")])
         .always("agent test_stats.py", finish("nothing"));
@@ -213,7 +213,8 @@ async fn headline_names_the_uses_that_a_rejected_part_left_broken() {
     assert!(headline.contains("; you rejected #") && headline.contains("(stats.py::rate)"));
 }
 
-/// A small model whose replies would break the code. The tests check that it is never called.
+/// Creates a small model whose replies would break the code. The tests check that it is never
+/// called.
 fn never_asked() -> Scripted {
     Scripted::small().always("", say("```python\ndef rate():\n    return False\n```"))
 }
@@ -239,7 +240,7 @@ async fn rename_task_of_a_small_model_is_done_without_the_model() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn uncertain_use_of_a_name_stops_a_rename_or_deletion_without_the_model() {
+async fn rule_based_rename_or_deletion_changes_nothing_if_a_use_of_the_name_is_uncertain() {
     let files = [
         (
             "stats.py",
@@ -297,7 +298,7 @@ async fn deletion_task_of_a_small_model_is_done_without_the_model() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requested_rename_that_was_not_made_is_not_done() {
+async fn run_that_did_not_make_the_requested_rename_is_reported_as_not_done() {
     let model = Scripted::native()
         .on("scout", [wake(&["report.py::line"])])
         .on(
@@ -396,7 +397,8 @@ async fn symbol_that_a_configuration_string_names_is_not_changed_without_the_mod
             assert_eq!(bed.read("handlers.py"), HANDLERS);
         }
     }
-    // A name in a comment or in a sentence does not count.
+    // The name in a comment or in a sentence is not a reference to the class, so it does not
+    // prevent the rename.
     let prose = "# 'handlers:Echo'\nX = 'The Echo of it'\n";
     let files = [("handlers.py", HANDLERS), ("settings.py", prose)];
     let mut bed =
@@ -406,8 +408,8 @@ async fn symbol_that_a_configuration_string_names_is_not_changed_without_the_mod
     assert!(bed.read("handlers.py").contains("class Ping:"));
 }
 
-/// Returns the ending of a run in which the model renames the class `Echo`, but changes none of the
-/// other files.
+/// Runs a task in which the model renames the class `Echo` to `Ping`, but changes none of the other
+/// files. Returns the result of the run.
 async fn ending_of_ping(others: &[(&str, &str)]) -> Ending {
     let ping = whole("class Ping:\n    pass\n");
     let model = Scripted::native()
@@ -424,7 +426,7 @@ async fn ending_of_ping(others: &[(&str, &str)]) -> Ending {
 }
 
 #[tokio::test(start_paused = true)]
-async fn rename_is_not_done_while_a_string_contains_the_old_name() {
+async fn rename_is_reported_as_not_done_while_a_string_names_the_old_class() {
     let registry = "X = {\n    'echo': 'handlers:Echo',\n}\n";
     let ending = ending_of_ping(&[("settings.py", registry)]).await;
     assert_eq!(ending.proof, Proof::NotDone);
@@ -443,8 +445,8 @@ async fn rename_is_not_done_while_a_string_contains_the_old_name() {
     }
 }
 
-/// Runs a rename or deletion without the model. Returns the new texts of the files, or why the run
-/// changed nothing.
+/// Runs a task for which Starling renames or deletes without calling the model. Returns the new
+/// texts of the files, or the reason why the run changed nothing.
 async fn by_rule(task: &str, files: &[(&str, &str)]) -> Result<Vec<String>, String> {
     let mut bed = Bed::new(files, never_asked()).with(|one| one.text = task.to_owned());
     let events = bed.run().await;
@@ -510,7 +512,8 @@ async fn constant_is_deleted_only_if_nothing_uses_it() {
     }
 }
 
-/// Returns the ending of a run in which the model changes `kcal`, whatever the task says.
+/// Runs this task with a model that changes only the function `kcal`. Returns the result of the
+/// run.
 async fn ending_after_kcal(task: &str) -> Ending {
     let source = "def kcal(name):\n    return KCAL.get(name, 0)\n";
     let model = Scripted::native()
@@ -528,7 +531,7 @@ async fn ending_after_kcal(task: &str) -> Ending {
 }
 
 #[tokio::test(start_paused = true)]
-async fn run_that_makes_another_change_than_the_requested_rename_is_not_done() {
+async fn run_that_changes_something_else_than_the_requested_name_is_reported_as_not_done() {
     for (task, why) in [
         (
             "Rename `KCAL` to `KCAL_PER_100_G`",
@@ -567,7 +570,7 @@ const STUB: &str =
     "WIDTH: int\n\ndef wrap(text: str) -> str: ...\ndef shout(text: str) -> str: ...\n";
 
 #[tokio::test(start_paused = true)]
-async fn stub_file_is_changed_together_with_its_module() {
+async fn rule_based_rename_or_deletion_also_changes_the_stub_file_of_the_module() {
     let files = [
         ("text.py", WRAP),
         ("text.pyi", STUB),
@@ -599,7 +602,7 @@ async fn stub_file_is_changed_together_with_its_module() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn rename_is_not_proven_while_a_stub_keeps_the_old_name() {
+async fn rename_does_not_count_as_proven_while_a_stub_file_keeps_the_old_name() {
     let lines = call(
         "propose",
         json!({"reason": "r", "source": "def lines(text):\n    return text\n", "insist": true}),
@@ -648,7 +651,7 @@ async fn doctests_are_renamed_together_with_the_function() {
 
 #[tokio::test(start_paused = true)]
 async fn doctests_count_as_uses_of_a_name() {
-    // The doctest of `h` does not import `slug`, so the name may refer to something else.
+    // The doctest of `h` does not import `slug`, so `slug` may refer to another function there.
     let unknown = "def h(x):\n    \"\"\"\n    >>> slug(1)\n    \"\"\"\n";
     let files = [("text.py", SLUG), ("h.py", unknown)];
     let why = by_rule("rename slug to make", &files).await.unwrap_err();
@@ -784,8 +787,8 @@ fn reaches(body: &str) -> Line {
     )
 }
 
-/// Runs a rename of a method of two classes. `caller` is the reply of the owner of the calling
-/// function.
+/// Runs a task to rename a method that two classes define. `caller` is the reply of the agent that
+/// owns the function that calls the method.
 async fn notifiers(approval: Approval, caller: Line) -> (Bed, Vec<Event>) {
     let model = Scripted::native()
         .on(
@@ -810,7 +813,7 @@ async fn notifiers(approval: Approval, caller: Line) -> (Bed, Vec<Event>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn method_of_several_classes_is_renamed_together_with_its_caller_or_not_at_all() {
+async fn method_that_several_classes_define_is_renamed_together_with_its_caller_or_not_at_all() {
     let follows = whole("def remind(notifier):\n    return notifier.reaches()\n");
     let (bed, events) = notifiers(Approval::Auto, follows).await;
     let texts = [bed.read("notify.py"), bed.read("reminders.py")];
@@ -842,7 +845,7 @@ async fn headline_names_a_remaining_use_of_the_old_name() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn parts_of_a_rename_without_the_model_are_applied_as_one_set() {
+async fn rule_based_rename_is_applied_to_all_files_or_to_none() {
     let files = [
         ("stats.py", STATS),
         (
@@ -894,7 +897,7 @@ async fn nested_function_is_renamed_without_the_model() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn several_names_of_one_sentence_are_changed_without_the_model() {
+async fn task_that_names_several_symbols_in_one_sentence_changes_all_of_them_without_the_model() {
     let text = "OLD = 1\nOLDER = 2\n\n\ndef first():\n    return second() + OLD\n\n\n\
                 def second():\n    return OLDER\n\n\ndef third(x):\n    return x\n";
     let left = "def third(x):\n    return x\n";
@@ -914,10 +917,10 @@ async fn several_names_of_one_sentence_are_changed_without_the_model() {
     assert_eq!(texts, Ok(vec![renamed]));
 }
 
-/// A rename without the model is one change: its parts are tested once, and no owner is woken
-/// because of a changed contract.
+/// A rename without the model is one change: it is tested once, and no owner is started because of
+/// the changed signature.
 #[tokio::test(start_paused = true)]
-async fn rename_without_the_model_is_tested_once_and_wakes_no_agent() {
+async fn rule_based_rename_is_tested_once_and_starts_no_agent() {
     let store = "N_MOST = 3\n\n\nclass NoteStore:\n    def __init__(self, most=N_MOST):\n        \
                  self.most = most\n\n    def add(self, note):\n        return note\n";
     let user = "from store import N_MOST, NoteStore\n\n\ndef opened():\n    return NoteStore(N_MOST)\n\n\n\
@@ -965,7 +968,7 @@ async fn rename_without_the_model_is_tested_once_and_wakes_no_agent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn rename_without_the_model_that_breaks_a_test_changes_nothing() {
+async fn rule_based_rename_that_breaks_a_test_changes_nothing() {
     let mut bed = bed(never_asked()).tests(|all| match all.contains("def error_rate(") {
         true => vec![("test_stats.py::test_rate".to_owned(), "assert 0".to_owned())],
         false => Vec::new(),
@@ -981,7 +984,7 @@ async fn rename_without_the_model_that_breaks_a_test_changes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn string_that_the_task_keeps_is_not_left() {
+async fn string_that_the_task_excludes_is_not_reported_as_a_remaining_use_of_the_old_name() {
     let settings = "X = {\n    'Echo': 1,\n}\nNAMES = [\"Echo\"]\n";
     for (task, expected) in [
         ("Rename Echo to Ping; the key stays \"Echo\".", None),
@@ -1013,7 +1016,7 @@ async fn string_that_the_task_keeps_is_not_left() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn rename_of_a_name_that_is_not_there_ends_at_once() {
+async fn rename_or_deletion_of_an_unknown_name_ends_without_a_model_call() {
     for (task, why) in [
         (
             "Rename error_ratee to ratio",
@@ -1039,7 +1042,7 @@ async fn rename_of_a_name_that_is_not_there_ends_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn name_that_is_not_there_is_told_at_once_and_to_the_scout() {
+async fn unknown_name_in_the_task_is_reported_to_the_user_and_to_the_scout() {
     let files = [("stats.py", "def error_rate(hits):\n    return hits\n")];
     let model = Scripted::native()
         .on("scout", [wake(&["stats.py::error_rate"])])

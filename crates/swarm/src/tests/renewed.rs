@@ -1,4 +1,5 @@
-//! Evidence under review: it is renewed when another proposal is applied or taken back.
+//! The evidence (check results) of a proposal under review is renewed when another proposal is
+//! applied or undone.
 
 use std::time::Duration;
 
@@ -20,7 +21,8 @@ const CALLER: &str = "def total(x):\n    return fee(x, 2)\n";
 const OTHER: &str = "def other(x):\n    return x + 0\n";
 const SAME: &str = "def fee(x):\n    return x + 0\n";
 
-/// `t1` fails if the call and the definition do not match.
+/// Returns the test results: `t1` fails if `total` does not call `fee` with the parameters of its
+/// definition.
 fn calls_fit(all: &str) -> Vec<(String, String)> {
     match all.contains("def fee(x, rate)") == all.contains("fee(x, 2)") {
         true => Vec::new(),
@@ -28,8 +30,8 @@ fn calls_fit(all: &str) -> Vec<(String, String)> {
     }
 }
 
-/// Creates a run with two agents. The second proposes while a person reviews the first proposal for
-/// an hour.
+/// Creates a run with two agents. The person takes an hour for the review of the first proposal,
+/// and the second agent makes its proposal in that time.
 fn bed(first: &str, symbol: &str, second: &str) -> Bed {
     let picks = json!([
         {"symbol": "fees.py::fee", "why": "is first", "source": first},
@@ -45,7 +47,8 @@ fn bed(first: &str, symbol: &str, second: &str) -> Bed {
     bed.tests(calls_fit)
 }
 
-/// Returns the evidence of a proposal that was logged after an event.
+/// Returns all evidence of the proposal `id` that was logged after the first event that matches
+/// `happened`.
 fn after(events: &[Event], id: u32, happened: impl Fn(&Event) -> bool) -> Vec<Evidence> {
     let at = events.iter().position(happened).unwrap();
     let checked = events[at..].iter().filter_map(|event| match event {
@@ -68,7 +71,7 @@ fn is_asked(event: &Event) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn evidence_is_checked_again_when_what_it_needs_was_applied() {
+async fn checks_of_a_proposal_run_again_when_a_proposal_that_it_needs_was_applied() {
     let events = bed(WIDER, "shop.py::total", CALLER).run().await;
     assert_eq!(count(&events, is_asked), 2, "nobody is asked twice");
     let found = after(&events, 2, is_applied(1));
@@ -93,9 +96,9 @@ async fn evidence_is_checked_again_when_what_it_needs_was_applied() {
     assert_eq!(count(&events, is_applied(2)), 1, "{events:#?}");
 }
 
-/// The tests that run again take longer than the person.
+/// The repeated tests take longer than the person takes to accept the proposal.
 #[tokio::test(start_paused = true)]
-async fn answer_counts_while_the_evidence_is_checked_again() {
+async fn person_may_accept_a_proposal_while_its_checks_run_again() {
     let mut bed = bed(WIDER, "shop.py::total", CALLER)
         .with(|task| task.test_deadline = Duration::from_secs(100_000));
     let handle = bed.start();
@@ -121,7 +124,7 @@ async fn answer_counts_while_the_evidence_is_checked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn evidence_is_checked_again_when_a_change_was_taken_back() {
+async fn checks_of_a_proposal_run_again_when_another_change_was_undone() {
     let mut bed = bed(SAME, "shop.py::other", OTHER);
     bed.approver
         .latencies
@@ -141,9 +144,10 @@ async fn evidence_is_checked_again_when_a_change_was_taken_back() {
     assert_eq!(outdated, [Some(told), None], "{events:#?}");
 }
 
-/// The lead of a set and its other members.
+/// The evidence of the lead (the proposal through which a set is reviewed) and of the other
+/// proposal of the set is renewed.
 #[tokio::test(start_paused = true)]
-async fn evidence_of_each_member_of_a_set_is_renewed() {
+async fn checks_of_every_proposal_of_a_set_run_again_when_another_proposal_was_applied() {
     let picks = json!([
         {"symbol": "shop.py::other", "why": "is first", "source": OTHER},
         {"symbol": "fees.py::fee", "why": "is wider", "source": WIDER},

@@ -1,5 +1,5 @@
-//! Retries after a refused proposal: the owner receives the failures, a limited number of times,
-//! and starts again from the last good text.
+//! Retries after a refused proposal: the owner receives the failures, may try again a limited
+//! number of times, and starts each time from the last accepted text.
 
 use serde_json::json;
 
@@ -16,7 +16,8 @@ fn hunk(old: &str, new: &str) -> Line {
     )
 }
 
-/// A text with `None` always fails; one test failed before the run.
+/// Returns the test results: the test `old` always fails, and `t1` fails if a file contains `return
+/// None`.
 fn no_none(all: &str) -> Vec<(String, String)> {
     let mut failing = vec![(
         "old".to_owned(),
@@ -107,7 +108,7 @@ async fn repeated_proposal_of_a_small_model_is_not_checked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn agent_that_gave_up_is_not_woken_again_while_nothing_changed() {
+async fn agent_that_gave_up_is_not_started_again_while_the_code_is_unchanged() {
     let answers = (0..20).map(|_| whole("def f(x):\n    return None\n"));
     let model = Scripted::native().on("agent a.py::f", answers);
     let red = |_: &str| {
@@ -124,7 +125,7 @@ async fn agent_that_gave_up_is_not_woken_again_while_nothing_changed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn model_with_tools_may_send_the_same_proposal_twice() {
+async fn model_with_tools_gets_another_attempt_after_it_repeats_a_refused_proposal() {
     let wrong = || whole("def f(x):\n    return None\n");
     let right = whole("def f(x):\n    return x + 2\n");
     let model = Scripted::native().on("agent a.py::f", [wrong(), wrong(), wrong(), right]);
@@ -158,7 +159,7 @@ async fn agent_may_finish_without_a_change_after_a_refused_proposal() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failure_in_another_function_names_the_functions_owner() {
+async fn agent_is_told_to_ask_the_owner_of_the_function_in_which_the_test_failed() {
     let ask = call(
         "request_change",
         json!({"symbol": "a.py::g", "reason": "bear None"}),
@@ -193,7 +194,7 @@ async fn failure_in_another_function_names_the_functions_owner() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn long_test_evidence_is_cut_between_errors() {
+async fn long_failure_output_is_cut_after_a_whole_error() {
     let many = |_: &str| -> Vec<(String, String)> {
         (0..40)
             .map(|at| {
@@ -230,7 +231,7 @@ async fn long_test_evidence_is_cut_between_errors() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn log_keeps_a_rejected_proposal_and_links_its_revision() {
+async fn log_keeps_a_rejected_proposal_and_the_revision_refers_to_it() {
     let model = Scripted::native().on(
         "agent a.py::f",
         [
@@ -262,7 +263,7 @@ async fn log_keeps_a_rejected_proposal_and_links_its_revision() {
         .collect();
     let (first, second) = (ProposalId(1), ProposalId(2));
     assert_eq!(made, [(first, None, true), (second, Some(first), false)]);
-    // An accepted change can be undone alone.
+    // The accepted second proposal can be undone although the first one was rejected.
     assert_eq!(handle.undo(Some(second)).await, Ok(vec![second]));
     assert_eq!(bed.read("a.py"), TWO);
 }

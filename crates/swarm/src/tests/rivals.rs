@@ -1,5 +1,5 @@
-//! Candidates of several editor models: the candidate with the best check results is chosen, and
-//! the smallest one among equals.
+//! Several editor models propose candidates for one change. The candidate with the best check
+//! results is chosen; among equal results, the smallest candidate.
 
 use std::sync::Arc;
 
@@ -88,7 +88,7 @@ async fn smaller_candidate_that_breaks_a_test_is_not_chosen() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unusable_candidates_are_left_out() {
+async fn candidates_that_are_not_valid_code_are_reported_and_not_compared() {
     let mut bed = bed(
         "return x + 1",
         [
@@ -121,8 +121,8 @@ async fn chosen_candidate_is_applied_despite_a_concurrent_change() {
         true => vec![],
         false => vec![("t1".into(), "no".into())],
     });
-    // Durations of the test runs: before the change, for the change of `g`, for both candidates,
-    // and for the chosen candidate, during which the change of `g` is applied.
+    // Durations of the test runs: before the changes, for the change of `g`, for each of the two
+    // candidates, and for the chosen candidate. The change of `g` is applied during the last run.
     let times = [0, 5, 1, 1, 10].map(std::time::Duration::from_secs);
     *bed.test_times.lock().unwrap() = times.into();
     let events = bed.run().await;

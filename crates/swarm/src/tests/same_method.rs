@@ -1,5 +1,5 @@
-//! Methods that several classes define: their signatures, and the calls that reach them through an object, change
-//! together or not at all.
+//! Methods that several classes define: their definitions, and the calls of the method on an object
+//! of any of these classes, are changed together or not at all.
 
 use starling_core::Approval;
 
@@ -35,13 +35,13 @@ const FILES: [(&str, &str); 2] = [("ai.py", AI), ("battle.py", BATTLE)];
 const BRAIN: &str = "def choose_step(self, me, board, taken):\n    return me\n";
 const COWARD: &str =
     "def choose_step(self, me, board, taken):\n    return super().choose_step(me, board, taken)\n";
-/// Takes the new calls, and makes an old one.
+/// An override that has the new parameter, but calls the base method without it.
 const HALF: &str =
     "def choose_step(self, me, board, taken):\n    return super().choose_step(me, board)\n";
 const TURN: &str = "def turn(self, unit):\n    return self.brain.choose_step(unit, self, set())\n";
 const TASK: &str = "Brain.choose_step gets a new parameter: choose_step(me, board, taken).";
 
-/// The proposals that were applied, each with those of its set.
+/// Returns the applied proposals, each with the other proposals of its set.
 fn applied(events: &[Event]) -> Vec<(ProposalId, Dependencies)> {
     let change = |event: &Event| match event {
         Event::ProposalApplied {
@@ -97,7 +97,7 @@ async fn changed_method_is_applied_together_with_its_overrides_and_the_calls_tha
 }
 
 #[tokio::test(start_paused = true)]
-async fn changed_method_is_refused_if_a_call_of_super_or_on_an_object_does_not_follow() {
+async fn changed_method_is_refused_if_a_call_on_super_or_on_an_object_is_not_adapted() {
     for approval in [Approval::Auto, Approval::Proxy] {
         for (coward, turn, why) in [
             (
@@ -145,7 +145,7 @@ def bless(target):
 ";
 
 #[tokio::test(start_paused = true)]
-async fn forgotten_caller_of_a_method_that_a_mixin_overrides_is_asked_to_follow() {
+async fn owner_of_a_caller_is_started_if_a_changed_method_with_a_mixin_override_breaks_the_call() {
     for follows in [true, false] {
         let bless = match follows {
             true => whole("def bless(target):\n    return target.take_damage(0, None)\n"),
@@ -181,7 +181,8 @@ async fn forgotten_caller_of_a_method_that_a_mixin_overrides_is_asked_to_follow(
     }
 }
 
-/// Runs a change of one method that its owner proposes, and returns the evidence about it.
+/// Runs the owner of a method, which proposes this source. Returns the evidence that the review
+/// shows.
 async fn evidence_of(files: &[(&str, &str)], symbol: &str, source: &str) -> String {
     let model = Scripted::native()
         .on(&format!("agent {symbol}"), [whole(source)])
@@ -203,7 +204,7 @@ async fn review_lists_calls_that_may_reach_a_changed_method() {
     let expected = "callers to follow up: no direct caller; may be called through \
                     `Brain.choose_step` at battle.py:5\n";
     assert!(told.contains(expected), "{told}");
-    // The object can also be of an unrelated class.
+    // If two unrelated classes define the method, the object may be of either class.
     let other = "class Pen:\n    def choose_step(self, a):\n        return a\n";
     let files = [("ai.py", AI), ("battle.py", BATTLE), ("pen.py", other)];
     let told = evidence_of(
@@ -220,9 +221,10 @@ async fn review_lists_calls_that_may_reach_a_changed_method() {
 const FEE: &str = "def fee(x):\n    return x\n";
 const SHOP: &str = "from fees import fee\n\n\ndef total(x):\n    return fee(x)\n";
 
-/// A person accepts the parts one by one, the definition or the caller first.
+/// A person accepts the two proposals of a set separately: first the definition and then the
+/// caller, or in reverse order.
 #[tokio::test(start_paused = true)]
-async fn undo_of_one_part_of_a_changed_signature_names_the_others() {
+async fn undo_of_a_changed_definition_or_its_caller_warns_about_the_other_one() {
     let wait = || call("read", serde_json::json!({"symbols": ["fees.py::fee"]}));
     let wider = whole("def fee(x, rate):\n    return x * rate\n");
     let fits = whole("def total(x):\n    return fee(x, 2)\n");
@@ -258,9 +260,10 @@ async fn undo_of_one_part_of_a_changed_signature_names_the_others() {
     }
 }
 
-/// The caller passes a new parameter that has a default, so only the definition is needed by the other.
+/// The new parameter has a default value. The caller that passes it needs the definition, but the
+/// definition does not need the caller.
 #[tokio::test(start_paused = true)]
-async fn undo_warns_only_of_code_that_does_not_fit_without_the_part() {
+async fn undo_warns_only_about_code_that_needs_the_undone_change() {
     let model = Scripted::native()
         .on(
             "agent fees.py::fee",

@@ -93,7 +93,7 @@ async fn scout_that_selects_unknown_symbols_gets_suggestions() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn owners_of_valid_selected_symbols_are_woken_once_each() {
+async fn owner_of_each_known_symbol_that_the_scout_selects_is_started_once() {
     let picks = [
         "shop.py::late",
         "shop.py::gone",
@@ -107,7 +107,7 @@ async fn owners_of_valid_selected_symbols_are_woken_once_each() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn best_candidate_is_used_if_the_scout_never_selects_one() {
+async fn run_starts_at_the_best_candidate_if_the_scout_never_selects_a_symbol() {
     let look = |at: usize| call("search", json!({"query": format!("word{at}")}));
     let mut bed = bed((0..9).map(look).collect());
     let events = bed.run().await;
@@ -119,9 +119,10 @@ async fn best_candidate_is_used_if_the_scout_never_selects_one() {
     assert_eq!(bed.model.prompts("scout").len(), 5);
 }
 
-/// A scout that selects nothing twice is not called again, and the headline quotes its reply.
+/// If the scout selects no symbol in two replies, it is not called again, and the headline quotes
+/// its last reply.
 #[tokio::test(start_paused = true)]
-async fn run_ends_with_the_scouts_reply_if_it_selects_nothing_twice() {
+async fn run_ends_with_the_reply_of_a_scout_that_twice_selects_no_symbol() {
     let long = format!(
         "There is no `totals`.\nIs `total` meant? {}",
         "x".repeat(400)
@@ -152,8 +153,8 @@ async fn run_ends_with_the_scouts_reply_if_it_selects_nothing_twice() {
 
 const README: &str = "# Shop\n\nSells things.\n";
 
-/// Creates a run whose task is about a document, in a project whose code shares more words with the
-/// task.
+/// Creates a run whose task is to change a document. The code of the project shares more words with
+/// the task than the document does.
 fn documented(scout: Vec<Line>) -> Bed {
     let mends =
         json!({"reason": "r", "hunks": [{"old": "Sells things.", "new": "Run `python shop.py`."}]});
@@ -239,7 +240,7 @@ async fn file_that_the_task_names_is_the_first_candidate_of_the_scout() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn file_path_without_colons_selects_the_whole_file() {
+async fn path_without_a_symbol_name_selects_the_whole_file() {
     for (named, symbol) in [("`README.md`", "README.md::"), ("Makefile", "Makefile::")] {
         let mut bed = documented(vec![wake(&[named])]);
         assert_eq!(picked(&bed.run().await), [symbol]);
@@ -260,7 +261,7 @@ async fn file_path_without_colons_selects_the_whole_file() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_unrelated_symbol_is_woken_if_the_scout_selects_only_unknown_ones() {
+async fn no_agent_is_started_if_the_scout_selects_only_unknown_symbols() {
     let wrong = || wake(&["guide"]);
     let mut bed = documented((0..9).map(|_| wrong()).collect());
     let events = bed.run().await;
@@ -275,9 +276,9 @@ async fn no_unrelated_symbol_is_woken_if_the_scout_selects_only_unknown_ones() {
     assert_eq!(bed.model.prompts("scout").len(), 5);
 }
 
-/// The task names a file, and its other words match a function of that file.
+/// The task names a file, and its other words match the name of a function in that file.
 #[tokio::test(start_paused = true)]
-async fn without_a_selection_a_symbol_of_the_named_file_is_preferred_to_the_file() {
+async fn run_without_a_selection_starts_at_a_matching_function_of_the_named_file() {
     let look = |at: usize| call("search", json!({"query": format!("word{at}")}));
     let mut bed = bed((0..9).map(look).collect())
         .with(|task| task.text = "`total` in shop.py forgets the discount".into());

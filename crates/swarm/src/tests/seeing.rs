@@ -1,5 +1,5 @@
-//! The contents of the first prompts: the sources that an engineer would look up, and no stale
-//! source.
+//! What the prompts of the scout and of the owners show: the code that the task is about and the
+//! code related to it, and never an outdated text.
 
 use serde_json::json;
 use starling_core::Approval;
@@ -24,14 +24,15 @@ fn scouting(files: &[(&str, &str)], task: &str, first: &str) -> Bed {
     Bed::new(files, model).with(|task| task.text = text)
 }
 
-/// One module matches many words of the task, and the error is raised in the other module.
+/// A module that matches many words of the task. The error is raised in the other module,
+/// [`QUIET`].
 const LOUD: &str = "def total_of_cart(cart, rate):\n    return rate_of_cart(cart) * rate\n\n\n\
     def rate_of_cart(cart):\n    return cart.rate\n";
 const QUIET: &str = "import json\n\n\nclass Reader:\n    def parse(self, raw):\n        return json.loads(raw)\n\n\n\
     def helper():\n    return 1\n";
 
 #[tokio::test(start_paused = true)]
-async fn function_where_a_traceback_ends_in_the_project_is_the_first_candidate() {
+async fn innermost_project_function_of_a_traceback_is_the_first_candidate() {
     let task = "The total of a cart and the rate of a cart are wrong.\n\n\
         Traceback (most recent call last):\n  \
         File \"/home/me/app/loud.py\", line 2, in total_of_cart\n    return rate_of_cart(cart) * rate\n  \
@@ -48,7 +49,7 @@ async fn function_where_a_traceback_ends_in_the_project_is_the_first_candidate()
 }
 
 #[tokio::test(start_paused = true)]
-async fn function_where_a_failing_test_ends_is_the_first_candidate() {
+async fn innermost_project_function_of_a_failing_tests_traceback_is_the_first_candidate() {
     let message = "test_a.py:3: in test_x\n    total_of_cart(1, 2)\nloud.py:2: in total_of_cart\n    \
         return rate_of_cart(cart) * rate\nquiet.py:6: in parse\n    return json.loads(raw)\nE   ValueError";
     let files = [("loud.py", LOUD), ("quiet.py", QUIET)];
@@ -205,7 +206,7 @@ async fn best_candidate_is_shown_with_its_properties_its_base_class_and_the_impo
 }
 
 #[tokio::test(start_paused = true)]
-async fn constructor_is_shown_if_it_sets_an_attribute_that_the_best_candidate_uses() {
+async fn prompt_shows_the_constructor_that_sets_an_attribute_used_by_the_best_candidate() {
     let task = "`order_rows` ignores the line break";
     for (set, is_shown) in [("pattern", true), ("other", false)] {
         let text = format!(
@@ -272,10 +273,10 @@ async fn candidates_in_example_files_come_last() {
 
 const TWO: &str = "def fee(x):\n    return x\n\n\ndef g(x):\n    return fee(x) + 1\n";
 
-/// The scout writes both parts of a change, and each is accepted. Then the contract requires
-/// another change.
+/// The scout drafts a change of `g` and of `fee`, and both are accepted. Because the signature of
+/// `fee` changed, the owner of `g` is then started.
 #[tokio::test(start_paused = true)]
-async fn follow_up_prompt_shows_the_current_source() {
+async fn owner_of_a_caller_of_a_changed_function_is_shown_its_current_source() {
     let draft = call(
         "wake",
         json!({"symbols": [
@@ -301,7 +302,7 @@ async fn follow_up_prompt_shows_the_current_source() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn owner_that_is_woken_again_is_shown_its_current_source() {
+async fn owner_that_is_started_again_is_shown_its_current_source() {
     let model = Scripted::native()
         .on(
             "agent a.py::g",
@@ -319,7 +320,7 @@ async fn owner_that_is_woken_again_is_shown_its_current_source() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn prompt_of_the_proxy_user_names_all_accepted_changes() {
+async fn prompt_of_the_model_that_reviews_for_the_user_names_all_accepted_changes() {
     let body = "    x = x + 1\n".repeat(1_200);
     let long = |result: &str| format!("def f(x):\n{body}    return {result}\n");
     let changed: String = long("x * 2").replace("x + 1", "x + 2");
@@ -356,7 +357,7 @@ async fn prompt_of_the_proxy_user_names_all_accepted_changes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn draft_of_the_scout_may_declare_intended_losses_and_insist() {
+async fn draft_of_the_scout_may_remove_comments_and_break_tests_if_it_declares_that_as_intended() {
     let text = "# Why it is so.\ndef f(x):\n    # and this\n    return x\n";
     let source = "def f(x):\n    return x + 1\n";
     let pick = |losses: bool| {

@@ -1,4 +1,4 @@
-//! If all tests take long, a change is checked by the tests nearest to it.
+//! Which tests check a change if all tests take long: those nearest to the change.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const NEAR: [&str; 3] = [
     "test_a.py::test_all",
 ];
 
-/// Returns many tests that are not near any change.
+/// Returns the text of a file with many tests that are not near any change.
 fn many() -> String {
     (0..500)
         .map(|at| format!("def test_{at}():\n    pass\n"))
@@ -38,7 +38,7 @@ fn bed(lines: impl IntoIterator<Item = Line>) -> Bed {
     bed
 }
 
-/// Returns the selections of all test runs in order.
+/// Returns the selected tests of every test run, in order. An empty selection means all tests.
 fn selected(bed: &Bed) -> Vec<Vec<String>> {
     let mut all = bed.selected.lock().unwrap().clone();
     all.iter_mut().for_each(|one| one.sort());
@@ -82,8 +82,8 @@ async fn selected_test_that_also_fails_without_the_change_is_not_counted_as_brok
     let mut bed = bed([whole(CHANGED), finish("done")])
         .tests(|_| vec![("t1".to_owned(), "no server".to_owned())]);
     let events = bed.run().await;
-    // The selected tests run with and without the change. At the end, the test files run with all
-    // changes and on the original text.
+    // The selected tests run with the change and without it. At the end of the run, their files
+    // run.
     let (near, file) = (sorted(&NEAR), sorted(&["test_a.py", "t1"]));
     let runs = selected(&bed);
     assert_eq!(runs[..2], [near.clone(), near]);
@@ -165,7 +165,7 @@ async fn test_selection_that_takes_too_long_is_reduced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn test_timeout_only_with_the_change_counts_against_it() {
+async fn change_is_refused_if_the_tests_time_out_only_with_it() {
     let mut bed = bed([whole(CHANGED), finish("no")]).tests(|_| vec![]);
     *bed.test_times.lock().unwrap() = [40, 1].map(Duration::from_secs).into();
     let events = bed.run().await;
@@ -174,7 +174,7 @@ async fn test_timeout_only_with_the_change_counts_against_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tests_that_the_task_names_run_before_and_with_every_change() {
+async fn tests_that_the_task_names_run_before_the_first_change_and_with_every_change() {
     for named in ["see test_many.py::test_7.", "(`test_7` fails)"] {
         let mut bed = bed([whole(CHANGED), finish("done")])
             .tests(|_| vec![])
@@ -197,7 +197,8 @@ async fn all_tests_run_at_the_end_if_the_task_is_about_unnamed_tests() {
         .with(|task| task.text = "Some tests fail.".to_owned());
     *bed.test_times.lock().unwrap() = [3].map(Duration::from_secs).into();
     let events = bed.run().await;
-    // All tests took long: the nearest tests run for the change, and all tests run at the end.
+    // The first run of all tests took 3 s, which is too long for each change: the nearest tests
+    // check the change, and all tests run once more at the end.
     assert_eq!(selected(&bed), [vec![], sorted(&NEAR), vec![]]);
     assert!(
         evidence(&events)
@@ -207,7 +208,7 @@ async fn all_tests_run_at_the_end_if_the_task_is_about_unnamed_tests() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tests_that_an_agent_ran_also_check_its_proposals() {
+async fn proposals_of_an_agent_are_also_checked_by_the_tests_that_it_ran() {
     let select = ["test_many.py::test_9"];
     let run = |select: &[&str]| call("run_tests", json!({ "select": select }));
     let lines = [run(&[]), run(&select), whole(CHANGED), finish("done")];
@@ -224,7 +225,7 @@ async fn tests_that_an_agent_ran_also_check_its_proposals() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn change_without_nearby_tests_has_unknown_test_evidence() {
+async fn change_without_nearby_tests_is_applied_with_the_test_result_unknown() {
     let many = many();
     let files = [("a.py", CODE), ("test_many.py", &*many)];
     let model = Scripted::native().on("agent a.py::load", [whole(CHANGED), finish("done")]);
@@ -264,7 +265,7 @@ async fn change_without_nearby_tests_is_checked_by_all_tests_if_they_are_fast() 
     }
 }
 
-/// The standalone checks report the same for a change that no agent proposed.
+/// The standalone checks of a text (without a run or an agent) give the same result.
 #[tokio::test(start_paused = true)]
 async fn standalone_checks_give_the_same_result_as_a_run() {
     let breaks = |all: &str| match all.contains("or 0") {
@@ -311,14 +312,15 @@ fn report(outcome: TestOutcome, millis: u64) -> TestReport {
 }
 
 #[test]
-fn selection_without_a_usable_result_is_degraded_a_limited_number_of_times() {
+fn selection_of_tests_without_a_usable_result_is_reduced_a_limited_number_of_times() {
     let failed = report(TestOutcome::Failed, 1);
     let mut habits = vec![SelectionPolicy::default()];
     while let Some(next) = habits[habits.len() - 1].degrade(&failed, &failed) {
         habits.push(next);
     }
     assert_eq!(habits.len(), 4, "{habits:?}");
-    // One test that passes with and without the change is a usable result.
+    // If one report contains a test that passed, the result is usable, so there is no need for
+    // another selection.
     let mut some = failed.clone();
     some.cases.push(TestCase {
         id: "t".to_owned(),
@@ -354,9 +356,9 @@ fn fast_test_command_runs_completely_for_every_change() {
     );
 }
 
-/// The task names a test that fails in two cases, and no test is near the change.
+/// No test is near the change. The task names one parametrized test, of which two cases fail.
 #[tokio::test(start_paused = true)]
-async fn evidence_says_that_no_test_is_near_and_counts_parametrized_cases_as_one_test() {
+async fn check_result_says_that_no_test_is_near_and_counts_parametrized_cases_as_one_test() {
     let cases = ["test_many.py::test_7[a]", "test_many.py::test_7[b]"];
     let mut bed = Bed::new(
         &[
@@ -439,7 +441,7 @@ async fn changed_autouse_fixture_is_checked_by_the_tests_of_its_folder() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whole_test_command_runs_if_the_selection_runs_no_test() {
+async fn change_is_checked_by_all_tests_if_the_selected_tests_are_not_found() {
     let change = whole("def test_load():\n    assert load(4)\n");
     let breaks = |all: &str| match all.contains("load(4)") {
         true => vec![("t1".to_owned(), "assert 0".to_owned())],
@@ -461,7 +463,7 @@ async fn whole_test_command_runs_if_the_selection_runs_no_test() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whole_test_command_runs_if_the_final_selection_runs_no_test() {
+async fn all_tests_run_at_the_end_if_the_tests_selected_for_the_end_are_not_found() {
     let mut bed = bed([whole(CHANGED), finish("done")])
         .tests(|_| vec![])
         .with(|task| task.text = "Mend load: see test_many.py::test_7.".to_owned());

@@ -1,5 +1,5 @@
-//! Facts about names from a language server: they are used if the index is not certain, and ignored
-//! if they refer to another version of a text.
+//! What a language server reports about names is used if the index is not certain, and ignored if
+//! it refers to another version of a text.
 
 use std::sync::Arc;
 
@@ -17,13 +17,14 @@ const USE: &str = "import far\n\n\ndef one(a):\n    return a.pay(1)\n\n\ndef two
 const HEIR: &str = "class Odd(make()):\n    def pay(self, x):\n        return x\n";
 const FILES: [(&str, &str); 3] = [("shop.py", SHOP), ("use.py", USE), ("heir.py", HEIR)];
 
-/// A language service that returns fixed positions.
+/// A language service that returns the positions of names that the test sets.
 #[derive(Default)]
 struct FakeLanguageServer {
     spots: Vec<(Relation, NameLocation)>,
 }
 
-/// Returns the position of a name in `text`, the text of one of the files.
+/// Returns the position of `name` in `text`, the text of `file`: at the first occurrence of
+/// `words`, which contain the name.
 fn spot(file: &str, text: &str, words: &str, name: &str) -> NameLocation {
     let start = text.find(words).unwrap() + words.find(name).unwrap();
     NameLocation {
@@ -95,21 +96,21 @@ async fn followed(spots: Vec<(Relation, NameLocation)>) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_that_only_the_language_server_resolves_are_followed_up() {
+async fn changed_signature_starts_the_owner_of_a_call_that_only_the_language_server_resolves() {
     assert_eq!(followed(Vec::new()).await, [""; 0]);
     let call = (Relation::References, spot("use.py", USE, "a.pay", "pay"));
     assert_eq!(followed(vec![call]).await, ["use.py::one"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn overrides_that_only_the_language_server_knows_are_followed_up() {
+async fn changed_signature_starts_the_owner_of_an_override_that_only_the_language_server_finds() {
     let odd = spot("heir.py", HEIR, "def pay", "pay");
     let found = followed(vec![(Relation::Implementations, odd)]).await;
     assert_eq!(found, ["heir.py::Odd.pay"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn language_server_positions_for_another_text_are_ignored() {
+async fn language_server_positions_in_another_version_of_a_file_are_ignored() {
     let older = format!("{USE}\n");
     let call = (Relation::References, spot("use.py", &older, "a.pay", "pay"));
     let gone = (Relation::References, spot("gone.py", USE, "a.pay", "pay"));

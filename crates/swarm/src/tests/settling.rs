@@ -1,5 +1,5 @@
-//! Settling: tests that fail when no agent is at work wake the owners who can fix them, for a
-//! limited time.
+//! The end of a run: if tests fail when no agent is at work, the owners who can fix them are
+//! started, a limited number of times.
 
 use starling_core::Approval;
 use std::time::Duration;
@@ -21,8 +21,8 @@ fn insists(source: &str) -> Line {
     )
 }
 
-/// Creates a run over `f` in which a person accepts everything, including changes that break a
-/// test.
+/// Creates a run that begins at the owner of `f`. A person accepts every change, also one that
+/// breaks a test.
 fn reviewed(model: Scripted) -> Bed {
     Bed::new(&[("a.py", TWO)], model)
         .begin(&["a.py::f"])
@@ -42,7 +42,7 @@ fn failed_tests(events: &[Event]) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failing_test_wakes_the_owner_of_the_function_in_its_traceback() {
+async fn failing_test_starts_the_owner_of_the_function_in_its_traceback() {
     let model = Scripted::native()
         .on("agent a.py::f", [insists("def f(x):\n    return None\n")])
         .on(
@@ -57,7 +57,7 @@ async fn failing_test_wakes_the_owner_of_the_function_in_its_traceback() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failing_test_without_a_traceback_wakes_the_agents_that_changed_code() {
+async fn failing_test_without_a_traceback_starts_the_agents_that_changed_code() {
     let model = Scripted::native().on(
         "agent a.py::f",
         [
@@ -73,7 +73,7 @@ async fn failing_test_without_a_traceback_wakes_the_agents_that_changed_code() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn run_ends_with_failing_tests_after_failure_owners_and_changing_agents_gave_up() {
+async fn run_ends_with_failing_tests_if_all_agents_that_may_fix_them_gave_up() {
     let model = Scripted::native()
         .on(
             "agent a.py::f",
@@ -88,7 +88,7 @@ async fn run_ends_with_failing_tests_after_failure_owners_and_changing_agents_ga
 }
 
 #[tokio::test(start_paused = true)]
-async fn tests_that_failed_before_the_run_count_only_if_the_task_is_about_tests() {
+async fn tests_that_failed_before_the_run_must_pass_at_its_end_only_if_the_task_is_about_tests() {
     for (text, settled) in [("Make it the fastest.", true), ("The tests fail.", false)] {
         let model = Scripted::native()
             .on("agent a.py::f", [insists("def f(x):\n    return x + 0\n")])
@@ -102,8 +102,8 @@ async fn tests_that_failed_before_the_run_count_only_if_the_task_is_about_tests(
     }
 }
 
-/// The third change is accepted during the final check of the second change, which runs on a text
-/// without it.
+/// The third change is applied during the final check of the second change. That check runs on a
+/// text without the third change.
 #[tokio::test(start_paused = true)]
 async fn change_is_not_blamed_for_a_test_that_a_concurrent_change_fixes() {
     let text = "def f():\n    return 0\n\n\ndef g():\n    return 0\n\n\ndef h():\n    return 0\n";
@@ -147,8 +147,8 @@ async fn proposal_is_tested_again_if_another_change_was_applied_during_its_check
     let mut bed = Bed::new(&[("a.py", TWO)], model)
         .begin(&["a.py::f", "a.py::g"])
         .tests(together);
-    // Durations of the test runs: before the change, for the first proposal, and for the second
-    // proposal, which ends after the first is applied.
+    // Durations of the test runs: before the changes, for the first proposal, and for the second
+    // proposal. The first proposal is applied during the last run.
     *bed.test_times.lock().unwrap() = [0, 1, 5].map(Duration::from_secs).into();
     let events = bed.run().await;
     let runs = |event: &&Event| {
@@ -169,7 +169,8 @@ async fn proposal_is_tested_again_if_another_change_was_applied_during_its_check
 }
 
 #[tokio::test(start_paused = true)]
-async fn failing_test_command_without_test_names_wakes_the_owner_in_its_traceback() {
+async fn failing_test_command_without_test_names_starts_the_owner_of_the_function_in_its_traceback()
+{
     let model = Scripted::native()
         .on("agent a.py::f", [insists("def f(x):\n    return None\n")])
         .on(
@@ -203,7 +204,7 @@ async fn users_test_command_that_does_not_start_is_reported_before_any_model_cal
     let expected = "`fake tests` (exit status 127)\n  one\n  sh: tets: not found\n";
     assert!(error.contains(expected), "{error}");
     assert_eq!(bed.model.calls(), 0);
-    // A test command that Starling found itself only causes missing evidence.
+    // If Starling chose the test command itself, the run continues without test results.
     let model = Scripted::native()
         .on("scout", [wake(&["a.py::f"])])
         .on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")]);
@@ -225,7 +226,7 @@ async fn empty_project_is_reported_before_any_model_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn run_waits_for_an_agent_that_is_steered_during_the_final_tests() {
+async fn run_waits_for_an_agent_that_gets_a_user_message_during_the_final_tests() {
     let mut model = Scripted::native().on(
         "agent a.py::f",
         [
@@ -237,7 +238,8 @@ async fn run_waits_for_an_agent_that_is_steered_during_the_final_tests() {
     let mut bed = Bed::new(&[("a.py", TWO)], model)
         .begin(&["a.py::f"])
         .tests(|_| Vec::new());
-    // The text that is typed while the change is applied is tested at the end, for ten seconds.
+    // The user types while the change is applied. Therefore all tests run once more at the end, for
+    // ten seconds.
     let typed = format!("# mine\n{TWO}");
     *bed.editor.typing.lock().unwrap() = Some(("a.py".to_owned(), typed));
     *bed.test_times.lock().unwrap() = [0, 0, 10].map(Duration::from_secs).into();

@@ -1,4 +1,4 @@
-//! A small model that is asked for a test or for a change of a document.
+//! A small model adds a test, changes a document, or fixes one function.
 
 use super::bed::*;
 use crate::*;
@@ -24,7 +24,7 @@ def test_old():
 ";
 const NEW_TEST: &str = "def test_spread():\n    assert spread([1, 4]) == 3\n";
 
-/// An unrelated test fails, and the test that the reply adds passes.
+/// Returns the test results: an unrelated test fails, and the test that the reply adds passes.
 fn red_elsewhere(all: &str) -> Vec<(String, String)> {
     let old = "test_stats.py:9: in test_old\nE   ZeroDivisionError";
     let mut cases = vec![("test_stats.py::test_old".to_owned(), old.to_owned())];
@@ -87,7 +87,8 @@ class MeanTest(unittest.TestCase):
         self.assertEqual(mean([1, 3]), 2)
 ";
 
-/// unittest runs the methods of classes that extend `TestCase`.
+/// Returns the tests that unittest would run: the methods of classes that extend `TestCase`. All of
+/// them pass.
 fn unittest_runs(all: &str) -> Vec<(String, String)> {
     let mut cases = Vec::new();
     let mut class = "";
@@ -113,13 +114,14 @@ async fn new_test_in_a_unittest_project_is_a_method_of_a_test_case() {
     let method = "def test_1(self):\n        self.assertEqual(spread([1, 4]), 3)\n";
     let loose = "def test_1():\n    assert spread([1, 4]) == 3\n";
     for (answer, tests, file) in [
-        // The form that the prompt requests.
+        // The model replies in the form that the prompt requests.
         (
             format!("class TestSpread(unittest.TestCase):\n    {method}"),
             CASES,
             "test_stats.py",
         ),
-        // A function, a class without a base, and the class of the example.
+        // The reply is a function, a class without a base class, or a class with the name of the
+        // example.
         (loose.to_owned(), CASES, "test_stats.py"),
         (
             format!("class TestSpread:\n    {method}"),
@@ -131,7 +133,7 @@ async fn new_test_in_a_unittest_project_is_a_method_of_a_test_case() {
             CASES,
             "test_stats.py",
         ),
-        // The test file is new, and another file shows the style of the tests.
+        // There is no test file for the module yet; another test file shows the style of the tests.
         (loose.to_owned(), "", "test_stats.py"),
     ] {
         let answer = format!("```python\nfrom stats import spread\n\n\n{answer}```");
@@ -164,7 +166,7 @@ async fn new_test_in_a_unittest_project_is_a_method_of_a_test_case() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn reply_without_the_requested_test_is_refused() {
+async fn reply_that_contains_no_new_test_is_refused_if_the_task_asks_for_one() {
     let padded =
         "```python\ndef test_mean():\n    # return the mean\n    assert mean([1, 3]) == 2\n```";
     let model = Scripted::small().always("agent test_stats.py::", say(padded));
@@ -205,7 +207,7 @@ async fn refusal_says_that_the_new_test_itself_fails() {
 async fn only_the_document_that_the_task_names_is_rewritten() {
     let readme = "# stats\n\nRun the tests:\n\n```sh\nnosetests\n```\n";
     let right = readme.replace("nosetests", "pytest");
-    // Small models close the block with too few backticks.
+    // Small models often close a code block with fewer backticks than they opened it with.
     let answer = format!("````\n{right}```\n````");
     let model = Scripted::small().always("agent README.md::", say(&answer));
     let files = [
@@ -251,7 +253,7 @@ async fn document_too_long_for_a_small_model_ends_the_run_without_a_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bug_in_a_named_function_is_fixed_despite_an_unrelated_failing_test() {
+async fn small_model_fixes_a_function_that_the_task_names_despite_an_unrelated_failing_test() {
     let mended =
         "def spread(values):\n    return max(values, default=0) - min(values, default=0)\n";
     let model = Scripted::small().always(

@@ -1,4 +1,5 @@
-//! Flaky tests: they do not count against a change, and they do not prove one.
+//! Flaky tests: their failures do not count against a change, and their passing does not prove a
+//! change.
 
 use serde_json::json;
 use starling_core::Approval;
@@ -15,8 +16,8 @@ const OTHERS: &str = "def test_clock():\n    assert clock()\n";
 const TEST: &str = "test_a.py::test_f";
 const CLOCK: &str = "test_b.py::test_clock";
 
-/// A test that returns the next of its results in runs over a text that contains `mark`. It passes
-/// when no result is left.
+/// Returns a fake test run. In runs over a text that contains `mark`, the test `id` fails or passes
+/// as listed in `fails`, one entry for each run; after the last entry, it passes.
 fn results(
     id: &'static str,
     mark: &'static str,
@@ -102,15 +103,15 @@ async fn test_that_fails_on_every_repeat_counts_against_a_change() {
     let events = bed.run().await;
     assert_eq!(bed.read("a.py"), CODE, "{events:#?}");
     let selected = bed.selected.lock().unwrap().clone();
-    // All tests before the change, all with the change, two repeats of the failing test, and one
-    // run without the change.
+    // The runs in order: all tests before the change, all tests with the change, the failing test
+    // twice more with the change, and the failing test once without the change.
     let one = vec![CLOCK.to_owned()];
     let expected = [vec![], vec![], one.clone(), one.clone(), one];
     assert_eq!(selected, expected);
 }
 
 #[tokio::test(start_paused = true)]
-async fn many_new_failures_are_not_treated_as_flaky() {
+async fn tests_are_not_repeated_if_more_than_twenty_new_tests_fail() {
     let runs = Mutex::new(0);
     let judge = move |all: &str| {
         *runs.lock().unwrap() += i32::from(all.contains("x + 0"));
@@ -126,7 +127,7 @@ async fn many_new_failures_are_not_treated_as_flaky() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn change_is_unproven_if_a_test_failed_only_at_its_first_run() {
+async fn run_is_unproven_if_a_test_of_the_changed_code_failed_once_and_passed_when_repeated() {
     let mut bed =
         bed(Approval::Auto, [whole(NEW), finish("done")]).tests(results(TEST, "x + 0", &[true]));
     bed.selects = true;
@@ -139,7 +140,7 @@ async fn change_is_unproven_if_a_test_failed_only_at_its_first_run() {
 #[tokio::test(start_paused = true)]
 async fn required_test_must_pass_on_every_repeat() {
     for (fails, proof) in [
-        // The results of the test with the change: in the first run and in the repeats.
+        // Whether the test fails with the change: in the first run, and in the repeated runs.
         (vec![false, false, false], Proof::Proven),
         (vec![false, true], Proof::NotDone),
         (vec![false, false, true], Proof::NotDone),
@@ -169,10 +170,10 @@ async fn required_test_must_pass_on_every_repeat() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn new_failure_at_the_end_of_a_run_is_repeated() {
+async fn test_that_fails_for_the_first_time_at_the_end_of_a_run_is_repeated() {
     for selects in [true, false] {
-        // Both proposals pass. The joint result is tested at the end, where `test_clock` fails
-        // once.
+        // Each proposal passes its checks. The tests of both changes together run at the end of the
+        // run, where `test_clock` fails once.
         let model = Scripted::native()
             .on("agent a.py::f", [whole(NEW), finish("done")])
             .on(
@@ -228,8 +229,9 @@ async fn flaky_test_that_failed_before_the_run_is_repeated_at_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn flaky_original_test_leaves_the_run_unproven() {
-    // The agent that owns the test rewrites it. The original test fails in its first run.
+async fn run_is_unproven_if_the_original_text_of_a_changed_test_is_flaky() {
+    // The agent that owns the test rewrites it. With the change of `f`, the original test fails in
+    // its first run and passes in the next one.
     let rewritten = "def test_f():\n    assert f(2) == 2\n";
     let model = Scripted::native()
         .on(
@@ -242,7 +244,8 @@ async fn flaky_original_test_leaves_the_run_unproven() {
     let judge = move |all: &str| {
         let original = all.contains("x - 0") && all.contains("f(1) == 1");
         *runs.lock().unwrap() += i32::from(original);
-        // Either the standalone check of `f` runs first, or `f` is applied first.
+        // The two proposals may be checked in either order. In both orders, the original test fails
+        // in its first run and passes when it is repeated.
         match original && *runs.lock().unwrap() % 2 == 1 {
             true => vec![(TEST.to_owned(), "E   assert 0 == 1".to_owned())],
             false => Vec::new(),
@@ -261,7 +264,7 @@ async fn flaky_original_test_leaves_the_run_unproven() {
 
 /// `test_clock` is flaky: it failed before the run, and passes with the change.
 #[tokio::test(start_paused = true)]
-async fn flaky_test_that_failed_before_does_not_count_as_fixed() {
+async fn flaky_test_that_failed_before_the_change_does_not_count_as_fixed() {
     for selects in [true, false] {
         let mut bed = bed(Approval::Ask, [whole(NEW), finish("done")])
             .tests(results(CLOCK, "return", &[true]))
@@ -285,7 +288,8 @@ async fn flaky_test_that_failed_before_does_not_count_as_fixed() {
             "{headline}"
         );
     }
-    // A test that fails on every repeat without the change counts as fixed.
+    // A test that fails on every repeated run without the change, and passes with it, counts as
+    // fixed.
     let judge = |all: &str| match all.contains("x + 0") {
         true => Vec::new(),
         false => vec![(CLOCK.to_owned(), "E   assert False".to_owned())],
@@ -299,9 +303,9 @@ async fn flaky_test_that_failed_before_does_not_count_as_fixed() {
 }
 
 /// The run changes an import of the test file, and `test_clock` fails with the original import. The
-/// text of `test_clock` itself is unchanged.
+/// run does not change `test_clock` itself.
 #[tokio::test(start_paused = true)]
-async fn unchanged_test_is_not_reported_as_passing_only_as_changed() {
+async fn test_that_the_run_left_unchanged_is_not_reported_as_passing_only_because_it_was_changed() {
     let tests = "from a import f\n\n\ndef test_f():\n    assert f(1) == 1\n\n\ndef test_clock():\n    assert clock()\n";
     let clock = "test_a.py::test_clock";
     let imports = "from a import f  # the same\n";
@@ -330,7 +334,7 @@ async fn unchanged_test_is_not_reported_as_passing_only_as_changed() {
     assert_eq!(proof, Proof::AsBefore, "{headline}");
 }
 
-/// Returns the fixed and the uncounted tests of the first review.
+/// Returns the tests that the first review shows as fixed, and the tests that it does not count.
 fn shown_tests(events: &[Event]) -> (Vec<String>, UncountedTests) {
     let TestEvidence::Known {
         fixed, uncounted, ..
@@ -349,7 +353,7 @@ fn only_unsteady(id: &str) -> (Vec<String>, UncountedTests) {
     (Vec::new(), uncounted)
 }
 
-/// All failing tests are part of the task, and one of them is flaky. The change does not reach it.
+/// The task is to fix all failing tests. One of them is flaky, and the change does not affect it.
 #[tokio::test(start_paused = true)]
 async fn flaky_required_test_does_not_count_as_fixed_by_an_unrelated_change() {
     for selects in [true, false] {
@@ -366,7 +370,7 @@ async fn flaky_required_test_does_not_count_as_fixed_by_an_unrelated_change() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn test_that_fails_again_with_the_change_does_not_count_as_fixed() {
+async fn test_that_passes_once_and_then_fails_with_the_change_does_not_count_as_fixed() {
     let with = results(CLOCK, "x + 0", &[false, true]);
     let judge = move |all: &str| match all.contains("x + 0") {
         true => with(all),
@@ -380,9 +384,10 @@ async fn test_that_fails_again_with_the_change_does_not_count_as_fixed() {
     assert_eq!(shown_tests(&events), only_unsteady(CLOCK), "{events:#?}");
 }
 
-/// Another run changes a file after the first test run, or after the first run with the change.
+/// Another run changes a file after the first run of the tests, or after their first run with the
+/// change.
 #[tokio::test(start_paused = true)]
-async fn test_that_another_run_mends_is_neither_unsteady_nor_fixed() {
+async fn test_that_another_run_fixes_meanwhile_counts_neither_as_flaky_nor_as_fixed() {
     for (mark, task) in [
         ("return", "Make test_clock pass."),
         ("return", "f is wrong"),

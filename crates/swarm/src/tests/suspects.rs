@@ -1,4 +1,4 @@
-//! A small model tries one function after another.
+//! A small model tries to fix the functions that may contain the bug, one after the other.
 
 use super::bed::*;
 use crate::*;
@@ -15,7 +15,8 @@ class Stock:
         return self.counts.get(item, 0)
 ";
 
-/// The test compares what `count` returns; the fault is in `restock`.
+/// Returns the test results: the test fails until `restock` is fixed. Its assertion compares the
+/// result of `count`, so only `count` is named in the failure.
 fn red_until_added(all: &str) -> Vec<(String, String)> {
     let message = "test_stock.py:4: in test_restock\n    assert stock.count(\"pen\") == 5\nE   AssertionError: assert -5 == 5";
     match all.contains("0) + amount") {
@@ -72,13 +73,15 @@ async fn next_suspected_function_is_tried_only_after_the_previous_one_failed() {
     });
     assert!(first_ended < second_woken);
     assert!(bed.read("stock.py").contains("0) + amount"));
-    // The change of the first suspected function was not needed.
+    // The headline says that the task is done: the unsuccessful attempt on `count` is no part of
+    // it.
     let Some(Event::RunFinished { ending, .. }) = events.last() else {
         panic!("{events:#?}")
     };
     let proof = ending.as_ref().map(|ending| ending.proof);
     assert_eq!(proof, Some(Proof::Proven), "{ending:?}");
-    // The test does not name `restock`, but is shown nevertheless.
+    // The failing assertion does not name `restock`, but the prompt for `restock` shows that
+    // assertion.
     let prompts = bed.model.prompts("agent stock.py::Stock.restock");
     assert!(
         prompts[0].contains("must be `5`, but it is `-5`"),
@@ -88,7 +91,7 @@ async fn next_suspected_function_is_tried_only_after_the_previous_one_failed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_suspected_function_is_tried_again_after_two_minutes() {
+async fn functions_are_tried_only_once_if_the_attempts_took_more_than_two_minutes() {
     let model = Scripted::small()
         .filling()
         .always("agent", say("```python\ndef nothing():\n    pass\n```"))
@@ -105,7 +108,7 @@ async fn no_suspected_function_is_tried_again_after_two_minutes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn filling_model_tries_every_suspected_function_briefly_before_it_retries_one() {
+async fn fill_in_the_middle_model_tries_every_suspected_function_before_it_retries_one() {
     let useless = "```python\ndef nothing():\n    pass\n```";
     let model = Scripted::small()
         .filling()
@@ -147,7 +150,7 @@ async fn filling_model_tries_every_suspected_function_briefly_before_it_retries_
 }
 
 #[tokio::test(start_paused = true)]
-async fn run_ends_after_all_suspected_functions_were_tried() {
+async fn run_ends_after_each_suspected_function_was_tried_without_success() {
     let useless = "```python\ndef nothing():\n    pass\n```";
     let model = Scripted::small().always("agent", say(useless));
     let mut bed = bed("Restocking an item lowers its count.", model);

@@ -1,4 +1,5 @@
-//! Messages between agents (change requests and their outcomes), and from the user during a run.
+//! Messages during a run: change requests from one agent to another and their results, and messages
+//! of the user to agents.
 
 use serde_json::json;
 
@@ -95,7 +96,7 @@ async fn invalid_change_request_is_refused_with_the_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_change_request_is_sent_beyond_the_message_limit() {
+async fn change_request_is_refused_if_the_message_limit_is_reached() {
     let model = Scripted::native().on("agent a.py::f", [request_g("add 2"), finish("nothing")]);
     let mut bed = Bed::new(&[("a.py", TWO)], model)
         .begin(&["a.py::f"])
@@ -107,7 +108,7 @@ async fn no_change_request_is_sent_beyond_the_message_limit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_agent_is_woken_beyond_the_agent_limit() {
+async fn change_request_is_refused_if_it_would_start_more_agents_than_allowed() {
     let model = Scripted::native().on("agent a.py::f", [request_g("add 2"), finish("nothing")]);
     let mut bed = Bed::new(&[("a.py", TWO)], model)
         .begin(&["a.py::f"])
@@ -166,7 +167,7 @@ async fn user_message_to_all_agents_reaches_every_working_agent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn user_message_during_an_agents_last_turn_wakes_the_agent_again() {
+async fn user_message_during_an_agents_last_turn_starts_the_agent_again() {
     let mut model = Scripted::native().on(
         "agent a.py::f",
         [finish("nothing"), whole("def f(x):\n    return x + 3\n")],
@@ -201,7 +202,7 @@ async fn user_message_to_an_unknown_symbol_is_refused_with_the_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn remembered_answer_is_dropped_when_the_answering_symbol_changes() {
+async fn stored_answer_of_an_agent_is_not_reused_after_its_symbol_changed() {
     let ask = || {
         call(
             "ask",

@@ -1,4 +1,4 @@
-//! The result that an agent receives when it runs tests.
+//! The result of the tool `run_tests`, as an agent receives it.
 
 use serde_json::json;
 
@@ -8,7 +8,8 @@ use crate::{Event, TestEvidence};
 
 const ONE: &str = "def f(x):\n    return x\n";
 
-/// Returns the result of running these tests, as the agent receives it.
+/// Runs an agent that calls `run_tests` with this selection. Returns the last prompt of the agent,
+/// which contains the result.
 async fn told(mut bed: Bed, select: &[&str]) -> String {
     let run = call("run_tests", json!({ "select": select }));
     let lines = [run, finish("seen")];
@@ -45,7 +46,7 @@ async fn test_tool_says_that_the_command_takes_no_selection_only_if_one_was_requ
     assert!(!text.contains("takes no selection"), "{text}");
     let mut selecting = bed().tests(|_| vec![]);
     selecting.selects = true;
-    // The command has its own format for selected tests.
+    // A selected test is passed to the command in the command's own notation.
     let text = told(selecting, &["test_a.py::T.test_x"]).await;
     assert!(
         text.contains("`fake tests test_a.T.test_x` passes"),
@@ -68,8 +69,8 @@ async fn test_tool_says_that_a_project_has_no_tests() {
     assert!(text.contains("no tests that can be run here"), "{text}");
 }
 
-/// Makes a proposal with tests of which `t1` fails from the second run on, with and without the
-/// change.
+/// Runs an agent that makes one proposal. The test `t1` passes in the first run (before the
+/// change), and fails in every later run, with the change or without it.
 async fn proposed(selects: bool) -> Vec<crate::Event> {
     let runs = std::sync::atomic::AtomicUsize::new(0);
     let judge = move |_: &str| match runs.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
@@ -91,14 +92,16 @@ fn is_applied(events: &[crate::Event]) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn new_failure_of_a_selected_test_is_repeated_without_the_change() {
+async fn failure_that_also_occurs_without_the_change_is_not_blamed_on_it_if_the_test_can_run_alone()
+{
     assert!(is_applied(&proposed(true).await));
-    // Tests that cannot be selected are not repeated, so their failure counts.
+    // If the command cannot run a single test, the failing test is not repeated, so its failure
+    // counts against the change.
     assert!(!is_applied(&proposed(false).await));
 }
 
 #[tokio::test(start_paused = true)]
-async fn evidence_says_why_there_are_no_tests() {
+async fn check_result_says_why_no_tests_could_run() {
     let reason = |missing: Option<&str>| {
         let model = Scripted::native().on(
             "agent a.py::f",

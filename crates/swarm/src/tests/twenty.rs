@@ -1,5 +1,5 @@
-//! A change of twenty symbols that passes only as a whole, with more selected symbols than allowed
-//! agents.
+//! A change of twenty symbols that passes only as a whole. The scout (the agent that selects
+//! symbols) selects more symbols than there may be agents.
 
 use serde_json::{Value, json};
 use starling_core::Approval;
@@ -15,7 +15,8 @@ fn package() -> String {
     format!("def old():\n    return 1\n\n\n{}", functions.join("\n\n"))
 }
 
-/// The package cannot be imported while some functions call the old name and others the new one.
+/// Returns the test results: the package cannot be imported while some functions call the old name
+/// and others call the new name.
 fn imports(all: &str) -> Vec<(String, String)> {
     let (old, new) = (all.contains("return old()"), all.contains("return new()"));
     match old && new {
@@ -29,7 +30,8 @@ fn imports(all: &str) -> Vec<(String, String)> {
     }
 }
 
-/// Returns the scout's selection of a symbol. A complete selection contains a draft of the change.
+/// Returns an entry of the scout's selection: a symbol, with a draft of its change if `is_complete`
+/// is set.
 fn pick(at: usize, is_complete: bool) -> Value {
     let symbol = format!("p.py::f{at}");
     match is_complete {
@@ -42,7 +44,8 @@ fn pick(at: usize, is_complete: bool) -> Value {
     }
 }
 
-/// Creates a run of twenty selected symbols, of which the last `incomplete` have no draft.
+/// Creates a run in which the scout selects all twenty symbols and drafts their changes, except
+/// those of the last `incomplete` symbols.
 fn bed(approval: Approval, incomplete: usize) -> Bed {
     let picks = (0..SYMBOLS).map(|at| pick(at, at + incomplete < SYMBOLS));
     let mut picks: Vec<Value> = picks.collect();
@@ -64,7 +67,7 @@ fn bed(approval: Approval, incomplete: usize) -> Bed {
             task.limits.calls = 60;
         });
     bed.task.patch = Some(bed.path("kept.patch"));
-    // All drafts are checked at the same time.
+    // Each test run takes one second, so that the checks of all drafts overlap.
     *bed.test_times.lock().unwrap() = vec![std::time::Duration::from_secs(1); 200].into();
     bed
 }
@@ -77,7 +80,7 @@ fn not_woken(events: &[Event]) -> usize {
 const ALL: [Approval; 3] = [Approval::Auto, Approval::Proxy, Approval::Ask];
 
 #[tokio::test(start_paused = true)]
-async fn complete_drafts_of_twenty_symbols_are_applied_together_without_agents() {
+async fn twenty_changes_that_the_scout_drafted_are_applied_together_without_agents() {
     for approval in ALL {
         let mut bed = bed(approval, 0);
         let events = bed.run().await;
@@ -97,7 +100,8 @@ async fn complete_drafts_of_twenty_symbols_are_applied_together_without_agents()
     }
 }
 
-/// Four owners find nothing to change, and without their changes the others break the package.
+/// The scout drafts 16 of the 20 changes. The owners of the other four functions change nothing, so
+/// the package cannot be imported with the 16 changes.
 #[tokio::test(start_paused = true)]
 async fn incomplete_change_of_twenty_symbols_is_not_applied_automatically() {
     for approval in [Approval::Auto, Approval::Proxy] {
@@ -109,7 +113,7 @@ async fn incomplete_change_of_twenty_symbols_is_not_applied_automatically() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn selected_symbols_beyond_sixteen_agents_are_reported() {
+async fn symbols_that_get_no_agent_because_of_the_limit_of_sixteen_agents_are_reported() {
     for approval in ALL {
         let mut bed = bed(approval, SYMBOLS);
         let events = bed.run().await;
@@ -128,9 +132,9 @@ async fn selected_symbols_beyond_sixteen_agents_are_reported() {
 }
 
 /// A person accepts an incomplete change. The review shows which tests it breaks, and the owners of
-/// the missing changes are woken.
+/// the functions that were not changed are started.
 #[tokio::test(start_paused = true)]
-async fn review_shows_what_an_incomplete_change_breaks() {
+async fn review_shows_which_tests_an_incomplete_change_breaks() {
     let mut bed = bed(Approval::Ask, 4);
     let events = bed.run().await;
     let seen = bed.approver.seen.lock().unwrap();

@@ -1,4 +1,4 @@
-//! Several definitions of one name: overloads of a function, and a property with its setter.
+//! Several definitions of the same name: overloads of a function, and a property with its setter.
 
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ fn hunks_of(symbol: &str, hunks: &[(&str, &str)]) -> Line {
     call("propose", Value::Object(change))
 }
 
-/// Fails the test of whatever is used but not defined.
+/// Returns the test results: a test fails if the name that it uses is not defined or not imported.
 fn judge(all: &str) -> Vec<(String, String)> {
     let mut failed = Vec::new();
     for (test, names) in [
@@ -74,7 +74,7 @@ fn test_picks() -> [Value; 2] {
 }
 
 #[tokio::test(start_paused = true)]
-async fn overloads_are_renamed_together_in_parts_that_the_scout_wrote() {
+async fn separate_drafts_of_the_scout_for_each_overload_are_applied_together() {
     let mut picks = vec![
         pick("model.py::celsius", &[DEF]),
         pick("model.py::celsius#2", &[DEF]),
@@ -94,7 +94,7 @@ async fn overloads_are_renamed_together_in_parts_that_the_scout_wrote() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn property_and_its_setter_are_renamed_in_parts() {
+async fn separate_drafts_of_the_scout_for_a_property_and_its_setter_are_applied_together() {
     let picks = json!({"symbols": [
         pick("model.py::Station.height", &[("def height(", "def altitude(")]),
         pick("model.py::Station.height#2", &[
@@ -118,9 +118,9 @@ async fn property_and_its_setter_are_renamed_in_parts() {
     );
 }
 
-/// The owner of one definition of a name owns the others, too.
+/// The agent that owns one definition of a name also owns the other definitions of that name.
 #[tokio::test(start_paused = true)]
-async fn owner_of_an_overload_renames_all_of_them_in_one_proposal() {
+async fn owner_of_an_overload_may_rename_all_overloads_in_one_proposal() {
     let all = hunks_of(
         "model.py::celsius",
         &[
@@ -156,7 +156,7 @@ async fn owner_of_an_overload_renames_all_of_them_in_one_proposal() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn forgotten_overloads_are_named_as_the_reason() {
+async fn refused_rename_of_an_overload_names_the_definitions_that_were_not_renamed() {
     let mut picks = vec![pick("model.py::celsius#3", &[DEF])];
     picks.extend(test_picks());
     let model = Scripted::native()

@@ -1,4 +1,4 @@
-//! Undo of one of several proposals, of a whole run, and of code that the user changed since.
+//! Undo of one proposal, of a whole run, and of changes in code that the user has edited since.
 
 use super::bed::*;
 use super::landing::{self, FITS, WIDER, left_applied, pair};
@@ -9,8 +9,8 @@ const TWO: &str = "def f(x):\n    return x\n\n\ndef g(x):\n    return f(x) + 1\n
 const F: &str = "return x + 1\n";
 const G: &str = "return f(x) + 2\n";
 
-/// Returns a finished run that changed both functions, and its proposals in the order in which they
-/// were applied.
+/// Runs two agents that change both functions. Returns the finished run with its proposals, in the
+/// order in which they were applied.
 async fn changed() -> (Bed, RunHandle, Vec<(ProposalId, String)>) {
     let model = Scripted::native()
         .on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")])
@@ -48,7 +48,7 @@ async fn undo_of_one_proposal_keeps_the_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn undo_of_a_run_reverts_all_proposals_the_last_one_first() {
+async fn undo_of_a_run_reverts_all_proposals_in_reverse_order() {
     let (bed, handle, applied) = changed().await;
     let last_first: Vec<ProposalId> = applied.iter().rev().map(|(id, _)| *id).collect();
     assert_eq!(handle.undo(None).await, Ok(last_first));
@@ -57,7 +57,7 @@ async fn undo_of_a_run_reverts_all_proposals_the_last_one_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn change_that_the_editor_undid_can_be_undone_only_after_the_editors_redo() {
+async fn change_that_the_user_undid_in_the_editor_can_be_undone_only_after_a_redo_in_the_editor() {
     let (bed, handle, applied) = changed().await;
     let text = bed.read("a.py");
     std::fs::write(bed.path("a.py"), TWO).unwrap();
@@ -80,7 +80,7 @@ async fn change_that_the_editor_undid_can_be_undone_only_after_the_editors_redo(
 }
 
 #[tokio::test(start_paused = true)]
-async fn undo_refuses_a_line_that_the_user_changed_since() {
+async fn undo_is_refused_if_the_user_replaced_the_changed_line() {
     let (bed, handle, applied) = changed().await;
     let typed = bed.read("a.py").replace("return x + 1", "return x * 9");
     std::fs::write(bed.path("a.py"), &typed).unwrap();
@@ -134,13 +134,13 @@ async fn undo_of_a_created_file_keeps_the_users_additions() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn test_that_an_undone_change_had_fixed_is_not_blamed_on_later_changes() {
+async fn test_that_fails_again_after_an_undo_is_not_blamed_on_a_later_change() {
     let wrong = |all: &str| match all.contains("return x + 1") {
         true => vec![],
         false => vec![("t1".to_owned(), "AssertionError".to_owned())],
     };
-    // The second agent proposes its change after the undo. The change breaks nothing: `t1` failed
-    // before.
+    // The second agent proposes its change after the undo. Its change breaks nothing, because `t1`
+    // also failed before the run.
     let mut model = Scripted::native()
         .on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")])
         .on(
@@ -185,10 +185,10 @@ async fn test_that_an_undone_change_had_fixed_is_not_blamed_on_later_changes() {
     assert_eq!((broken, still_failing), (vec![], vec!["t1".to_owned()]));
 }
 
-/// The two edits change different bytes of one line. An undo would leave a line that neither the
-/// user nor the agent wrote.
+/// The user and the agent changed different bytes of one line. An undo would leave a line that
+/// neither of them wrote.
 #[tokio::test(start_paused = true)]
-async fn undo_conflicts_with_another_user_edit_on_the_changed_line() {
+async fn undo_is_refused_if_the_user_edited_another_part_of_the_changed_line() {
     let (bed, handle, applied) = changed().await;
     let typed = bed.read("a.py").replace("return x + 1", "return y + 1");
     std::fs::write(bed.path("a.py"), &typed).unwrap();
@@ -217,7 +217,7 @@ fn stay(undo: Result<Vec<ProposalId>, UndoError>) -> (Vec<ProposalId>, Vec<(Prop
 }
 
 #[tokio::test(start_paused = true)]
-async fn set_of_proposals_is_undone_completely_or_not_at_all() {
+async fn undo_of_a_run_undoes_a_set_of_proposals_completely_or_not_at_all() {
     for approval in [Approval::Auto, Approval::Proxy, Approval::Ask] {
         for (file, line) in [("shop.py", "return fee(x, 2)"), ("fees.py", "x * rate")] {
             let mut bed = pair(approval, &[whole(WIDER)], &[whole(FITS)]);
@@ -242,8 +242,8 @@ async fn set_of_proposals_is_undone_completely_or_not_at_all() {
             );
             assert_eq!(bed.read(file), typed);
             assert_eq!(left_applied(&handle.log.events()).len(), 2);
-            // A single proposal is undone if that is requested, and the rest of the set once the
-            // typed line is gone.
+            // A single proposal of the set can be undone on request. The other proposal of the set
+            // is undone after the user's edit was reverted.
             assert_eq!(handle.undo(Some(*second)).await, Ok(vec![*second]));
             std::fs::write(bed.path(file), &whole).unwrap();
             assert_eq!(handle.undo(None).await, Ok(vec![*first]));
@@ -255,7 +255,7 @@ async fn set_of_proposals_is_undone_completely_or_not_at_all() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn partially_undone_set_is_applied_again_if_the_editor_refuses_the_rest() {
+async fn proposals_of_a_set_are_restored_if_the_editor_refuses_to_undo_another_one_of_the_set() {
     for refused in ["fees.py", "shop.py"] {
         let mut bed = pair(Approval::Auto, &[whole(WIDER)], &[whole(FITS)]);
         let handle = bed.start();
@@ -277,9 +277,10 @@ async fn partially_undone_set_is_applied_again_if_the_editor_refuses_the_rest() 
     }
 }
 
-/// `total` failed its checks until `fee` was applied.
+/// The change of `total` passes its checks only together with the change of `fee`, which was
+/// applied first.
 #[tokio::test(start_paused = true)]
-async fn change_that_a_remaining_change_may_need_is_not_undone() {
+async fn change_is_not_undone_if_another_change_that_may_need_it_cannot_be_undone() {
     let fits = |all: &str| match all.contains("fee(x, 2)") && !all.contains("rate=1") {
         true => vec![("t1".to_owned(), "TypeError: fee()".to_owned())],
         false => Vec::new(),
@@ -333,9 +334,10 @@ async fn change_that_a_remaining_change_may_need_is_not_undone() {
     }
 }
 
-/// A person accepts a changed contract before its caller is updated.
+/// A person accepts a changed signature before its caller is updated. The change of the caller (the
+/// follow-up) is applied later, and the user then edits it.
 #[tokio::test(start_paused = true)]
-async fn contract_change_is_not_undone_if_its_follow_up_cannot_be_undone() {
+async fn changed_signature_is_not_undone_if_the_change_of_its_caller_cannot_be_undone() {
     let text = "def fee(x):\n    return x\n\n\ndef g(x):\n    return fee(x) + 1\n";
     let model = Scripted::native()
         .on(

@@ -1,5 +1,5 @@
-//! Facts that an agent has not seen: the user's edits in the meantime, and the task before the run
-//! begins.
+//! Agents that work with outdated information: the user edited a file after the agent saw it, or
+//! sent a message before the run had started.
 
 use starling_core::{Approval, Driver, ModelError};
 use std::time::Duration;
@@ -28,7 +28,7 @@ async fn later_proposal_keeps_text_that_was_typed_while_an_earlier_one_was_appli
 }
 
 #[tokio::test(start_paused = true)]
-async fn agent_that_is_steered_before_the_first_turn_knows_the_task_and_is_waited_for() {
+async fn agent_started_by_an_early_user_message_knows_the_task_and_delays_the_end_of_the_run() {
     let files = [(
         "a.py",
         "def f(x):\n    return 1\n\n\ndef g(x):\n    return 1\n",
@@ -51,9 +51,9 @@ async fn agent_that_is_steered_before_the_first_turn_knows_the_task_and_is_waite
 
 const F_AND_G: &str = "def f(x):\n    return x\n\n\ndef g(x):\n    return x\n";
 
-/// The single agent sees `f`, and the user changes `f` while the model generates. A change of `g`
-/// that cannot be applied makes the run read the file again, before the agent proposes these
-/// changes of `f`. Returns the prompts and the final text.
+/// Runs the single agent. It sees `f`, and the user then changes `f` while the model generates. The
+/// first proposal, a change of `g`, cannot be applied, so the run reads the file again. Then the
+/// agent proposes these changes of `f`. Returns the prompts and the final text.
 async fn single_agent_proposes(
     typed: &str,
     changes: impl IntoIterator<Item = serde_json::Value>,
@@ -107,7 +107,7 @@ async fn single_agent_changes_a_typed_line_only_after_the_line_was_shown() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn text_typed_during_a_turns_test_run_counts_as_unseen_by_the_agent() {
+async fn text_that_the_user_types_while_the_agent_runs_tests_is_kept_by_its_next_proposal() {
     let look = Line::Call(vec![
         ("read".to_owned(), json!({"symbols": ["a.py::f"]})),
         ("run_tests".to_owned(), json!({"select": []})),
@@ -130,8 +130,9 @@ async fn text_typed_during_a_turns_test_run_counts_as_unseen_by_the_agent() {
     assert_eq!(bed.read("a.py"), expected, "{:#?}", handle.log.events());
 }
 
-/// The owners of the module and of a function both see the original module. The first proposal is
-/// applied while the second one is written.
+/// Runs the owners of the module and of `f`, which both see the original module. The proposal of
+/// the owner of `f` is applied while the other owner writes its proposal. Returns the prompts of
+/// the module's owner and the final text.
 async fn module_after_f(f: Line, module: Line) -> (Vec<String>, String) {
     let slow = call("run_tests", json!({"select": []}));
     let model = Scripted::native()
@@ -157,15 +158,16 @@ async fn imports_added_by_two_owners_are_both_kept() {
     let hunks = json!([hunks[0], print]);
     let module = json!({"reason": "r", "hunks": hunks});
     let (prompts, text) = module_after_f(call("propose", f), call("propose", module)).await;
-    // One prompt of the function's owner, and two of the module's owner.
+    // The owner of `f` got one prompt, and the owner of the module got two.
     assert_eq!(prompts.len(), 3, "{}", prompts.join("\n"));
     for line in ["import re\n", "import sys\n", "import os\n", "sys.path)"] {
         assert!(text.contains(line), "{line}: {text}");
     }
 }
 
-/// The user changes `f` when the run begins. The agent then looks at `f` with the call `look`, and
-/// proposes another change of the same line. Returns the events and the final text.
+/// Runs the single agent. The user changes `f` when the run begins. The agent then reads `f` with
+/// the call `look`, and proposes another change of the same line. Returns the events and the final
+/// text.
 async fn second_change_of_f_after(look: Line) -> (Vec<Event>, String) {
     let first =
         json!({"symbol": "a.py::f", "reason": "one", "source": "def f(x):\n    return x + 1\n"});
@@ -176,7 +178,7 @@ async fn second_change_of_f_after(look: Line) -> (Vec<Event>, String) {
         task.driver = Driver::Single;
         task.text = "Let it return more.".into();
     });
-    // The user makes the first change.
+    // The user makes the change that `first` describes.
     let typed = first["source"].as_str().unwrap();
     let text = F_AND_G.replacen("def f(x):\n    return x\n", typed, 1);
     let handle = bed.start();
@@ -189,7 +191,7 @@ async fn second_change_of_f_after(look: Line) -> (Vec<Event>, String) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn symbol_shown_completely_by_a_range_or_definition_counts_as_read() {
+async fn agent_may_change_a_symbol_after_any_tool_result_that_shows_its_whole_text() {
     let range = |target: &str| call("read", json!({"symbols": [target]}));
     for look in [
         range("a.py::f"),
@@ -203,8 +205,8 @@ async fn symbol_shown_completely_by_a_range_or_definition_counts_as_read() {
     }
 }
 
-/// The single agent writes `b.py::other` anew, which no prompt has shown, and then a hunk of it. The
-/// user changed the file on disk before the run read it.
+/// No prompt has shown `b.py::other`. The agent first proposes a new text for it, and then a change
+/// of one line. The user changed the file on disk before the run read it.
 #[tokio::test(start_paused = true)]
 async fn text_typed_into_a_file_before_it_was_first_read_is_kept() {
     let source = "def other():\n    yield 2\n";
@@ -232,8 +234,9 @@ async fn text_typed_into_a_file_before_it_was_first_read_is_kept() {
     assert!(prompts[1].contains("# mine"), "{}", prompts[1]);
 }
 
-/// The user sends a message to an agent while the scout looks for symbols, and the scout's model
-/// fails while the agent's proposal is under review.
+/// Runs a task in which the user sends a message to an agent while the scout selects symbols. The
+/// scout's model fails while the agent's proposal waits for review. Returns the events and the
+/// final text.
 async fn scout_fails_beside_a_review(agent: Line) -> (Vec<Event>, String) {
     let broken = ModelError::Unavailable {
         model: "scripted".into(),
@@ -254,12 +257,13 @@ async fn scout_fails_beside_a_review(agent: Line) -> (Vec<Event>, String) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn proposal_under_review_is_decided_although_the_scout_fails() {
+async fn proposal_under_review_can_be_accepted_after_the_scout_failed() {
     let (events, text) = scout_fails_beside_a_review(whole("def f(x):\n    return 2\n")).await;
     assert!(text.contains("return 2"), "{text}\n{events:#?}");
     let ends = |event: &&Event| matches!(event, Event::AgentFinished { .. });
     assert_eq!(events.iter().filter(ends).count(), 1, "{events:#?}");
-    // Nothing proves that the task is done, and the scout did not look for the rest of it.
+    // The run ends as failed: the scout did not finish its selection, so nothing shows that the
+    // task is done.
     let StopReason::Failed { error } = stop(&events) else {
         panic!("{events:#?}");
     };
@@ -267,7 +271,7 @@ async fn proposal_under_review_is_decided_although_the_scout_fails() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failure_of_the_scout_is_the_end_of_a_run_that_changes_nothing() {
+async fn run_fails_if_the_scout_fails_and_no_agent_changes_anything() {
     let (events, text) = scout_fails_beside_a_review(finish("nothing to do")).await;
     assert_eq!(text, F_AND_G);
     assert!(

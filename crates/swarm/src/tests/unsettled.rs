@@ -1,4 +1,5 @@
-//! A run that ends unsettled under `auto` leaves the tree as it was, and keeps its changes as a patch.
+//! An unsettled run ends before its task is done: it is cancelled, its budget is used up, or tests
+//! fail. With the approval `auto`, its changes are reverted and saved as a patch.
 
 use serde_json::json;
 use starling_core::{Approval, Driver};
@@ -8,7 +9,8 @@ use crate::*;
 
 const TWO: &str = "def f(x):\n    return x\n\n\ndef g(x):\n    return f(x) + 1\n";
 
-/// Creates a run whose budget is used up after the first of two changes is applied.
+/// Creates a run in which the first change of an agent is applied, and the budget does not suffice
+/// for its second change.
 fn bed(approval: Approval) -> Bed {
     let first = json!({"reason": "r", "source": "def f(x):\n    return x + 1\n", "more": true});
     let model = Scripted::native()
@@ -69,7 +71,7 @@ async fn reviewed_changes_of_an_unsettled_run_are_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn revert_of_an_unsettled_run_keeps_typed_text_and_reports_conflicts() {
+async fn revert_of_an_unsettled_run_keeps_the_users_edits_and_reports_conflicts_with_them() {
     let elsewhere = ("f(x) + 1", "f(x) + 100");
     let same_place = ("x + 1\n\n", "x * 3\n\n");
     for ((was, typed), left) in [(elsewhere, 0), (same_place, 1)] {
@@ -109,7 +111,7 @@ async fn revert_of_an_unsettled_run_keeps_typed_text_and_reports_conflicts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn revert_of_an_unsettled_run_keeps_a_set_whole_if_one_part_cannot_be_reverted() {
+async fn revert_of_an_unsettled_run_keeps_all_proposals_of_a_set_if_one_cannot_be_reverted() {
     let files = [
         ("fees.py", "def fee(x):\n    return x\n"),
         (
@@ -157,7 +159,8 @@ async fn revert_of_an_unsettled_run_keeps_a_set_whole_if_one_part_cannot_be_reve
     assert!(bed.read("fees.py").contains("rate"), "its caller passes it");
 }
 
-/// The test file cannot be imported, so the result names no test.
+/// Returns the test results: if a module imports a missing name, the test file cannot be imported,
+/// and the output names no test.
 fn import_fails(all: &str) -> Vec<(String, String)> {
     let output = "Traceback (most recent call last):\n  File \"test_a.py\", line 1, in <module>\n    from b import h\n  \
                   File \"b.py\", line 1, in <module>\n    from a import gone\n\
@@ -169,7 +172,7 @@ fn import_fails(all: &str) -> Vec<(String, String)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn import_error_wakes_the_owner_of_the_module() {
+async fn import_error_in_the_tests_starts_the_owner_of_the_module_with_the_wrong_import() {
     let breaks = json!({"reason": "r", "source": "from a import gone\n\n\ndef h():\n    return 1\n", "symbol": "b.py", "insist": true});
     let mends = json!({"reason": "r", "hunks": [{"old": "from a import gone\n\n\n", "new": ""}]});
     let model = Scripted::native()
@@ -186,9 +189,9 @@ async fn import_error_wakes_the_owner_of_the_module() {
 }
 
 /// The agent limit excludes the owner of the failing function, so the agent that made the change is
-/// woken.
+/// started again.
 #[tokio::test(start_paused = true)]
-async fn changing_agent_is_woken_if_the_agent_limit_excludes_the_owner_of_a_failure() {
+async fn agent_that_broke_a_test_is_started_again_if_the_failing_function_can_get_no_agent() {
     let breaks = json!({"reason": "r", "source": "def f(x):\n    return None\n", "insist": true});
     let model = Scripted::native().on(
         "agent a.py::f",
@@ -211,9 +214,9 @@ async fn changing_agent_is_woken_if_the_agent_limit_excludes_the_owner_of_a_fail
     assert!(events.iter().any(told), "{events:#?}");
 }
 
-/// The test command runs tests before the change, and none with it.
+/// The test command runs tests without the change, and runs no test with the change.
 #[tokio::test(start_paused = true)]
-async fn change_with_which_no_test_runs_is_not_applied() {
+async fn change_that_prevents_all_tests_from_running_is_not_applied() {
     let model = Scripted::native().on(
         "agent a.py::f",
         [
@@ -240,10 +243,10 @@ async fn change_with_which_no_test_runs_is_not_applied() {
     );
 }
 
-/// The change passes its check, and fails together with text that the user typed while it was
-/// applied.
+/// The change passes its checks. It fails a test together with a text that the user types while the
+/// change is applied.
 #[tokio::test(start_paused = true)]
-async fn change_accepted_by_the_proxy_is_reverted_if_a_test_is_worse_than_before_the_run() {
+async fn change_that_a_model_accepted_for_the_user_is_reverted_if_a_test_fails_at_the_end() {
     let model = Scripted::native()
         .on(
             "agent a.py::f",
@@ -273,7 +276,8 @@ async fn change_accepted_by_the_proxy_is_reverted_if_a_test_is_worse_than_before
     assert_eq!(left, 0);
 }
 
-/// Two functions with the same body, so that a diff may confuse their lines.
+/// A module with two functions that have the same body, so that a diff may match the lines of one
+/// with the other.
 const TWINS: &str = "def f(x):\n    y = x + 1\n    return y\n\n\ndef g(x):\n    y = x + 1\n    return y\n\n\nclass K:\n    A = 1\n";
 const LOGS: &str = "    log = \"agent\"\n";
 
@@ -318,7 +322,7 @@ async fn revert_keeps_and_reports_code_that_the_user_moved_or_edited() {
         let headline = &ending.as_ref().unwrap().headline;
         assert!(headline.contains("changed a.py::f"), "{headline}");
         assert!(!headline.contains("taken back"), "{headline}");
-        // A later undo reports the conflict, too.
+        // A later undo by the user reports the same conflict.
         let undone = handle.undo(None).await;
         assert!(
             matches!(undone, Err(UndoError::Conflict { .. })),
@@ -329,7 +333,7 @@ async fn revert_keeps_and_reports_code_that_the_user_moved_or_edited() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn problem_that_the_user_typed_is_not_blamed_on_the_run() {
+async fn changes_of_the_run_are_kept_if_the_users_own_edit_causes_a_problem() {
     let mut model =
         Scripted::native().on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")]);
     model.latency = std::time::Duration::from_secs(5);

@@ -1,5 +1,5 @@
-//! An import that is still used is not removed, neither by a proposal that would be empty otherwise
-//! nor if no test runs the use. The import is removed together with its last use.
+//! Removal of imports: an import that is still used is not removed, not even if no test runs the
+//! code that uses it. An import that only deleted code uses is removed together with that code.
 
 use serde_json::json;
 use starling_core::Approval;
@@ -22,8 +22,8 @@ fn deletes(symbol: &str) -> Line {
     call("propose", delete)
 }
 
-/// As in Python, a missing name fails the file if it is imported, and fails only the test if a test
-/// uses it.
+/// Returns the test results as Python would: all tests of the file fail if an imported name is
+/// missing, and only the test that uses a name fails if the import of the name is missing.
 fn judged(all: &str) -> Vec<(String, String)> {
     let has_code = all.contains("def old");
     let has_import = all.contains("import old") || all.contains("add, old");

@@ -1,5 +1,5 @@
-//! A contract with many call sites changes: calls, overrides and renamed imports in a dozen files.
-//! Exactly the owners of broken call sites are woken.
+//! Changes of a signature that is used in a dozen files: by calls, overrides and renamed imports.
+//! Exactly the owners of the broken uses are started.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,8 @@ fn callers(import: &str, call: &str) -> String {
     )
 }
 
-/// Returns a file with an override, calls of the override, and calls through the base type.
+/// Returns a file with a subclass that overrides `fee`, a call on the subclass, and calls on the
+/// base class.
 fn heirs(class: &str) -> String {
     format!(
         "from fees import Rule\n\n\nclass {class}(Rule):\n    def fee(self, days):\n        return 2 * days\n\n    \
@@ -56,7 +57,7 @@ fn project() -> Vec<(String, String)> {
     files
 }
 
-/// Reports a failing test if any line of the files calls a changed function without the new
+/// Returns the test results: `t1` fails if any line calls a changed function without the new
 /// argument.
 fn wrong_calls(all: &str) -> Vec<(String, String)> {
     let wider =
@@ -82,7 +83,8 @@ fn wrong_calls(all: &str) -> Vec<(String, String)> {
     }
 }
 
-/// Sets the reply of each owner: its source with the new argument at every call that lacks it.
+/// Scripts the reply of each owner: its source, with the new argument in every call that does not
+/// pass it yet.
 fn script(files: &[(String, String)], model: Scripted) -> Scripted {
     let mut model = model
         .on(
@@ -142,8 +144,8 @@ fn bed(files: &[(String, String)], model: Scripted) -> Bed {
     })
 }
 
-/// Returns the owners that were woken by a follow-up, with the lines and the wave (the depth in the
-/// chain of follow-ups) of each.
+/// Returns the owners that were started by a follow-up (a change of a symbol that they use). For
+/// each start, returns the broken lines and the depth in the chain of follow-ups.
 fn followed(events: &[Event]) -> BTreeMap<String, Vec<(Vec<u32>, u32)>> {
     let mut found: BTreeMap<String, Vec<(Vec<u32>, u32)>> = BTreeMap::new();
     for (owner, cause) in woken(events) {
@@ -160,7 +162,7 @@ fn missed(events: &[Event]) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn exactly_the_broken_call_sites_in_twelve_files_are_followed_up() {
+async fn changed_signature_starts_exactly_the_owners_of_the_broken_calls_in_twelve_files() {
     let files = project();
     assert_eq!(files.len() - 1, 12);
     let sites: usize = files
@@ -192,7 +194,8 @@ async fn exactly_the_broken_call_sites_in_twelve_files_are_followed_up() {
             None => expected.extend(["total", "single"].map(|part| format!("{name}::{part}"))),
         }
     }
-    // `Rule.fee` calls the other changed function, and is woken for it while that change waits.
+    // `Rule.fee` calls `late_fee`. Its owner is started for the change of `late_fee` while its own
+    // change waits.
     expected.insert("fees.py::Rule.fee".to_owned());
     let followed = followed(&events);
     let owners: BTreeSet<String> = followed.keys().cloned().collect();
@@ -225,7 +228,7 @@ async fn exactly_the_broken_call_sites_in_twelve_files_are_followed_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn rename_is_followed_up_at_every_reference_to_the_name() {
+async fn renamed_function_starts_only_the_owners_of_references_to_that_function() {
     let used = "from fees import late_fee\n\n\ndef one(x):\n    return late_fee(x)\n\n\ndef two():\n    return map(late_fee, [1])\n\n\n\
                 def other(late):\n    return late.late_fee(1)\n";
     let unrelated = "def late_fee(x):\n    return x\n\n\ndef use():\n    return late_fee(1)\n";
@@ -250,7 +253,8 @@ async fn rename_is_followed_up_at_every_reference_to_the_name() {
             _ => 0,
         })
         .sum();
-    // For each file, the module with its import and two functions that use the import.
+    // Each of the 12 files has three owners to start: of the import, and of two functions. One
+    // change starts at most 24 owners; the other 12 are reported.
     assert_eq!((told, not_told), (24, 12), "{events:#?}");
     assert!(
         owners.contains("m0.py::")
@@ -265,7 +269,8 @@ async fn rename_is_followed_up_at_every_reference_to_the_name() {
     );
 }
 
-/// Each turn of a follow-up changes its own contract, which causes the next follow-up.
+/// Each owner that is started changes the signature of its own function, which starts the owner of
+/// the next function in the chain.
 #[tokio::test(start_paused = true)]
 async fn chain_of_follow_up_changes_stops_at_its_depth_limit() {
     let chain: String = (1..8)

@@ -1,5 +1,5 @@
-//! The environment of the agents: new files, imports, the rules of the repository, and missing
-//! files.
+//! The environment of the agents: new files, imports, the rules of the repository, unknown symbols,
+//! and a panic in one agent.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use starling_core::*;
 const ONE: &str = "def f(x):\n    return x\n";
 
 #[tokio::test(start_paused = true)]
-async fn new_file_is_created_only_from_its_complete_valid_text() {
+async fn new_file_is_created_only_if_the_proposal_contains_its_whole_text_without_a_syntax_error() {
     let broken = call(
         "propose",
         json!({"reason": "r", "symbol": "b.py", "source": "def h(:\n"}),
@@ -99,18 +99,18 @@ async fn run_with_only_an_unknown_start_symbol_ends_without_a_model_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn run_ignores_unknown_start_symbols_if_others_are_known() {
+async fn run_starts_with_the_known_start_symbols_if_others_are_unknown() {
     let model = Scripted::native().on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")]);
     let mut bed = Bed::new(&[("a.py", ONE)], model).begin(&["a.py::h", "a.py::f"]);
     let events = bed.run().await;
     assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
 }
 
-/// A model that panics in the conversations of one agent.
-struct Panicking(Scripted);
+/// A model that panics when the agent of `a.py::f` calls it.
+struct PanickingModel(Scripted);
 
 #[async_trait]
-impl ChatModel for Panicking {
+impl ChatModel for PanickingModel {
     fn profile(&self) -> &ModelProfile {
         self.0.profile()
     }
@@ -130,7 +130,7 @@ async fn panic_in_one_agent_ends_only_that_agent() {
     let text = format!("{ONE}\n\ndef g(x):\n    return x\n");
     let inner = Scripted::native().on("agent a.py::g", [whole("def g(x):\n    return x + 1\n")]);
     let mut bed = Bed::new(&[("a.py", &text)], Scripted::native()).begin(&["a.py::f", "a.py::g"]);
-    bed.other_model = Some(Arc::new(Panicking(inner)));
+    bed.other_model = Some(Arc::new(PanickingModel(inner)));
     let events = bed.run().await;
     assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
     let gave_up = |event: &Event| match event {

@@ -1,14 +1,14 @@
-//! A change that was applied to a file, with operations to revert it in a newer text and to detect
-//! whether that text still contains it. The changed lines may have been moved, indented or edited
-//! since.
+//! A change that was applied to a file. Its methods revert the change in a newer text of the file,
+//! and detect whether a newer text still contains it, even if the changed lines were moved,
+//! indented or edited since.
 
 use std::collections::BTreeSet;
 
 use super::{FilePath, checked, is_near_copy, nearest};
 use starling_text::{ChangeSet, Conflict, Edit, whole_lines};
 
-/// Minimum length of a line, in characters, that is also found inside of another line. Shorter
-/// lines are only found as whole lines.
+/// Minimum length, in characters, of a line that also counts as found if it is only a part of
+/// another line. Shorter lines must match a whole line.
 const LONG: usize = 8;
 
 /// A change that was applied to a file: the file's text before the change and after it.
@@ -22,26 +22,27 @@ pub struct MadeChange<'t> {
 /// Lines that other changes added to the same file.
 #[derive(Debug, Clone, Default)]
 pub struct OtherLines<'t> {
-    /// Lines that were added before this change.
+    /// Lines that were added before this change was made.
     pub earlier: Vec<&'t str>,
-    /// Lines that were added after this change.
+    /// Lines that were added after this change was made.
     pub later: Vec<&'t str>,
 }
 
 impl<'t> MadeChange<'t> {
-    /// Returns the change set that reverts this change in a newer text.
+    /// Returns the change set that reverts this change in a newer text. The change set always
+    /// reverts the whole change.
     ///
     /// # Errors
-    /// The errors of [`super::carry`]; and if a line that the change added was moved or edited. If
-    /// there is no error, the result reverts the whole change.
+    /// Returns the errors of [`super::carry`], and an error if a line that the change added was
+    /// moved or edited.
     pub fn back_over(&self, current: &str) -> Result<ChangeSet, Conflict> {
         let inverse = ChangeSet::between(self.after, self.before);
         let typed = ChangeSet::between(self.after, current);
         self.back(&inverse, &typed, current)
     }
 
-    /// Like [`MadeChange::back_over`], but compares whole lines, so that text which was typed into
-    /// a line does not conflict with the reverted neighbouring line.
+    /// Like [`MadeChange::back_over`], but compares whole lines. As a result, text that the user
+    /// typed into a line does not conflict with reverting the line next to it.
     ///
     /// # Errors
     /// The errors are the same as those of [`MadeChange::back_over`].
@@ -82,8 +83,8 @@ impl<'t> MadeChange<'t> {
         checked(self.file, (self.after, inverse), current, carried)
     }
 
-    /// Returns whether a text no longer contains the change: the former text is restored at its
-    /// position, and the lines that the change added do not appear elsewhere.
+    /// Returns whether a text no longer contains the change: at the position of the change, the
+    /// text is as it was before, and the lines that the change added do not appear elsewhere.
     pub fn is_undone_in(&self, text: &str) -> bool {
         self.is_undone_beside(&OtherLines::default(), text)
     }
@@ -100,9 +101,9 @@ impl<'t> MadeChange<'t> {
                 && !self.is_in_place(others, text)
     }
 
-    /// Returns whether the change is still applied at its position, for a change whose added lines
-    /// were all added by other changes, too. For such a change, the number of copies of a line does
-    /// not tell which change added it.
+    /// Returns whether the change is still applied at its position. Only checked for a change whose
+    /// added lines were all added by other changes, too, because then counting the copies of a line
+    /// cannot show which change added it.
     fn is_in_place(&self, others: &OtherLines<'_>, text: &str) -> bool {
         let is_shared = |line: &&str| others.earlier.contains(line) || others.later.contains(line);
         let brought = self.brought();
@@ -121,8 +122,8 @@ impl<'t> MadeChange<'t> {
         carried.edits.iter().any(is_there)
     }
 
-    /// Returns whether a text, from which the change had been reverted, contains the change again,
-    /// at its position or elsewhere.
+    /// Returns whether a text contains the change again after the change was reverted, at its
+    /// position or elsewhere.
     pub fn is_back_in(&self, text: &str) -> bool {
         if self.before == self.after || text == self.before {
             return false;
@@ -158,7 +159,8 @@ impl<'t> MadeChange<'t> {
         edits.flat_map(|edit| self.brought_by(edit)).collect()
     }
 
-    /// Returns the non-blank lines that an edit of the inverse change removes.
+    /// Returns the non-blank lines that the original change added and that `edit`, a part of the
+    /// reverse change, removes.
     fn brought_by(&self, edit: &Edit) -> Vec<&'t str> {
         let lines = whole_lines(self.after, edit).of(self.after).lines();
         lines
@@ -167,9 +169,10 @@ impl<'t> MadeChange<'t> {
             .collect()
     }
 
-    /// Returns a line that the change added and that a text still contains, possibly with other
-    /// white space, inside of another line, or slightly edited. The text must contain more such
-    /// lines than the text before the change, not counting lines of other changes.
+    /// Returns one of the lines in `brought`, which the change added, if a text still contains it.
+    /// The line may have other white space, be a part of another line, or be slightly edited. The
+    /// text must contain such a line more often than the text before the change. Lines that other
+    /// changes added do not count.
     fn trace<'l>(
         &self,
         brought: BTreeSet<&'l str>,
@@ -189,7 +192,8 @@ impl<'t> MadeChange<'t> {
             let later = others.later.iter().filter(|other| other == &line).count();
             let before = exact(self.before, line);
             let now = exact(text, line).saturating_sub(later);
-            // The removal of one copy must not hide an edited copy, and the other way round.
+            // The removal of one copy of the line must not hide an edited copy, and an edited copy
+            // must not hide an added one.
             now > before || now + like(text, line) > before + like(self.before, line)
         })
     }
@@ -213,7 +217,8 @@ fn is_like(line: &str, brought: &str) -> bool {
     line == brought || holds || is_near_copy(brought, line)
 }
 
-/// Returns whether lines have enough letters and digits to be recognized elsewhere.
+/// Returns whether the lines contain enough letters and digits to be recognized at another
+/// position.
 fn is_telling(run: &[&str]) -> bool {
     let letters = run.iter().flat_map(|line| line.chars());
     letters.filter(|letter| letter.is_alphanumeric()).count() >= LONG

@@ -1,5 +1,4 @@
-//! The names and ranges of the symbols of a text, which are also available for a text with syntax
-//! errors.
+//! The names and ranges of the symbols of a text, also of a text with syntax errors.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,8 +29,8 @@ impl<'t> Outline<'t> {
         }
     }
 
-    /// Builds the outline from `def` and `class` lines and their indentation only. Unfinished code
-    /// elsewhere does not change the result.
+    /// Builds the outline only from `def` and `class` lines and their indentation, so that
+    /// unfinished code elsewhere in the text does not change the result.
     pub(super) fn by_indentation(tree: &'t SymbolTree) -> Self {
         let text = tree.text();
         let mut symbols: Vec<(String, ByteRange)> = Vec::new();
@@ -127,7 +126,8 @@ impl<'t> Outline<'t> {
             .collect()
     }
 
-    /// Returns the other symbols with the same parent that the other outline lacks.
+    /// Returns the other symbols with the same parent as `wanted` that do not exist in the outline
+    /// `other`.
     pub(super) fn beside_missing(&self, wanted: &str, other: &Outline<'_>) -> Vec<&str> {
         self.siblings(wanted)
             .map(|(name, _)| name.as_str())

@@ -30,7 +30,8 @@ fn with(text: &str, replaced: &[(&str, &str)]) -> String {
     })
 }
 
-/// Applies the proposal `days * 2` to a text with the user's replacements.
+/// Transforms the proposal `days * 2` to the text in which the user made these replacements, and
+/// returns the resulting text.
 fn fee_over(typed: &[(&str, &str)]) -> Result<String, String> {
     let proposed = with(SHOP, &[("days * 3", "days * 2")]);
     let made = carried(SHOP, &proposed, &with(SHOP, typed));
@@ -93,7 +94,7 @@ fn carry_rejects_an_edit_if_another_symbol_has_taken_the_name_of_its_symbol() {
         let again = format!("{old_body}\n\n\ndef fee(days):\n    return {new_body}");
         let typed = [("def fee(", "def fee_old("), ("days * 3", again.as_str())];
         assert!(fee_over(&typed).is_err(), "{old_body}");
-        // Without the comment, the diff matches the old definition with the new one.
+        // Without the comment `# c`, the diff matches the old definition of `fee` with the new one.
         let base = SHOP.replace("    # c\n", "");
         let proposed = with(&base, &[("days * 3", "days * 2")]);
         assert!(
@@ -104,7 +105,7 @@ fn carry_rejects_an_edit_if_another_symbol_has_taken_the_name_of_its_symbol() {
 }
 
 #[test]
-fn module_level_edits_stay_at_module_level() {
+fn carry_rejects_a_module_level_edit_whose_line_moved_into_a_function() {
     let proposed = with(SHOP, &[("RATE = 3", "RATE = 2")]);
     let moved = with(SHOP, &[("RATE = 3", "def rate():\n    RATE = 3\nRATE = 4")]);
     assert!(carried(SHOP, &proposed, &moved).is_err());
@@ -156,7 +157,8 @@ fn carry_succeeds_despite_unrelated_typing_nearby() {
     }
 }
 
-/// The user types another function above or below. Every prefix of its text is tested.
+/// The user types another function above or below the edited function. Every prefix of the typed
+/// text is tested.
 #[test]
 fn carry_succeeds_despite_an_unfinished_definition_elsewhere() {
     let typed = "def other(a):\n    \"\"\"Says 'x'.\"\"\"\n    return [a, (1, {2: 3})]\n\n\n";
@@ -172,10 +174,10 @@ fn carry_succeeds_despite_an_unfinished_definition_elsewhere() {
     }
 }
 
-/// The diff matches the blank lines inside the user's new body with the blank lines after the old
-/// body.
+/// The diff matches the blank lines inside the function body that the user typed with the blank
+/// lines after the old function.
 #[test]
-fn carry_rejects_a_new_function_that_would_take_the_users_lines() {
+fn carry_rejects_a_change_whose_new_function_would_contain_lines_of_another_function() {
     let base = "def f():\n    a = 1\n\n\ndef g():\n    return 2\n";
     let new = "    a = 1\ndef new():\n    pass\n";
     let proposed = with(base, &[("    a = 1\n", new)]);
@@ -189,7 +191,7 @@ fn carry_rejects_a_new_function_that_would_take_the_users_lines() {
 }
 
 #[test]
-fn text_without_a_grammar_is_carried_by_lines() {
+fn change_of_a_file_without_a_grammar_is_transformed_line_by_line() {
     let file = FilePath::new("notes.txt");
     let changes = ChangeSet::between("def a\nx\n", "def a\ny\n");
     let current = "def a\nx\ndef b\n";
@@ -232,7 +234,7 @@ fn moved(text: &str, from: &str, to: &str, place: &str) -> String {
 }
 
 #[test]
-fn moved_or_edited_change_is_neither_undone_nor_reverted_elsewhere() {
+fn change_whose_lines_were_moved_or_edited_does_not_count_as_undone() {
     let (file, after) = twins();
     let change = MadeChange {
         file: &file,
@@ -273,7 +275,7 @@ fn moved_or_edited_change_is_neither_undone_nor_reverted_elsewhere() {
         ),
     ] {
         assert!(!change.is_undone_in(&text), "{how}: {text}");
-        // Either the line is removed from the text, or the conflict is reported.
+        // Reverting either removes the added line, wherever it is now, or reports a conflict.
         let backs = [change.back_over(&text), change.back_over_lines(&text)];
         for back in backs.into_iter().flatten() {
             let earlier = back.apply(&text).unwrap();
@@ -287,7 +289,7 @@ fn moved_or_edited_change_is_neither_undone_nor_reverted_elsewhere() {
 }
 
 #[test]
-fn change_is_undone_if_its_former_text_is_restored_despite_other_edits() {
+fn change_counts_as_undone_if_its_former_text_is_restored_despite_other_edits() {
     let (file, after) = twins();
     let inserted = MadeChange {
         file: &file,
@@ -351,14 +353,15 @@ fn carry_rejects_an_edit_whose_symbol_is_now_inside_a_string() {
         let has_string = before.contains(['"', '\'']);
         let error = carried(SHOP, &proposed, &quoted);
         assert_eq!(error.is_err(), has_string, "{quoted}");
-        // The same in a file whose other lines are being typed.
+        // The result is the same if the user is typing elsewhere in the file, so that it has a
+        // syntax error.
         let broken = format!("{quoted}\ny = (\n");
         assert_eq!(
             carried(SHOP, &proposed, &broken).is_err(),
             has_string,
             "{broken}"
         );
-        // A change that only adds lines.
+        // The result is the same for a change that only adds lines.
         let added = with(SHOP, &[("    # c\n", "    # c\n    days += 1\n")]);
         assert_eq!(
             carried(SHOP, &added, &quoted).is_err(),
@@ -401,9 +404,10 @@ fn carry_rejects_an_edit_if_its_symbol_became_another_kind() {
     assert!(carried(base, &proposed, &with(base, &[("class A:", "class A(B):")])).is_ok());
 }
 
-/// Renaming one of several definitions of a name changes the numbers of those behind it.
+/// The change of one definition of `f` is transformed to a text in which other definitions of `f`
+/// were renamed, so that its number in `f#2` changed.
 #[test]
-fn change_of_one_of_several_definitions_follows_it_when_another_is_renamed() {
+fn change_of_one_redefinition_is_applied_to_it_after_another_redefinition_was_renamed() {
     let file = FilePath::new("a.py");
     let base = "def f(a):\n    return 1\n\n\ndef f(b):\n    return 2\n\n\ndef f(c):\n    return 3\n\n\n\
                 def f(d):\n    return 4\n";

@@ -14,12 +14,13 @@ pub struct Arguments {
     pub is_open: bool,
 }
 
-/// The source of the first argument of a call.
+/// How the first parameter of a function gets its argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Receiver {
-    /// The call passes the first argument explicitly.
+    /// The first argument of the call is passed to the first parameter.
     Given,
-    /// The first argument is implicit: the object before the dot, or the new instance.
+    /// The first parameter gets an implicit argument: the object before the dot, or the new
+    /// instance.
     Bound,
 }
 
@@ -33,7 +34,7 @@ pub enum Misfit {
 }
 
 impl fmt::Display for Misfit {
-    /// Continues `f is called`.
+    /// Writes the reason as the end of a sentence that starts with "`f` is called".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Misfit::TooMany { given: 1, taken } => {
@@ -60,7 +61,7 @@ struct BoundCall<'c> {
     /// The parameter to which each argument is bound, first for the positional and then for the
     /// keyword arguments.
     taken: Vec<&'c Parameter>,
-    /// The parameters without an argument, which use their defaults.
+    /// The parameters to which the call passes no argument, so that they have their default values.
     left: Vec<&'c Parameter>,
 }
 
@@ -109,8 +110,8 @@ impl Contract {
             && before.left.iter().all(same_default)
     }
 
-    /// Returns whether a function with this contract accepts every call that `other` accepts, as an
-    /// overriding method must.
+    /// Returns whether a function with this contract can override a function with the contract
+    /// `other`: it must accept every call that the other function accepts.
     pub fn stands_in_for(&self, other: &Contract) -> bool {
         let (Some(own), Some(theirs)) = (&self.parameters, &other.parameters) else {
             return self.parameters == other.parameters;

@@ -154,8 +154,8 @@ fn compatible_contract_accepts_every_old_call_with_the_same_meaning() {
                 return Err(TestCaseError::fail(format!("{older}{newer}{call}")));
             };
             for (argument, name) in &before {
-                // A new optional parameter receives a keyword argument that `**kw` collected
-                // before.
+                // A new optional parameter receives a keyword argument that `**kw` received before
+                // the change.
                 let widened = name == "kw" && argument.ends_with('=');
                 prop_assert!(
                     widened || after[argument] == *name,

@@ -69,14 +69,14 @@ async def f() -> list[
 }
 
 #[test]
-fn only_a_yield_in_the_own_body_makes_a_generator() {
+fn function_is_a_generator_only_if_its_own_body_contains_a_yield() {
     assert!(contract("def f():\n    x = yield\n").is_generator);
     assert!(contract("def f():\n    yield from g()\n").is_generator);
     assert!(!contract("def f():\n    return lambda: (yield)\n").is_generator);
 }
 
 #[test]
-fn bodies_of_nested_functions_and_classes_are_ignored() {
+fn raise_and_yield_in_nested_functions_and_classes_are_ignored() {
     let text = "\
 def f():
     class Local:
@@ -208,7 +208,7 @@ fn parameter_changes_are_described_and_classified_as_breaking_or_harmless() {
 
 #[test]
 fn parameter_that_takes_the_position_of_another_can_break() {
-    // `f(1, 2)` passed the 2 to `rest`.
+    // Before the change, `f(1, 2)` passed the 2 to `rest`.
     check(
         "def f(x, *rest): 0",
         "def f(x, y=1, *rest): 0",

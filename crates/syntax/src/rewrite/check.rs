@@ -8,10 +8,10 @@ use super::super::{Symbol, SymbolTree};
 use super::{RewriteError, TextReplacement};
 use starling_text::{ByteRange, ChangeSet};
 
-/// Returns an error if `new`, the text of `old` after `changes`, has new syntax errors. If `old`
-/// already has syntax errors, the grammar may report them at other positions in `new`. In this
-/// case, only the `targets` (the symbols that were rewritten by name) are checked, each without the
-/// rest of the file.
+/// Returns an error if `changes`, which turn `old` into `new`, introduce syntax errors. If `old`
+/// already has syntax errors, the grammar may report these errors at other positions in `new`. In
+/// this case, only the `targets` (the symbols that were rewritten by name) are checked, each
+/// without the rest of the file.
 pub(super) fn check(
     old: &SymbolTree,
     new: &SymbolTree,
@@ -47,8 +47,8 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Returns the range of a span after the replacements were applied. Text inserted at its end is
-/// included.
+/// Returns the range that a span has after the replacements were applied. Text that was inserted at
+/// the end of the span is included.
 fn after(plans: &[TextReplacement], span: ByteRange) -> ByteRange {
     let moved = |offset: usize| {
         let before = plans.iter().filter(|plan| plan.range.end <= offset);

@@ -35,8 +35,9 @@ pub(super) fn plan(
     })
 }
 
-/// Returns whether the deletions would leave the symbol's block empty. Only `true` for the first
-/// statement of the block, which is replaced by `pass`.
+/// Returns whether a `pass` must replace the symbol, because the deletions leave no statement in
+/// its block. Returns `true` only for the first statement of the block, so that only one `pass` is
+/// inserted.
 fn takes_last_statement(tree: &SymbolTree, symbol: &Symbol, all: &[&Symbol]) -> bool {
     let Some(block) = tree.node(symbol).and_then(block_around) else {
         return false;
@@ -65,8 +66,9 @@ fn block_around(definition: Node<'_>) -> Option<Node<'_>> {
     (around.kind() == "block").then_some(around)
 }
 
-/// Returns the span of a symbol with the blank lines after it. If the symbol ends its block, or only
-/// symbols that are deleted too follow in it, the blank lines before it are included instead.
+/// Returns the span of a symbol with the blank lines after it. If all following symbols of its
+/// block are also deleted, or if there are none, the blank lines before the symbol are included
+/// instead.
 fn with_blank_lines(tree: &SymbolTree, symbol: &Symbol, all: &[&Symbol]) -> ByteRange {
     let (text, lines) = (tree.text(), tree.lines());
     let ByteRange { mut start, mut end } = symbol.span;
@@ -78,7 +80,8 @@ fn with_blank_lines(tree: &SymbolTree, symbol: &Symbol, all: &[&Symbol]) -> Byte
     let depth = Columns::of(&CodeStyle::of(tree, symbol).indent).wide;
     let mut after = end;
     let (mut follows, mut is_past) = (false, false);
-    // A symbol that ends the file without a line break is on the last line.
+    // If the file ends without a line break, a symbol at the end of the file includes the last
+    // line.
     let next = if text[..end].ends_with('\n') {
         lines.line_of(end)
     } else {

@@ -98,7 +98,7 @@ pub enum RewriteError {
 }
 
 impl RewriteError {
-    /// Returns a description of the problem without advice, for people.
+    /// Returns a short description of the problem for the user, without the advice to the model.
     pub fn in_short(&self) -> String {
         match self {
             RewriteError::NoSymbol { file, name, .. } => format!("{file} has no symbol `{name}`"),

@@ -22,8 +22,7 @@ struct Import {
 }
 
 impl Import {
-    /// Returns whether both names can be imported by one new statement. `*` needs its own
-    /// statement.
+    /// Returns whether one import statement can import both names. `*` needs its own statement.
     fn joins(&self, other: &Import) -> bool {
         self.module.is_some()
             && self.module == other.module
@@ -126,7 +125,8 @@ fn plans(
     if last_import.is_none()
         || last_import.map(|node| node.id()) == last_absolute.map(|node| node.id())
     {
-        // Both kinds are inserted at the same position, so they must be in one replacement.
+        // `others` and `relative` are inserted at the same position, so they must be in one
+        // replacement.
         let at = if last_import.is_none() {
             &mut futures
         } else {
@@ -140,9 +140,9 @@ fn plans(
     with_placed(tree, plans, placed)
 }
 
-/// Adds the statements that have their own position in the block of standard library imports.
-/// Statements with the same position become one replacement. They come before other lines that are
-/// inserted there, but after `__future__` imports.
+/// Adds the statements whose position in the block of standard library imports is known. Statements
+/// with the same position become one replacement. They come before other lines that are inserted at
+/// the same position, but after `__future__` imports.
 fn with_placed(
     tree: &SymbolTree,
     mut plans: Vec<TextReplacement>,

@@ -1,8 +1,8 @@
 //! Preserves the line breaks of a file with mixed line breaks.
 
-/// Returns the new text with the line breaks of the old text. Lines of the common prefix and suffix
-/// keep their line breaks, and so do the lines between if their number is unchanged. Other lines
-/// stay as they are.
+/// Returns the new text with the line breaks of the old text. Lines at the beginning and end that
+/// are equal in both texts keep their line breaks. The lines between them keep their line breaks
+/// only if their number is unchanged.
 pub(super) fn kept(old: &str, new: &str) -> String {
     let (was, is): (Vec<&str>, Vec<&str>) = (
         old.split_inclusive('\n').collect(),

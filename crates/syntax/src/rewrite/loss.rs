@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::super::{Loss, Symbol, SymbolId, SymbolTree};
 use starling_text::ByteRange;
 
-/// Returns the names of the symbols whose own text changed, or which were added or removed. The
+/// Returns the names of the symbols that were added or removed, or whose own text changed. The
 /// symbols of the new tree come first, in order, followed by the removed symbols.
 pub(super) fn touched(old: &SymbolTree, new: &SymbolTree, deleted: &[ByteRange]) -> Vec<String> {
     let now = matched(old, new, deleted, &[]);
@@ -32,7 +32,7 @@ pub(super) fn touched(old: &SymbolTree, new: &SymbolTree, deleted: &[ByteRange])
     touched
 }
 
-/// Returns the names of the symbols of the new tree that were no symbols of the old one.
+/// Returns the names of the symbols of the new tree that did not exist in the old tree.
 pub(super) fn added(old: &SymbolTree, new: &SymbolTree, deleted: &[ByteRange]) -> Vec<String> {
     let now = matched(old, new, deleted, &[]);
     let known: HashSet<usize> = now.into_iter().flatten().map(|id| id.0).collect();
@@ -41,10 +41,10 @@ pub(super) fn added(old: &SymbolTree, new: &SymbolTree, deleted: &[ByteRange]) -
     added.map(|(_, symbol)| symbol.path.name.clone()).collect()
 }
 
-/// Returns the symbol of the new tree that each symbol of the old tree became; `None` if it is
-/// gone. Definitions of the same name in the same scope are matched in order. If their number
-/// changed, those with the same text are matched first: if the first of three is renamed, `f#2`
-/// becomes `f`. `renamed` are symbols that are known to have a new name.
+/// Returns for each symbol of the old tree the corresponding symbol of the new tree, or `None` if
+/// it was removed. Definitions of the same name in the same scope are matched in order. If their
+/// number changed, definitions with the same text are matched first. For example, if the first of
+/// three is renamed, `f#2` becomes `f`. `renamed` are symbols that are known to have a new name.
 fn matched(
     old: &SymbolTree,
     new: &SymbolTree,
@@ -89,8 +89,8 @@ fn matched(
     now
 }
 
-/// Matches definitions of one name. Between two of them with the same text, the others are matched
-/// in order.
+/// Matches the old definitions of a name with the new ones. If their numbers differ, definitions
+/// with the same text are matched first, and the definitions between them are matched in order.
 fn in_order(
     old: &[SymbolId],
     new: &[SymbolId],
@@ -122,8 +122,8 @@ fn own_text(tree: &SymbolTree, symbol: &Symbol) -> String {
     ranges.iter().map(|range| range.of(tree.text())).collect()
 }
 
-/// Compares two trees and returns the lost code. The content of a `deleted` span does not count. A
-/// `target` (a symbol that was rewritten by name) may be renamed.
+/// Compares two trees and returns the code that was lost. The content of a `deleted` span does not
+/// count as lost. A `target` (a symbol that was rewritten by name) may be renamed.
 pub(super) fn losses(
     old: &SymbolTree,
     new: &SymbolTree,
@@ -161,8 +161,8 @@ pub(super) fn losses(
     losses
 }
 
-/// Returns the comments that were lost. A reworded or extended comment does not count: each new
-/// comment accounts for one old comment with most of its words in common.
+/// Returns the comments that were lost. A reworded or extended comment is not lost: a new comment
+/// replaces one old comment if most of their words are the same.
 fn lost_comments(before: &[&str], after: &[&str]) -> Vec<Loss> {
     let gone = missing(before.iter().copied(), after.iter().copied());
     let mut fresh = missing(after.iter().copied(), before.iter().copied());
@@ -225,8 +225,8 @@ fn missing<T: std::hash::Hash + Eq>(
         .collect()
 }
 
-/// Returns the old and the new symbol of each renamed target. A missing target was renamed if its
-/// parent has exactly one new child of the same kind.
+/// Returns the old and the new symbol of each target that was renamed. A target was renamed if its
+/// old name is missing and its parent has exactly one new child of the same kind.
 fn renames(
     old: &SymbolTree,
     new: &SymbolTree,

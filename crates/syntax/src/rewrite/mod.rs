@@ -68,10 +68,10 @@ pub struct Rewritten {
     pub changes: ChangeSet,
     pub text: String,
     pub tree: SymbolTree,
-    /// Names of the symbols whose own text changed, or which were added or removed.
+    /// Names of the symbols that were added or removed, or whose own text changed.
     pub touched: Vec<String>,
-    /// Names of the symbols that are new. A new definition of a name may stand before an old one,
-    /// which then has another number (`f#2`).
+    /// Names of the symbols that are new. If a new definition of an existing name comes before the
+    /// old definition, the new one has the name `f` and the old one becomes `f#2`.
     pub added: Vec<String>,
     pub losses: Vec<Loss>,
 }

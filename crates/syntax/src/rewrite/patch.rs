@@ -262,7 +262,7 @@ fn occurrences<'t>(
     let mut from = within.start;
     std::iter::from_fn(move || {
         let start = from + text.get(from..within.end)?.find(wanted)?;
-        // The next occurrence may overlap this one.
+        // Searches from the next character on, because the next occurrence may overlap this one.
         from = start + wanted.chars().next().map_or(1, char::len_utf8);
         Some(ByteRange::new(start, start + wanted.len()))
     })

@@ -57,7 +57,7 @@ mod whole_symbols {
     use super::*;
 
     #[test]
-    fn rename_of_one_of_several_definitions_touches_no_other() {
+    fn renaming_one_of_several_definitions_leaves_the_other_definitions_untouched() {
         const TEXT: &str =
             "def f(a):\n    return 1\n\n\ndef f(b):\n    return 2\n\n\ndef f(c):\n    return 3\n";
         for (symbol, old, touched) in [
@@ -179,14 +179,14 @@ class A:
             "def f():\n    a()  # The first of all three, not two.\n    b()  # see #12 and #13\n    # ----\n",
             &[],
         );
-        // A comment with only half of the words in common does not count as reworded, and neither
-        // does a comment without words.
+        // A comment that keeps only half of its words counts as lost, and so does a comment without
+        // words.
         check(
             "def f():\n    a()  # the first\n    b()  # see #14\n    # ====\n",
             &["# the first of two", "# see #12", "# ----"],
         );
-        // A new comment accounts for only one old comment, and a comment that already existed
-        // accounts only for itself.
+        // A new comment replaces only one old comment, and a comment that already existed replaces
+        // no other comment.
         let twice = "def f():\n    # keep the order\n    a()\n    # keep the order\n    b()\n";
         let done = made(
             twice,
@@ -678,13 +678,14 @@ mod imports {
 
     #[test]
     fn new_import_follows_the_sort_order_of_its_block() {
-        // A block that is sorted by module only, whatever the form of the statements.
+        // The block is sorted by module only, whether a statement is `import x` or
+        // `from x import y`.
         check(
             "import csv\nfrom enum import Enum\nimport sys\n",
             &["from json import loads"],
             "import csv\nfrom enum import Enum\nfrom json import loads\nimport sys\n",
         );
-        // A block that is not sorted: the import follows the last one of its form.
+        // The block is not sorted, so the import follows the last import of the same form.
         check(
             "import sys\nimport csv\nfrom os import path\nfrom a import b\n",
             &["import json"],

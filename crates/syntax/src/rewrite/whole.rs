@@ -67,8 +67,9 @@ fn module(tree: &SymbolTree, written: &str) -> Result<TextReplacement, RewriteEr
     })
 }
 
-/// Returns the classes around a symbol. A class with the symbol's own name is left out, because a
-/// definition with that name in the source is the symbol itself.
+/// Returns the classes around a symbol, which a model may repeat in the source. A class with the
+/// symbol's own name is left out, because a definition with that name in the source is the symbol
+/// itself.
 fn classes_around<'t>(tree: &'t SymbolTree, symbol: &Symbol) -> Vec<&'t Symbol> {
     let parent = |symbol: &Symbol| symbol.parent.map(|id| tree.get(id));
     std::iter::successors(parent(symbol), |around| parent(around))

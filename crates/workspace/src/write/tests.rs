@@ -350,7 +350,7 @@ fn journal_of_an_interrupted_write_is_kept_until_its_text_is_in_the_file() {
     let whole = journal("whole.py", "new text");
     assert_eq!(sweep_leftovers(&root), [whole]);
     assert_eq!(fs::read_to_string(cut).unwrap(), "new text");
-    // The journal's origin is unknown, so it must not change the file.
+    // Anyone could have created the journal, so it must not be used to change the file.
     assert_eq!(fs::read_to_string(root.join("cut.py")).unwrap(), "new");
 }
 
@@ -372,12 +372,12 @@ fn write_uses_the_declared_encoding() {
 }
 
 thread_local! {
-    /// The directory that the next write replaces with a link, and where the link leads.
+    /// The directory that the next write replaces with a link, and the target of the link.
     static REPLACED: std::cell::RefCell<Option<(PathBuf, PathBuf)>> = const { std::cell::RefCell::new(None) };
 }
 
 #[test]
-fn write_stays_in_its_directory_if_the_path_becomes_a_link_to_another() {
+fn write_does_not_follow_a_link_that_replaces_its_directory_during_the_write() {
     let (_dir, root) = root();
     let (inner, outside) = (root.join("project/d"), root.join("outside"));
     for directory in [&inner, &outside] {
@@ -398,7 +398,7 @@ fn write_stays_in_its_directory_if_the_path_becomes_a_link_to_another() {
     let text = |path: PathBuf| fs::read_to_string(path).unwrap();
     assert_eq!(text(root.join("project/moved/x.txt")), "new");
     assert_eq!(text(outside.join("x.txt")), "old");
-    // By now the path contains a link, and so may the file's name.
+    // By now the path of the directory contains a link. The name of a file can also be a link.
     assert!(write_with(&SYSTEM, &inner.join("x.txt"), b"new").is_err());
     std::os::unix::fs::symlink(outside.join("x.txt"), root.join("project/y.txt")).unwrap();
     assert!(write_with(&SYSTEM, &root.join("project/y.txt"), b"new").is_err());

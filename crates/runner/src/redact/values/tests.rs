@@ -177,7 +177,8 @@ fn passwords_are_read_from_credential_files_of_common_tools() {
     for value in ["p%40ssw0rd1", "p@ssw0rd1", "ghp1234567", "tok1234567"] {
         assert!(found.contains(&value.to_owned()), "{found:?}");
     }
-    // Ordinary words would be redacted in the names of tests.
+    // A password that is an ordinary word is not redacted, because the word may also occur in the
+    // names of tests.
     assert!(!found.iter().any(|value| value == "wordsonly"), "{found:?}");
     assert_eq!(
         values(".pgpass", "db:5432:x:me:p4ss\\:w0rd\n"),

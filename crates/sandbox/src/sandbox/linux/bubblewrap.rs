@@ -1,4 +1,4 @@
-//! The sandbox made by the program `bwrap`, around a copy of the tree.
+//! The sandbox that the program `bwrap` creates. The command runs in a copy of the tree.
 
 use std::ffi::OsString;
 use std::io;
@@ -20,7 +20,8 @@ const PLACES: [&str; 5] = [
     "/run/current-system/sw/bin/bwrap",
 ];
 
-/// Builds the command that starts the init in a sandbox made by `bwrap`.
+/// Builds the command that starts the init (the first process of the sandbox) in a sandbox created
+/// by `bwrap`.
 pub(super) fn command(plan: &Plan) -> io::Result<Command> {
     let program = std::env::current_exe()?;
     let installed = PLACES.into_iter().find(|place| Path::new(place).exists());
@@ -39,7 +40,7 @@ fn arguments(plan: &Plan, program: &Path) -> Vec<OsString> {
         arguments.push(option.into());
         arguments.extend(paths.iter().map(|path| path.as_os_str().to_owned()));
     };
-    // Bubblewrap does not cover paths that it considers read-only, but root can write to them.
+    // Bubblewrap does not hide paths that it considers read-only, but root can write to them.
     for part in OF_THE_MACHINE.map(|part| Path::new("/proc").join(part)) {
         if part.exists() {
             add("--ro-bind", &[&part, &part]);
@@ -48,7 +49,7 @@ fn arguments(plan: &Plan, program: &Path) -> Vec<OsString> {
     for own in own_directories() {
         add("--tmpfs", &[Path::new(own)]);
     }
-    // A path in such a directory no longer exists, because the tmpfs covers it.
+    // A path in such a directory no longer exists, because a tmpfs is mounted over the directory.
     let is_seen = |path: &PathBuf| !own_directories().any(|own| path.starts_with(own));
     let (directories, files): (Vec<PathBuf>, Vec<PathBuf>) = hidden(plan)
         .into_iter()
@@ -79,7 +80,7 @@ fn arguments(plan: &Plan, program: &Path) -> Vec<OsString> {
     arguments
 }
 
-/// Returns the secrets that no hidden directory covers.
+/// Returns the secrets that are not inside a hidden directory.
 fn shown_secrets(plan: &Plan) -> Vec<PathBuf> {
     let hidden = hidden(plan);
     let shown = kept(plan, &hidden).into_iter().map(|kept| kept.at);

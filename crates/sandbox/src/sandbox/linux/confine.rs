@@ -1,6 +1,6 @@
-//! Restrictions on a command that do not depend on its file system view: it has no capabilities,
-//! can make only the system calls that it needs, and, if the kernel supports Landlock, can write
-//! only to its own directories.
+//! Restrictions on a command that are independent of the file system that it sees. The command has
+//! no capabilities and can make only the system calls that it needs. If the kernel supports
+//! Landlock, it can write only to its own directories.
 
 use std::path::PathBuf;
 use std::process::{Child, Command};
@@ -24,8 +24,8 @@ use super::{filter, tried};
 /// rights.
 const RIGHTS: ABI = ABI::V9;
 
-/// Starts the command of a plan with minimal rights. A separate thread drops the rights, so that
-/// the init keeps its own.
+/// Starts the command of a plan with minimal rights. The rights are dropped in a separate thread,
+/// so that the init (the first process of the sandbox, which is this process) keeps its own.
 pub(super) fn start(plan: &Plan, mut command: Command) -> Result<Child, String> {
     let mut spawn = move || command.spawn().map_err(tried("starting a shell"));
     let sockets = sockets::possible();
@@ -57,8 +57,8 @@ pub(super) fn start(plan: &Plan, mut command: Command) -> Result<Child, String> 
 fn restrict_writing(plan: &Plan) -> Result<(), RulesetError> {
     let rights = AccessFs::from_write(RIGHTS);
     let mut rules = Ruleset::default()
-        // Without this right, no file could be moved to another directory. In that case no rule is
-        // set.
+        // Without the right `Refer`, no file could be moved to another directory. If the kernel
+        // does not support this right, writing is not restricted.
         .set_compatibility(CompatLevel::SoftRequirement)
         .handle_access(AccessFs::Refer)?
         .set_compatibility(CompatLevel::BestEffort)
@@ -66,8 +66,8 @@ fn restrict_writing(plan: &Plan) -> Result<(), RulesetError> {
         .scope(Scope::from_all(RIGHTS))?
         .create()?;
     let tree = plan.tree.root().to_owned();
-    // `/proc` is left out: through it, root could lower the priority of the init. Files that are
-    // opened through links in `/proc/self/fd` count where they lie.
+    // `/proc` is left out, because root could lower the priority of the init through it. For a file
+    // that is opened through a link in `/proc/self/fd`, the location of the link's target decides.
     let places = own_directories().chain(["/dev"]);
     for place in places.map(PathBuf::from).chain([tree]) {
         // A path that cannot be opened cannot be written to either.
@@ -83,7 +83,7 @@ fn restrict_writing(plan: &Plan) -> Result<(), RulesetError> {
 fn drop_capabilities() -> std::io::Result<()> {
     for number in 0..u64::BITS {
         let one = CapabilitySet::from_bits_retain(1 << number);
-        // A process that may not drop capabilities has none that a program could gain.
+        // If a process may not drop capabilities, it has no capability that a program could gain.
         if remove_capability_from_bounding_set(one).is_err() {
             break;
         }

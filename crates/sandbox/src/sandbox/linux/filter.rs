@@ -1,8 +1,8 @@
-//! The system calls that a command may not make, as a program for the kernel's seccomp filter.
+//! The seccomp filter: a program for the kernel that decides which system calls a command may make.
 //!
 //! The filter refuses system calls that reach parts of the kernel which tests do not need, or which
 //! namespaces do not isolate. All other system calls are allowed. A system call of another
-//! architecture kills the process.
+//! processor architecture kills the process.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -41,9 +41,9 @@ const FORBIDDEN: &[c_long] = &[
     OPEN_TREE_ATTR,
     libc::SYS_pivot_root,
     libc::SYS_chroot,
-    // Namespaces. The arguments of `unshare` and `clone` are checked instead.
+    // Calls that enter namespaces. For `unshare` and `clone`, the arguments are checked instead.
     libc::SYS_setns,
-    // Other processes.
+    // Calls that affect other processes.
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
@@ -58,7 +58,7 @@ const FORBIDDEN: &[c_long] = &[
     libc::SYS_perf_event_open,
     libc::SYS_userfaultfd,
     libc::SYS_open_by_handle_at,
-    // The whole machine.
+    // Calls that affect the whole machine.
     libc::SYS_kexec_load,
     libc::SYS_kexec_file_load,
     libc::SYS_init_module,
@@ -115,8 +115,8 @@ const TYPE: u32 = 0xf;
 /// `ioctl` requests that insert input into a terminal or change its mode.
 const TERMINAL: [u32; 3] = [0x5412, 0x541c, 0x5423];
 
-/// Process number of the init, which the command must not slow down. It is the first argument of
-/// these calls.
+/// Process number of the init (the first process of the sandbox), which the command must not slow
+/// down. The number is the first argument of the calls in `SCHEDULING`.
 const INIT: u32 = 1;
 const SCHEDULING: [c_long; 4] = [
     libc::SYS_sched_setaffinity,
@@ -124,12 +124,13 @@ const SCHEDULING: [c_long; 4] = [
     libc::SYS_sched_setparam,
     libc::SYS_sched_setscheduler,
 ];
-/// Calls whose arguments are a kind of target, a target and a priority, each with the kind that
-/// selects one process. A process group or a user could include the init.
+/// Calls whose arguments are a kind of target, a target and a priority. Each call is listed with
+/// the kind that selects a single process. The other kinds select a process group or a user, which
+/// could include the init.
 const PRIORITIES: [(c_long, u32); 2] = [(libc::SYS_setpriority, 0), (libc::SYS_ioprio_set, 1)];
 
-/// Only a fatal signal interrupts a call that the init is about to answer. Available since Linux
-/// 5.19.
+/// Flag of the listener: after the init has received a call, only a fatal signal interrupts the
+/// call. Available since Linux 5.19.
 const WAIT_KILLABLE: libc::c_ulong = 1 << 5;
 
 /// Installs the filter for the calling thread and all processes that it starts. If Unix sockets are
@@ -150,7 +151,7 @@ pub(super) fn install(sockets: UnixSockets) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// Loads the filter and returns the number that the kernel returns.
+/// Loads the filter into the kernel and returns the result of the system call.
 fn load(mut program: Vec<sock_filter>, flags: libc::c_ulong) -> io::Result<i32> {
     let program = sock_fprog {
         len: program.len() as u16,
@@ -185,8 +186,8 @@ fn program(sockets: UnixSockets) -> Vec<sock_filter> {
     filter.0
 }
 
-/// Returns a filter for each system call that is not simply allowed. The call's number is already
-/// loaded when its filter runs.
+/// Returns the filters for the system calls that are not always allowed, each with the number of
+/// its call. The number is already loaded when the filter of the call runs.
 fn calls(sockets: UnixSockets) -> Vec<(u32, Filter)> {
     let given = |action| Filter::of(|filter| filter.give(action));
     let forbidden = FORBIDDEN
@@ -197,7 +198,7 @@ fn calls(sockets: UnixSockets) -> Vec<(u32, Filter)> {
         .map(|call| (*call, given(error(libc::ENOSYS))));
     let mut calls: Vec<(c_long, Filter)> = forbidden.chain(missing).collect();
     let mut look_at = |call, arguments: &dyn Fn(&mut Filter)| {
-        // A call that its filter does not refuse is allowed.
+        // If the checks of the arguments do not refuse the call, it is allowed.
         let looks = Filter::of(|filter| {
             arguments(filter);
             filter.give(libc::SECCOMP_RET_ALLOW);
@@ -223,8 +224,8 @@ fn calls(sockets: UnixSockets) -> Vec<(u32, Filter)> {
         let listener = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER as u32;
         filter.when(BPF_JSET, listener, error(libc::EPERM));
     });
-    // A call for another process could change the limits of the init, also through any of its
-    // threads.
+    // With a process number, this call could change the limits of the init, also through any of its
+    // threads. Only 0, the calling process, is allowed.
     look_at(libc::SYS_prlimit64, &|filter| {
         filter.argument(0);
         filter.unless_equal(0, error(libc::EPERM));
@@ -317,9 +318,9 @@ impl Filter {
         filter
     }
 
-    /// Finds the loaded call number in `calls` by binary search and runs its filter; all other
-    /// calls are allowed. `calls` must be sorted. The search is binary because the filter runs at
-    /// nearly every system call.
+    /// Emits instructions that find the loaded call number in `calls` by binary search and run the
+    /// filter of the call. Calls that are not listed are allowed. `calls` must be sorted. The
+    /// search is binary because the filter runs at nearly every system call.
     fn search(&mut self, calls: &[(u32, Filter)]) {
         match calls {
             [] => self.give(libc::SECCOMP_RET_ALLOW),
@@ -332,7 +333,8 @@ impl Filter {
             _ => {
                 let (lower, upper) = calls.split_at(calls.len() / 2);
                 let below = Filter::of(|filter| filter.search(lower));
-                // A conditional jump does not reach far enough.
+                // The offset of a conditional jump has only 8 bits, so an unconditional jump is
+                // needed.
                 self.push(BPF_JMP | BPF_JGE | BPF_K, upper[0].0, (0, 1));
                 self.push(BPF_JMP | BPF_JA, below.0.len() as u32, (0, 0));
                 self.0.extend_from_slice(&below.0);
@@ -357,7 +359,7 @@ mod tests {
         .0
     }
 
-    /// Also returns the number of executed instructions.
+    /// Like `verdict`, but also returns the number of executed instructions.
     fn verdict_of(
         program: &[sock_filter],
         architecture: u32,
@@ -438,7 +440,7 @@ mod tests {
             .into_iter()
             .map(|(number, _)| number)
             .collect();
-        // These arguments are forbidden in every call whose arguments are checked.
+        // Every call whose arguments are checked refuses these arguments.
         let arguments = [libc::AF_VSOCK as u32 | NAMESPACES, INIT];
         for number in 0..1000 {
             let is_allowed = verdict(ARCHITECTURE, number, arguments) == libc::SECCOMP_RET_ALLOW;

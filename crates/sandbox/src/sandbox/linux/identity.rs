@@ -5,8 +5,8 @@ use std::io;
 
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-/// Creates a user namespace, and the namespaces in `others`, and maps the user and group `outer` of
-/// the parent namespace to `inner`.
+/// Creates a user namespace and the namespaces in `others`. In the new user namespace, the user and
+/// group `outer` of the parent namespace have the numbers `inner`.
 pub(super) fn become_user(
     others: UnshareFlags,
     inner: (u32, u32),

@@ -20,7 +20,7 @@ use super::watch::{Excess, SandboxProcesses, Scope};
 use super::written::DiskUsage;
 use super::{confine, identity, keeper, room, tried, version};
 
-/// Interval between two checks of what the command uses.
+/// Interval between two checks of the resources that the command uses.
 const TICK: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 20_000_000,
@@ -32,7 +32,7 @@ const AT_ONCE: usize = 64;
 /// Maximum time to wait for killed processes to end.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Runs the command of the plan on standard input and returns its exit status.
+/// Runs the command of the plan, which is read from standard input, and returns its exit status.
 pub(super) fn serve() -> i32 {
     let Ok(mut talk) = io::stdin().as_fd().try_clone_to_owned().map(File::from) else {
         return keeper::REFUSED;
@@ -49,14 +49,14 @@ pub(super) fn serve() -> i32 {
         Ok((child, mut written, plan)) => attend(&child, &plan, &mut written),
         Err(message) => (Report::Refused(message), keeper::REFUSED),
     };
-    // Without a report, the sandbox counts as killed.
+    // If no report can be written, the sandbox counts as killed.
     let _ = write_report(&mut talk, &report);
     status
 }
 
 fn start(plan: &Plan) -> Result<Child, String> {
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(|error| error.to_string())?;
-    // The call fails if this process already leads a session, which is fine.
+    // The call fails if this process already leads a session. The error can be ignored.
     let _ = setsid();
     match plan.confinement {
         Confinement::Namespaces => {
@@ -104,12 +104,12 @@ fn limit(plan: &Plan) -> io::Result<()> {
         Confinement::Namespaces | Confinement::Bubblewrap
             if version::kernel() >= version::COUNTS_BY_NAMESPACE =>
         {
-            // The kernel's limit is above the watched limit, so that the watch detects the excess
-            // first.
+            // The kernel's limit is higher than the limit that the init checks, so that the init
+            // detects the excess first and reports it.
             let processes = plan.bounds.ceiling_of_processes();
             setrlimit(Resource::Nproc, at_most(processes.into()))?;
         }
-        // Here the limit would count all processes of the user.
+        // In this case, the limit would count all processes of the user.
         Confinement::Namespaces
         | Confinement::Bubblewrap
         | Confinement::SandboxExec
@@ -121,7 +121,7 @@ fn limit(plan: &Plan) -> io::Result<()> {
 /// Lowers the command's CPU priority and makes it the first process that the kernel kills when
 /// memory runs out.
 fn stand_back(child: &Child) {
-    // Both settings are optional: without them the command runs as well.
+    // Both settings are optional, so errors are ignored.
     let _ = setpriority_process(Some(Pid::from_child(child)), NICE);
     let _ = fs::write(format!("/proc/{}/oom_score_adj", child.id()), "1000");
 }
@@ -142,7 +142,8 @@ fn attend(child: &Child, plan: &Plan, written: &mut DiskUsage) -> (Report, i32) 
             (Some(status), None) | (Some(status @ 0), Some(_)) => {
                 Some((Report::Exited(status), status))
             }
-            // A shell that cannot start another process can end with an error before the check.
+            // If the limit on processes is reached, a shell may fail and end before the check. The
+            // excess is reported instead of the shell's status.
             (Some(_) | None, Some(excess)) => {
                 Some((stopped_for(excess), 128 + Signal::KILL.as_raw()))
             }
@@ -159,7 +160,8 @@ fn attend(child: &Child, plan: &Plan, written: &mut DiskUsage) -> (Report, i32) 
             .iter()
             .map(|ended| PollFd::new(ended, PollFlags::IN))
             .collect();
-        // Whether `poll` was interrupted or not, the loop checks both again.
+        // The loop checks the command and its resources again, whether `poll` was interrupted or
+        // not.
         let _ = poll(&mut on, Some(&TICK));
     }
 }
@@ -173,8 +175,9 @@ fn stopped_for(excess: Excess) -> Report {
     }
 }
 
-/// Reaps ended processes and returns the command's status if it is among them. The number is
-/// bounded, because a command can start processes faster than they are reaped.
+/// Reaps ended processes, and returns the command's status if the command is one of them. At most
+/// `AT_ONCE` processes are reaped, because a command can start processes faster than they are
+/// reaped.
 fn collect(command: Pid) -> Option<i32> {
     for _ in 0..AT_ONCE {
         match wait(WaitOptions::NOHANG) {

@@ -1,4 +1,5 @@
-//! The keeper: a process outside of the sandbox, between Starling and the init.
+//! The keeper: a process outside of the sandbox that supervises it. It is the parent of the init
+//! (the first process inside) and a child of Starling.
 
 use std::fs::File;
 use std::io;
@@ -19,8 +20,8 @@ const AHEAD: i32 = -10;
 /// Exit status if the sandbox could not be created.
 pub(super) const REFUSED: i32 = 125;
 
-/// Runs the sandbox whose plan is in `scratch` and returns the exit status of its command. The
-/// command's two outputs are joined in the order in which they are written.
+/// Runs the sandbox whose plan is in `scratch` and returns the exit status of its command. Standard
+/// output and standard error of the command are written to the same pipe, so their order is kept.
 pub(super) fn keep(scratch: &Path) -> i32 {
     let joined = rustix::stdio::dup2_stderr(io::stdout());
     let (Ok(file), Ok(())) = (open_plan(scratch), joined) else {
@@ -30,19 +31,19 @@ pub(super) fn keep(scratch: &Path) -> i32 {
         Ok(status) => status,
         Err(message) => {
             let mut file = file;
-            // Without a report, the sandbox counts as killed.
+            // If no report can be written, the sandbox counts as killed.
             let _ = write_report(&mut file, &Report::Refused(message));
             REFUSED
         }
     }
 }
 
-/// Starts the init, which reports the command's end in the file of the plan.
+/// Starts the init, which writes a report to the file of the plan when the command ends.
 fn start(file: &File) -> Result<Pid, String> {
     let plan = read_plan(file).map_err(tried("reading the plan"))?;
-    // For root's commands, the kernel may enforce no limit on processes. The watch must then run
-    // before the processes that it watches. Other users may not raise their priority, and do not
-    // need to.
+    // If the command runs as root, the kernel may not limit its processes. The init must then get
+    // processor time before the processes that it checks, so the priority is raised. Other users
+    // may not raise it and do not need to.
     let _ = setpriority_process(None, AHEAD);
     let started = match plan.confinement {
         Confinement::Namespaces => {
@@ -71,8 +72,8 @@ fn fork_init(file: &File) -> io::Result<Pid> {
     // SAFETY: this process has one thread, so no lock is held and the copy is consistent.
     match unsafe { libc::fork() } {
         0 => {
-            // Standard input becomes the file of the plan. It replaces the lifeline, which only the
-            // keeper holds.
+            // Standard input becomes the file of the plan. It replaces the pipe to Starling, which
+            // only the keeper may hold.
             let status = match rustix::stdio::dup2_stdin(file) {
                 Ok(()) => init::serve(),
                 Err(_) => REFUSED,
@@ -83,7 +84,7 @@ fn fork_init(file: &File) -> io::Result<Pid> {
     }
 }
 
-/// Opens namespaces. The process that is started next is the first process in them.
+/// Creates namespaces. The next process that is started is the first process in them.
 fn open_namespaces(plan: &Plan) -> Result<(), String> {
     let others = UnshareFlags::NEWNS
         | UnshareFlags::NEWPID
@@ -112,7 +113,8 @@ fn wait(init: Pid) -> io::Result<i32> {
         }
     }
     if both[0].revents().is_empty() {
-        // When the first process of a PID namespace has ended, all others in it have ended, too.
+        // When the first process of a PID namespace ends, the kernel kills all other processes in
+        // it.
         kill_process(init, Signal::KILL)?;
     }
     loop {

@@ -10,7 +10,7 @@ use rustix::net::{
 /// Index of the loopback device in every network namespace.
 const INDEX: i32 = 1;
 const RTM_NEWLINK: u16 = 16;
-/// Flags of a request that the kernel must acknowledge.
+/// Flags of a netlink request that the kernel must acknowledge.
 const FLAGS: u16 = 1 | 4;
 const IFF_UP: u32 = 1;
 const HEADER: usize = 16;

@@ -1,4 +1,4 @@
-//! Processes that left their process group, found by their environment.
+//! Finds processes that left their process group, by a variable in their environment.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -13,9 +13,9 @@ const GRACE: Duration = Duration::from_secs(2);
 /// Maximum time to wait for a program to load.
 const LOADING: Duration = Duration::from_millis(100);
 
-/// Kills every process whose environment names a scratch directory, including those that left the
-/// process group. Repeats until none is left, because a process can start another one after the
-/// list was read.
+/// Kills every process that has the given scratch directory in its environment, including processes
+/// that left the process group. Repeats until no such process is left, because a process can start
+/// another one after the list was read.
 pub(crate) fn kill_marked(scratch: &Path) {
     let mut mark = format!("{MARKER}=").into_bytes();
     mark.extend_from_slice(scratch.as_os_str().as_bytes());
@@ -51,8 +51,8 @@ fn carries(process: &Path, mark: &[u8]) -> bool {
     let read = |name| std::fs::read(process.join(name));
     let start = Instant::now();
     loop {
-        // The order matters: a process that has arguments now has its environment when that is read
-        // next.
+        // The arguments must be read before the environment: if a process has arguments, it has its
+        // environment, too, when that is read next.
         let loading = read("cmdline").is_ok_and(|arguments| arguments.is_empty())
             && std::fs::read_link(process.join("exe")).is_ok();
         let Ok(environment) = read("environ") else {

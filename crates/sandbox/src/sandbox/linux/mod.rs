@@ -83,9 +83,9 @@ pub(crate) fn user() -> (u32, u32) {
     (user.as_raw(), group.as_raw())
 }
 
-/// Runs the sandbox process that this process was started as, and then exits. Returns if this
-/// process is not a sandbox process. Every program that makes shadows must call this function
-/// first, while it has one thread.
+/// Runs the sandbox process (keeper or init) if this process was started as one, and then exits.
+/// Otherwise returns. Every program that creates shadows must call this function first, while it
+/// has only one thread.
 pub fn take_part() {
     let mut arguments = std::env::args_os().skip(1);
     let status = match (arguments.next(), arguments.next()) {
@@ -98,8 +98,8 @@ pub fn take_part() {
 }
 
 impl Bounds {
-    /// Returns the limit on processes that the kernel enforces. It is above the watched limit, so
-    /// that the watch detects the excess first.
+    /// Returns the limit on processes that the kernel enforces. It is higher than the limit that
+    /// the init checks, so that the init detects the excess first and reports it.
     pub(super) fn ceiling_of_processes(self) -> u32 {
         self.processes.saturating_mul(2).saturating_add(LEAST)
     }

@@ -73,8 +73,8 @@ fn set_read_only(directory: impl AsFd, path: &std::ffi::CStr) -> io::Result<()> 
     }
 }
 
-/// Makes mounts read-only on kernels that can only change them one by one. `top` must contain no
-/// symbolic links, because mounts are found by their names.
+/// Makes mounts read-only one by one, for older kernels that cannot change a whole tree of mounts.
+/// `top` must contain no symbolic links, because mounts are found by their paths.
 fn remount_read_only(top: &Path) -> io::Result<()> {
     let table = fs::read_to_string("/proc/self/mountinfo")?;
     for (path, flags) in table.lines().filter_map(mounted) {
@@ -83,7 +83,7 @@ fn remount_read_only(top: &Path) -> io::Result<()> {
         }
         let flags = flags | MountFlags::BIND | MountFlags::RDONLY;
         let done = mount_remount(&path, flags | MountFlags::NODEV | MountFlags::NOSUID, "");
-        // A mount that another mount covers has no path.
+        // A mount that is hidden by another mount cannot be reached by its path.
         let is_read_only = || {
             rustix::fs::statvfs(&path).map_or(true, |found| {
                 found.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY)

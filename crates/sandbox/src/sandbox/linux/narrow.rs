@@ -1,5 +1,5 @@
-//! A PID namespace around bubblewrap, for root. The kernel enforces no other limit on root's
-//! processes, and bubblewrap sets none.
+//! A PID namespace around bubblewrap, if the command runs as root. The namespace limits the number
+//! of processes. The kernel enforces no other such limit for root, and bubblewrap does not set one.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,8 +11,8 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 use super::{NARROW, SELF, keeper, version};
 
 /// Wraps a command so that it runs as the first process of a PID namespace with a limit on
-/// processes. Returns the command unchanged if that is not possible. The next process that this
-/// process starts is also in the namespace.
+/// processes. Returns the command unchanged if no namespace can be created. The next process that
+/// this process starts must be the command, because it enters the namespace.
 pub(super) fn around(command: Command, most: u32) -> Command {
     let is_root = rustix::process::getuid().is_root();
     if !is_root || version::kernel() < version::LIMITS_BY_NAMESPACE {
@@ -31,7 +31,8 @@ pub(super) fn around(command: Command, most: u32) -> Command {
 /// Sets the limit and executes the command. Returns a status only if the command could not be
 /// executed.
 pub(super) fn enter(most: &OsStr) -> i32 {
-    // Containers may forbid this write. In that case only the watch limits processes.
+    // A container may forbid this write. In that case, only the checks of the init limit the number
+    // of processes.
     let _ = fs::write("/proc/sys/kernel/pid_max", most.as_encoded_bytes());
     let mut words = std::env::args_os().skip(3);
     if let Some(program) = words.next() {

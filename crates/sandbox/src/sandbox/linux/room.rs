@@ -1,6 +1,6 @@
-//! The root file system of a sandbox: the host's files, read-only, with the command's own tree,
-//! temporary directory, devices and processes. It is set up beside the old root, which is then
-//! unmounted.
+//! The root file system of a sandbox. It consists of the host's files, which are read-only, and the
+//! command's own tree, temporary directory, devices and processes. It is assembled in a directory,
+//! becomes the root, and the old root is unmounted.
 
 use std::fs::{self, File};
 use std::io;
@@ -36,10 +36,10 @@ pub(super) const OF_THE_MACHINE: [&str; 10] = [
     "scsi",
 ];
 const NOTHING_ELSE: &str = "";
-/// How many files every file system in memory can hold.
+/// Minimum number of files that an in-memory file system can hold.
 const LEAST_FILES: u64 = 1 << 10;
-/// Mode of shared writable directories. Not for `/dev`: in a sticky directory, a shell's
-/// `> /dev/null` would be refused.
+/// Mode of writable directories that processes share. `/dev` has another mode, because in a sticky
+/// directory, a shell's `> /dev/null` would be refused.
 const OPEN_TO_ALL: u32 = 0o1777;
 /// Mode of the empty directories that replace hidden ones.
 const NOT_TO_WRITE: u32 = 0o755;
@@ -61,14 +61,14 @@ pub(super) fn in_memory(plan: &Plan) -> Vec<&'static str> {
     }
 }
 
-/// Returns the directories that are replaced by empty ones for the command.
+/// Returns the host's directories that the command sees as empty, writable directories of its own.
 pub(super) fn own_directories() -> impl Iterator<Item = &'static str> {
     let is_one = |path: &Path| path.is_dir() && !path.is_symlink();
     OWN.into_iter().filter(move |path| is_one(Path::new(path)))
 }
 
-/// Sets up the root file system of a plan and enters it. The caller must be root in its own mount
-/// namespace.
+/// Sets up the root file system of a sandbox as its plan describes it, and makes it the root. The
+/// caller must be root in its own mount namespace.
 pub(super) fn furnish(plan: &Plan) -> Result<(), String> {
     let at = plan.scratch.join("room");
     fs::create_dir(&at).map_err(tried("creating the directory of the sandbox"))?;
@@ -130,7 +130,8 @@ impl SandboxRoot<'_> {
         mount("proc", &proc, "proc", flags, None)?;
         if version::kernel() >= version::LIMITS_BY_NAMESPACE {
             let most = plan.bounds.ceiling_of_processes().to_string();
-            // On some machines the minimum is higher. In that case only the watch limits processes.
+            // On some machines the minimum of this setting is higher than `most`. In that case,
+            // only the checks of the init limit the number of processes.
             let _ = fs::write(proc.join("sys/kernel/pid_max"), most);
         }
         for part in OF_THE_MACHINE.map(|part| proc.join(part)) {
@@ -170,7 +171,7 @@ impl SandboxRoot<'_> {
         fs::create_dir(dev.join("shm"))
     }
 
-    /// Mounts empty directories in memory.
+    /// Mounts the command's own empty directories, whose files are in memory.
     fn temporary(&self, memory: &MemoryFileSystem) -> io::Result<()> {
         for (number, own) in own_directories().chain(["/dev/shm"]).enumerate() {
             let part = memory.part(&number.to_string(), OPEN_TO_ALL)?;
@@ -179,9 +180,9 @@ impl SandboxRoot<'_> {
         Ok(())
     }
 
-    /// Mounts empty files and directories over everything that is hidden from the command.
-    /// Directories that contain a path of `inside` are returned and must be sealed later; all
-    /// others are read-only at once.
+    /// Mounts empty files and directories over everything that is hidden from the command. A hidden
+    /// directory that contains a path of `inside` is returned, and the caller must make it
+    /// read-only later. All other hidden directories are read-only at once.
     fn hide(
         &self,
         places: &[PathBuf],
@@ -231,7 +232,8 @@ impl SandboxRoot<'_> {
     fn tree(&self, plan: &Plan) -> io::Result<()> {
         match &plan.tree {
             Tree::Overlay { root, .. } => {
-                // The names are relative, because a mount option cannot contain every path.
+                // The names are relative, because a mount option cannot contain special characters
+                // such as commas and colons.
                 chdir(&plan.scratch)?;
                 mount_bind_recursive(root, "lower")?;
                 let to = self.of(root);
@@ -250,8 +252,8 @@ impl SandboxRoot<'_> {
     }
 }
 
-/// One in-memory file system, with one limit, for all directories that start empty. Bind mounts of
-/// its parts are faster than one file system for each directory.
+/// One in-memory file system for all directories that are empty at the start, with one limit for
+/// all of them. Bind mounts of its parts are faster than one file system for each directory.
 struct MemoryFileSystem {
     at: PathBuf,
     /// A directory that is read-only wherever it is mounted.
@@ -266,7 +268,7 @@ impl MemoryFileSystem {
         let empty = at.join("empty");
         let memory = MemoryFileSystem { at, empty };
         let empty = memory.part("empty", NOT_TO_WRITE)?;
-        // A bind mount of a sealed mount is sealed, too.
+        // A bind mount of a read-only mount is also read-only.
         mount_bind(&empty, &empty)?;
         seal(&empty)?;
         Ok(memory)
@@ -302,7 +304,7 @@ fn seal(at: &Path) -> io::Result<()> {
     Ok(mount_remount(at, flags, NOTHING_ELSE)?)
 }
 
-/// Reads the texts for the overlay while the scratch directory is still visible.
+/// Reads the texts of the overlay. Must be called before the scratch directory is hidden.
 fn texts(plan: &Plan) -> io::Result<Overlay> {
     let Tree::Overlay { texts, .. } = &plan.tree else {
         return Ok(Overlay::new());
@@ -314,7 +316,7 @@ fn texts(plan: &Plan) -> io::Result<Overlay> {
         .collect()
 }
 
-/// Makes `room` the root directory. The old root becomes unreachable.
+/// Makes the directory `room` the root directory and unmounts the old root.
 fn enter(room: &Path) -> io::Result<()> {
     chdir(room)?;
     pivot_root(".", ".")?;

@@ -1,5 +1,6 @@
-//! Memory that processes share without a file: until a process touches its pages, no process is
-//! charged for it, although it uses memory. Also files that are kept open without a name.
+//! Measures memory that processes share without a file. Such memory is used even if no process has
+//! accessed its pages, and then it is not counted for any process. Also measures open files that
+//! were deleted.
 
 use std::collections::HashMap;
 use std::fs;
@@ -12,17 +13,18 @@ use rustix::process::Pid;
 
 /// Minimum time between two measurements.
 const LEAST: Duration = Duration::from_millis(100);
-/// A measurement takes at most `1 / SHARE` of the time.
+/// The time between two measurements is at least `SHARE` times the duration of a measurement.
 const SHARE: u32 = 20;
-/// Maximum number of open files and mappings per measurement.
+/// Maximum number of open files and mappings that one measurement reads.
 const ENTRIES: usize = 100_000;
 
-/// Memory of the kernel for a System V object, for a message without its text, and for a semaphore.
+/// Memory that the kernel uses for a System V object, for a message without its text, and for a
+/// semaphore, in bytes.
 const OBJECT: u64 = 512;
 const MESSAGE: u64 = 64;
 const SEMAPHORE: u64 = 64;
 
-/// The shared memory of a sandbox's processes, as of the last measurement.
+/// The result of the last measurement of the memory that a sandbox's processes share.
 #[derive(Debug)]
 pub(super) struct SharedMemory {
     held: HeldMemory,
@@ -39,7 +41,7 @@ struct Measurement {
     took: Duration,
 }
 
-/// Memory and disk space that processes hold, in bytes.
+/// Memory and disk space that processes use without a named file, in bytes.
 #[derive(Debug, Default, Clone, Copy)]
 struct HeldMemory {
     memory: u64,
@@ -56,9 +58,10 @@ impl SharedMemory {
         }
     }
 
-    /// Returns the shared memory of the processes `of`, in bytes. It is measured again only when
-    /// the interval has passed. `segments` returns the size of the System V objects in this
-    /// process's namespace, and `in_memory` names file systems that are counted elsewhere.
+    /// Returns the shared memory of the processes `of`, in bytes. It is measured again only after
+    /// the minimum interval. `segments` returns the size of the System V objects in this process's
+    /// namespace. Files in the file systems `in_memory` are left out, because they are counted
+    /// elsewhere.
     pub(super) fn bytes(
         &mut self,
         of: impl Iterator<Item = Pid>,
@@ -79,7 +82,8 @@ impl SharedMemory {
         self.held.memory
     }
 
-    /// Returns the bytes on disk of open files without a name, as of the last measurement.
+    /// Returns the disk space of open files that were deleted, in bytes, as of the last
+    /// measurement.
     pub(super) fn unnamed(&self) -> u64 {
         self.held.unnamed
     }
@@ -91,10 +95,10 @@ impl SharedMemory {
             let mut held = objects(of.into_iter(), &in_memory);
             held.memory = held.memory.saturating_add(segments());
             let took = start.elapsed();
-            // The receiver is gone when the command has ended.
+            // If the command has ended, the receiver was dropped and sending fails.
             let _ = send.send(Measurement { held, took });
         };
-        // If no thread can be started, the next call tries again.
+        // If no thread can be started, the next call of this function tries again.
         if thread::Builder::new().spawn(find_out).is_ok() {
             self.look = Some(look);
         }
@@ -111,8 +115,8 @@ pub(super) fn segments() -> u64 {
     sum("shm", segment) + sum("msg", queue) + sum("sem", semaphores)
 }
 
-/// Parses the size of a message queue from a line of `/proc/sysvipc/msg`: its bytes, and what the
-/// kernel takes for each message and for the queue.
+/// Parses the size of a message queue from a line of `/proc/sysvipc/msg`: the bytes of its
+/// messages, and the memory that the kernel uses for the queue and for each message.
 fn queue(line: &str) -> Option<u64> {
     let mut fields = line.split_whitespace().skip(3);
     let bytes: u64 = fields.next()?.parse().ok()?;
@@ -131,9 +135,10 @@ fn segment(line: &str) -> Option<u64> {
     line.split_whitespace().nth(14)?.parse().ok()
 }
 
-/// Sums `memfd_create` files by their allocated size, and shared mappings without a file by their
-/// length; and files without a name that do not lie in one of the file systems `in_memory`. Each
-/// object counts once, no matter how many processes share it.
+/// Returns the memory and disk space that these processes use without a named file: `memfd_create`
+/// files by their allocated size, shared mappings without a file by their length, and open files
+/// that were deleted, except files in the file systems `in_memory`. Each object counts once, even
+/// if several processes share it.
 fn objects(processes: impl Iterator<Item = Pid>, in_memory: &[&str]) -> HeldMemory {
     let counted: Vec<u64> = in_memory
         .iter()

@@ -1,8 +1,8 @@
-//! Connections to Unix sockets. A read-only mount does not prevent a program from connecting to a
-//! socket in it, and a seccomp filter cannot read paths. The kernel therefore forwards every
-//! `connect` of the command to the init, and the init connects on the command's behalf. The init
-//! duplicates the socket, copies the address, and checks the file that the path leads to, so that
-//! the command cannot exchange anything between the check and the connection.
+//! Supervises connections to Unix sockets. A read-only mount does not prevent a program from
+//! connecting to a socket in it, and a seccomp filter cannot read paths. So the kernel forwards
+//! every `connect` call of the command to the init, and the init connects in place of the command.
+//! The init duplicates the socket, copies the address, and checks the file at the path. As a
+//! result, the command cannot exchange anything between the check and the connection.
 
 use std::fs;
 use std::io;
@@ -25,7 +25,7 @@ use super::version;
 
 /// Maximum number of concurrent connection attempts. Further attempts fail with `EAGAIN`.
 const AT_ONCE: usize = 128;
-/// The kernel accepts no longer addresses, in bytes.
+/// Maximum length of an address that the kernel accepts, in bytes.
 const LONGEST: usize = 128;
 /// Size of the address family at the start of an address, in bytes.
 const FAMILY: usize = 2;
@@ -33,14 +33,15 @@ const FAMILY: usize = 2;
 /// The Unix sockets that a command may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum UnixSockets {
-    /// All sockets that the command creates. The init connects on its behalf.
+    /// All sockets that the command creates. The init connects in place of the command.
     Supervised,
-    /// Only socket pairs, because the init cannot connect on the command's behalf.
+    /// Only socket pairs, because the init cannot connect in place of the command.
     PairsOnly,
 }
 
-/// Returns which Unix sockets this kernel can supervise. `pidfd_getfd` and `statx` with mount IDs
-/// exist since Linux 5.8, and Yama can forbid access to other processes.
+/// Returns which Unix sockets the init can supervise on this kernel. Supervision needs
+/// `pidfd_getfd` and `statx` with mount IDs, which exist since Linux 5.8. The security module Yama
+/// can also forbid access to other processes.
 pub(super) fn possible() -> UnixSockets {
     let yama = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
     let is_barred = yama.is_ok_and(|scope| !matches!(scope.trim(), "0" | "1"));
@@ -67,12 +68,12 @@ impl OwnMounts {
     }
 }
 
-/// Answers the kernel's requests until no process is left that could cause one.
+/// Answers the `connect` requests from the kernel until no process is left that could make one.
 pub(super) fn supervise(listener: OwnedFd, own: OwnMounts) {
     let shared = Arc::new((listener, own));
     while let Some(request) = next(&shared.0) {
         let for_thread = shared.clone();
-        // The count includes this function's own reference.
+        // The count includes the reference of this function.
         let is_free = Arc::strong_count(&shared) <= AT_ONCE;
         let answering = move || {
             let (listener, own) = &*for_thread;
@@ -110,7 +111,8 @@ fn next(listener: &OwnedFd) -> Option<seccomp_notif> {
     None
 }
 
-/// Waits for a request. Returns whether all processes that could make one have ended instead.
+/// Waits for a request. Returns true if all processes that could make a request have ended, and
+/// false if there is a request.
 fn is_abandoned(listener: &OwnedFd) -> bool {
     let mut on = [PollFd::new(listener, PollFlags::IN)];
     let waited = poll(&mut on, None);
@@ -147,7 +149,7 @@ fn is_valid(listener: &OwnedFd, request: &seccomp_notif) -> bool {
     done == 0
 }
 
-/// Connects the caller's socket on its behalf.
+/// Connects the socket of the calling process in place of that process.
 fn connect(listener: &OwnedFd, request: &seccomp_notif, own: &OwnMounts) -> Result<(), Errno> {
     let [socket, address, length, ..] = request.data.args;
     let thread = request.pid;
@@ -158,7 +160,7 @@ fn connect(listener: &OwnedFd, request: &seccomp_notif, own: &OwnMounts) -> Resu
     let process = pidfd_open(process_of(thread)?, PidfdFlags::empty())?;
     let socket = pidfd_getfd(process, socket as i32, PidfdGetfdFlags::empty())?;
     let address = read_memory(thread, address, length)?;
-    // Until this check, the process number could have been reused by another process.
+    // Before this check, the process may have ended, and another process may have got its number.
     if !is_valid(listener, request) {
         return Err(Errno::SRCH);
     }
@@ -230,10 +232,10 @@ fn path_in(address: &[u8]) -> Option<&Path> {
     (is_unix && !path.is_empty()).then(|| Path::new(std::ffi::OsStr::from_bytes(path)))
 }
 
-/// Opens the file that a path of a thread leads to.
+/// Opens the file at a path, as the given thread would resolve the path.
 fn open(thread: u32, path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
-    // For this process, `self` would resolve to another process.
+    // `/proc/self` would be resolved to this process instead of the process that made the request.
     let own = ["/proc/self", "/proc/thread-self"];
     let rest = own.iter().find_map(|own| path.strip_prefix(own).ok());
     match rest {
@@ -249,7 +251,8 @@ fn open(thread: u32, path: &Path) -> Result<OwnedFd, Errno> {
     }
 }
 
-/// Returns an address for an opened socket. It stays valid if the socket's path changes.
+/// Returns an address for a socket file that is open. The address stays valid if the path of the
+/// file changes.
 fn address_of(found: &OwnedFd) -> Vec<u8> {
     let mut address = (libc::AF_UNIX as u16).to_ne_bytes().to_vec();
     address.extend(format!("/proc/self/fd/{}\0", found.as_raw_fd()).into_bytes());

@@ -7,8 +7,8 @@ pub(super) type Version = (u32, u32);
 
 /// First version in which a limit on processes counts only the user's processes in this namespace.
 pub(super) const COUNTS_BY_NAMESPACE: Version = (5, 14);
-/// First version in which a process can duplicate another's sockets and read the mount ID of a
-/// file.
+/// First version in which a process can duplicate the sockets of another process and read the mount
+/// ID of a file.
 pub(super) const SUPERVISES_CONNECTIONS: Version = (5, 8);
 /// First version in which each PID namespace has its own limit on processes. In older versions,
 /// writing the limit changes the whole machine.

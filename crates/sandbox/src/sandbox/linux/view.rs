@@ -22,12 +22,13 @@ const HOMES: [&str; 2] = ["/root", "/home"];
 const SYSTEM: [&str; 11] = [
     "usr", "bin", "sbin", "lib", "lib32", "lib64", "etc", "dev", "proc", "sys", "nix",
 ];
-/// Directories in which some systems keep programs below a hidden directory.
+/// Directories inside the hidden directory `/run` in which some systems keep programs.
 const PROGRAMS_IN_RUN: [&str; 2] = ["/run/current-system", "/run/opengl-driver"];
-/// Directories that are searched for root's private files, down to `DEPTH` levels and for at most
-/// `ENTRIES` entries.
+/// Directories that are searched for files that only root may read. The search is at most `DEPTH`
+/// levels deep and reads at most `ENTRIES` entries.
 const ADMINISTRATED: [&str; 4] = ["/etc", "/var", "/srv", "/opt"];
-/// Directories of packages, with thousands of files that everyone may read. They are not searched.
+/// Directories of packages with thousands of files that everyone may read. They are not searched
+/// for private files.
 const OF_PACKAGES: [&str; 2] = ["/etc/ssl/certs", "/var/lib/dpkg"];
 const DEPTH: usize = 4;
 const ENTRIES: usize = 20_000;
@@ -44,19 +45,20 @@ const CLOSED: [&str; 9] = [
     "/var/spool",
 ];
 
-/// A host directory that stays visible, and a path at which the command finds it.
+/// A directory of the host that stays visible (`source`), and the path at which the command sees it
+/// (`at`).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct VisibleDirectory {
     pub at: PathBuf,
     pub source: PathBuf,
 }
 
-/// Returns the files and directories that are hidden from the command. None is below another. All
-/// exist, and their paths contain no symbolic links.
+/// Returns the files and directories that are hidden from the command. No path is below another one
+/// in the list. All paths exist and contain no symbolic links.
 pub(super) fn hidden(plan: &Plan) -> Vec<PathBuf> {
     let homes = homes(plan).filter(|path| !is_of_the_system(path));
     let private = plan.private.iter().filter_map(|path| resolved(path));
-    // Paths in the tree are covered when the tree is mounted.
+    // Starling's records inside the project tree are hidden later, after the tree is mounted.
     let root = plan.tree.root();
     let records = records(plan).filter(|path| !path.starts_with(root));
     let hidden = homes.chain(private).chain(cache(plan)).chain(records);
@@ -66,8 +68,9 @@ pub(super) fn hidden(plan: &Plan) -> Vec<PathBuf> {
     hidden
 }
 
-/// Returns the directories inside hidden ones that stay visible, parents first. A path is judged by
-/// its resolved target. The home directory, the cache, and all directories above them stay hidden.
+/// Returns the directories that stay visible although they are inside hidden directories, parents
+/// first. The target of a link decides whether its path stays visible. The home directory, the
+/// cache, and all directories above them stay hidden.
 pub(super) fn kept(plan: &Plan, hidden: &[PathBuf]) -> Vec<VisibleDirectory> {
     let own = OWN.iter().filter_map(|path| resolved(Path::new(path)));
     let places: Vec<PathBuf> = own.chain(hidden.iter().cloned()).collect();
@@ -77,7 +80,8 @@ pub(super) fn kept(plan: &Plan, hidden: &[PathBuf]) -> Vec<VisibleDirectory> {
             .any(|place| path.starts_with(place) && path != place)
     };
     let homes: Vec<PathBuf> = homes(plan).collect();
-    // A record that contains the tree could not be hidden once it is visible.
+    // If a directory of Starling's records contains the tree, it could not be hidden after it
+    // became visible.
     let around: Vec<PathBuf> = records(plan)
         .filter(|path| plan.tree.root().starts_with(path))
         .collect();
@@ -94,7 +98,7 @@ pub(super) fn kept(plan: &Plan, hidden: &[PathBuf]) -> Vec<VisibleDirectory> {
         if is_too_much(&source) || source.starts_with(plan.tree.root()) {
             continue;
         }
-        // The path may be a symbolic link to the directory; both are kept.
+        // If the path is a symbolic link, both the link and the directory stay visible.
         for at in [path, source.clone()] {
             if is_plain(&at) && is_below(&at) && !is_too_much(&at) {
                 let source = source.clone();
@@ -107,7 +111,8 @@ pub(super) fn kept(plan: &Plan, hidden: &[PathBuf]) -> Vec<VisibleDirectory> {
     kept
 }
 
-/// Returns the resolved paths of Starling's own records that exist.
+/// Returns the resolved paths of Starling's own files and directories, such as trajectories and
+/// results, if they exist.
 fn records(plan: &Plan) -> impl Iterator<Item = PathBuf> {
     let found = plan.records.iter().filter_map(|path| resolved(path));
     found.filter(|path| path.parent().is_some())
@@ -142,7 +147,7 @@ pub(crate) fn administrators_files() -> &'static [PathBuf] {
     })
 }
 
-/// Adds the entries below a directory that are not readable for everyone.
+/// Adds the entries below a directory that not all users may read.
 fn private_below(directory: &Path, depth: usize, left: &mut usize, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let Some(fewer) = left.checked_sub(1) else {
@@ -181,7 +186,7 @@ fn cache(plan: &Plan) -> Option<PathBuf> {
 
 /// Resolves a path; returns `None` if it does not exist.
 fn resolved(path: &Path) -> Option<PathBuf> {
-    // Most paths contain no symbolic link, which one system call can determine. Resolving each
+    // Most paths contain no symbolic link. One system call can check that, while resolving each
     // component takes many calls.
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
@@ -244,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn hides_homes_and_the_cache_but_not_the_system() {
+    fn home_directories_and_the_cache_are_hidden_but_system_directories_are_not() {
         let (_dir, home) = home();
         let found = hidden(&plan(&home, &[]));
         assert!(found.contains(&home), "{found:?}");
@@ -330,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_files_that_other_users_may_not_read() {
+    fn files_that_other_users_may_not_read_are_found() {
         let dir = tempfile::tempdir().unwrap();
         let put = |name: &str, mode: u32| {
             let path = dir.path().join(name);

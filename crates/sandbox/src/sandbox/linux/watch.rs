@@ -1,4 +1,4 @@
-//! Resource usage of a sandbox's processes, read from `/proc`.
+//! Measures the resources that the processes of a sandbox use, as read from `/proc`.
 
 use std::collections::HashSet;
 use std::fs;
@@ -14,22 +14,23 @@ use super::shared::{SharedMemory, segments};
 /// Which processes count as processes of the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {
-    /// All processes in this process's PID namespace, of which it is the first.
+    /// All processes in the PID namespace of this process, which is the first process in it.
     Namespace,
     /// The descendants of this process.
     Descendants,
 }
 
-/// `PATIENCE` limits how long one check waits for the sum of memory shares. If the sum takes longer
-/// than `AT_MOST`, shared memory counts in full for each process.
+/// Limits for computing the processes' memory (see `MemorySum`). One check waits at most `PATIENCE`
+/// for the sum. If the sum takes longer than `AT_MOST`, shared memory is counted in full for each
+/// process.
 const PATIENCE: Duration = Duration::from_millis(10);
 const AT_MOST: Duration = Duration::from_secs(2);
 
-/// Memory of the kernel that a file in memory takes besides its contents, in bytes.
+/// Memory that the kernel uses for a file in memory in addition to its contents, in bytes.
 pub(super) const FILE: u64 = 1280;
-/// Page tables are at least this many times smaller than the addresses that they describe.
+/// Page tables are at least this many times smaller than the address space that they describe.
 const ADDRESSES_PER_TABLE: u64 = 512;
-/// Page tables up to this size in bytes are not looked up.
+/// Page tables of at most this size, in bytes, are ignored.
 const FEW_TABLES: u64 = 1 << 20;
 
 /// The processes of a sandbox, and the in-memory file systems that only they use.
@@ -38,15 +39,15 @@ pub(super) struct SandboxProcesses {
     head: Pid,
     scope: Scope,
     files: Vec<&'static str>,
-    shares: Option<Shares>,
+    shares: Option<MemorySum>,
     shared: SharedMemory,
 }
 
-/// A running sum of the processes' memory, in which shared parts count once. It is computed in a
-/// thread, because reading a process's `smaps_rollup` blocks while the process changes its memory,
-/// possibly without end.
+/// A computation of the processes' memory in which shared parts count once. It runs in a thread,
+/// because reading a process's `smaps_rollup` blocks while the process changes its memory, possibly
+/// without end.
 #[derive(Debug)]
-struct Shares {
+struct MemorySum {
     since: Instant,
     sum: Receiver<u64>,
 }
@@ -65,13 +66,13 @@ pub(super) struct ProcessStat {
     addresses: u64,
 }
 
-/// The limit that a sandbox exceeds.
+/// The limit that the processes of a sandbox exceed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Excess {
     Memory,
     Processes,
     Disk,
-    /// The disk is full, no matter which program filled it.
+    /// The disk is full, even if another program filled it.
     FullDisk,
 }
 
@@ -86,8 +87,8 @@ impl SandboxProcesses {
         }
     }
 
-    /// Returns the bytes on disk of files that have no name any more and are kept open, as of the
-    /// last measurement.
+    /// Returns the disk space of open files that were deleted, in bytes, as of the last
+    /// measurement.
     pub(super) fn unnamed(&self) -> u64 {
         self.shared.unnamed()
     }
@@ -100,7 +101,8 @@ impl SandboxProcesses {
     fn look(&self) -> ProcessScan {
         let mut all: Vec<ProcessStat> = Vec::new();
         let mut vanished = 0;
-        // All numbers are read first, because processes come and go while their details are read.
+        // All process numbers are listed before any process is read, because processes start and
+        // end while they are read.
         for number in numbers() {
             let stat = fs::read_to_string(format!("/proc/{number}/stat"));
             match stat.ok().and_then(|stat| member(&stat)) {
@@ -130,7 +132,7 @@ impl SandboxProcesses {
         let files: u64 = self.files.iter().map(|path| used_in(path)).sum();
         let segments = match self.scope {
             Scope::Namespace => segments,
-            // Without a namespace, these would be the segments of the whole system.
+            // Outside of a namespace, the function would return the segments of the whole system.
             Scope::Descendants => || 0,
         };
         let pids = members.iter().map(|one| one.pid);
@@ -138,8 +140,8 @@ impl SandboxProcesses {
         let tables: u64 = members.iter().map(ProcessStat::tables).sum();
         let files = files.saturating_add(shared).saturating_add(tables);
         let resident: u64 = members.iter().map(|one| one.resident).sum();
-        // Memory that several processes share counts once. This sum is computed only if needed,
-        // because it is expensive.
+        // The resident memory counts shared memory several times. The exact sum is computed only if
+        // that exceeds the limit, because the computation is expensive.
         let over = files + resident > bounds.memory
             && self
                 .shares_of(members)
@@ -156,7 +158,7 @@ impl SandboxProcesses {
             // If no thread can be started, the next check tries again.
             thread::Builder::new().spawn(find_out).ok()?;
             let since = Instant::now();
-            self.shares = Some(Shares { since, sum });
+            self.shares = Some(MemorySum { since, sum });
         }
         let shares = self.shares.as_ref()?;
         let found = shares.sum.recv_timeout(PATIENCE);
@@ -189,8 +191,8 @@ fn numbers() -> Vec<u32> {
         .collect()
 }
 
-/// Returns the numbers of a process and its descendants. A process whose parent ends during the
-/// scan is missed until the next scan.
+/// Returns the process numbers of a process and its descendants. If the parent of a process ends
+/// during the scan, the process is missing until the next scan.
 fn descendants(head: Pid, all: &[ProcessStat]) -> HashSet<i32> {
     let mut known = HashSet::from([head.as_raw_pid()]);
     loop {
@@ -272,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn page_table_size_is_read_only_for_large_address_spaces() {
+    fn page_tables_are_measured_only_for_processes_with_a_large_address_space() {
         let own = std::fs::read_to_string("/proc/self/stat").unwrap();
         let own = member(&own).unwrap();
         let with = |addresses| ProcessStat { addresses, ..own };
@@ -281,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn process_family_includes_all_descendants() {
+    fn all_descendants_of_a_process_count_towards_the_limits() {
         let mut child = std::process::Command::new("sh")
             .args(["-c", "sleep 1000 & wait"])
             .spawn()

@@ -1,4 +1,5 @@
-//! Measures how much a command writes to disk in its own directory, and how much more it can write.
+//! Measures how much a command writes to disk in its own directory, and whether it exceeds a limit
+//! or fills the disk.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,9 +15,9 @@ use super::watch::Excess;
 
 /// Minimum time between two measurements.
 const LEAST: Duration = Duration::from_millis(100);
-/// A measurement takes at most `1 / SHARE` of the time.
+/// The time between two measurements is at least `SHARE` times the duration of a measurement.
 const SHARE: u32 = 20;
-/// Size that each directory entry counts, in bytes.
+/// Size that is counted for each directory entry, in bytes.
 const ENTRY: u64 = 512;
 /// Maximum depth of directories. Deeper trees count as too large.
 const DEEP: usize = 200;
@@ -42,14 +43,14 @@ impl DiskUsage {
             next: Instant::now(),
         };
         written.most = plan.bounds.disk.saturating_add(written.now());
-        // The directory was measured just now.
+        // The directory was just measured, so the next measurement waits for the interval.
         written.next = Instant::now() + LEAST;
         Ok(written)
     }
 
-    /// Returns the limit that is exceeded, if any: the command's own, together with `unnamed` bytes
-    /// in files without a name, or that of the disk. The files are measured only if the interval has
-    /// passed.
+    /// Returns the limit that is exceeded, if any: the command's limit for its files, including
+    /// `unnamed` bytes in deleted files that are still open, or the free space that must be left on
+    /// the disk. The files are measured only if the minimum interval has passed.
     pub(super) fn excess(&mut self, unnamed: u64) -> Option<Excess> {
         if self.is_over(unnamed) {
             return Some(Excess::Disk);
@@ -85,15 +86,15 @@ fn directory(plan: &Plan) -> PathBuf {
     }
 }
 
-/// Opens a directory, close-on-exec, so that the command does not inherit it.
+/// Opens a directory with the close-on-exec flag, so that the command does not inherit it.
 fn open(directory: impl AsFd, path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(openat(directory, path, flags, Mode::empty())?)
 }
 
-/// Returns the size on disk below a directory, in bytes; counting stops at `most`. Entries that
-/// appear or vanish meanwhile may be counted or not. A directory that cannot be opened counts as
-/// one entry.
+/// Returns the disk space that is used below a directory, in bytes. Counting stops at `most`.
+/// Entries that appear or vanish during the measurement may be counted or not. A directory that
+/// cannot be opened counts as one entry.
 fn measure(directory: &OwnedFd, most: u64, depth: usize) -> u64 {
     let mut bytes = 0_u64;
     if depth > DEEP {
@@ -188,7 +189,7 @@ mod tests {
         plan.bounds.free = u64::MAX;
         let mut written = DiskUsage::of(&plan).unwrap();
         assert_eq!(written.excess(0), Some(Excess::FullDisk));
-        // The command's own excess is reported before the full disk.
+        // If both limits are exceeded, the command's own limit is reported.
         written.next = Instant::now();
         assert_eq!(written.excess(2 << 20), Some(Excess::Disk));
     }

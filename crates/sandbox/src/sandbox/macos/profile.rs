@@ -1,5 +1,5 @@
-//! The profile of `sandbox-exec`, in its own language. The last rule that matches an operation
-//! decides.
+//! The profile of `sandbox-exec`, in the profile language of macOS. If several rules match an
+//! operation, the last rule decides.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,8 @@ const DEVICES: [&str; 6] = [
     "/dev/stderr",
     "/dev/dtracehelper",
 ];
-/// Rules that do not depend on the command: it reads the system, writes nothing, uses no network but
-/// its own machine's loopback, and asks no program outside of the sandbox to act for it.
+/// Rules that are the same for all commands. A command may read the system, write nothing, use only
+/// the loopback network, and ask no program outside of the sandbox to act for it.
 const FIXED: &str = "\
 (version 1)
 (allow default)
@@ -36,8 +36,8 @@ const FIXED: &str = "\
 (deny file-write*)
 ";
 
-/// Returns the profile for a plan. Paths are resolved, because the system compares them without
-/// links (`/tmp` is `/private/tmp`).
+/// Returns the profile for a plan. All paths in it are resolved, because the system compares paths
+/// in which links are resolved (`/tmp` is `/private/tmp`).
 pub(super) fn profile(plan: &Plan) -> String {
     let mut profile = FIXED.to_owned();
     let tree = real(plan.tree.root());
@@ -50,7 +50,7 @@ pub(super) fn profile(plan: &Plan) -> String {
     let shown = kept.iter().chain([&tree, &temporary]);
     for path in shown {
         rule(&mut profile, "allow file-read*", "subpath", path);
-        // A program that resolves a path asks for each directory above it.
+        // A program that resolves a path reads the metadata of each directory above it.
         for above in path.ancestors().skip(1) {
             rule(&mut profile, "allow file-read-metadata", "literal", above);
         }
@@ -90,14 +90,14 @@ fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// Returns the directory that holds the caches of Starling: the one around all scratch directories.
+/// Returns Starling's cache directory, which contains all scratch directories.
 fn cache(plan: &Plan) -> Option<PathBuf> {
     let all = plan.scratch.parent()?;
     let cache = all.parent().filter(|_| all.ends_with("shadows"))?;
     Some(real(cache))
 }
 
-/// Returns the directories that the command does not see.
+/// Returns the directories that are hidden from the command.
 fn hidden(plan: &Plan) -> Vec<PathBuf> {
     let homes = HOMES.iter().map(PathBuf::from).chain(plan.home.clone());
     let records = plan.records.iter().chain(&plan.private).cloned();
@@ -109,8 +109,8 @@ fn hidden(plan: &Plan) -> Vec<PathBuf> {
     hidden
 }
 
-/// Returns the directories in hidden ones that stay visible. A directory that contains a home or the
-/// cache stays hidden.
+/// Returns the directories that stay visible although they are inside hidden directories. A
+/// directory that contains a home directory or the cache stays hidden.
 fn kept(plan: &Plan, hidden: &[PathBuf]) -> Vec<PathBuf> {
     let whole: Vec<PathBuf> = plan.home.iter().map(|home| real(home)).collect();
     let is_too_much = |path: &PathBuf| {
@@ -124,7 +124,8 @@ fn kept(plan: &Plan, hidden: &[PathBuf]) -> Vec<PathBuf> {
     kept
 }
 
-/// Returns the user's keys and Starling's records, except those around the tree.
+/// Returns the paths of the user's keys and of Starling's records, except directories that contain
+/// the tree.
 fn secrets(plan: &Plan, tree: &Path) -> Vec<PathBuf> {
     let home = plan.home.iter();
     let keys = home.flat_map(|home| SECRETS.iter().map(move |name| home.join(name)));
@@ -163,7 +164,8 @@ mod tests {
         }
     }
 
-    /// Returns what the last matching rule says about an operation on a path.
+    /// Returns whether the profile allows an operation on a path, according to the last matching
+    /// rule.
     fn decides(profile: &str, operation: &str, path: &str) -> bool {
         let mut allowed = true;
         for line in profile.lines().skip(1) {
@@ -208,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn macos_profile_hides_homes_and_records_but_not_toolchains() {
+    fn macos_profile_hides_home_directories_and_starling_records_but_not_toolchains() {
         let profile = profile(&plan());
         let reads = |path: &str| decides(&profile, "file-read-data", path);
         for path in [
@@ -247,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn names_with_quotation_marks_are_escaped() {
+    fn quotation_marks_in_paths_are_escaped_in_the_macos_profile() {
         let mut text = String::new();
         rule(
             &mut text,

@@ -1,4 +1,4 @@
-//! Commands on macOS, run by `sandbox-exec` with a profile of Starling's.
+//! Commands on macOS, run by `sandbox-exec` with a profile that Starling generates.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -18,12 +18,13 @@ use crate::sandbox::{KEEPER, Mechanism, tried};
 
 const SANDBOX_EXEC: &str = "/usr/bin/sandbox-exec";
 
-/// What a user can do where no sandbox can be made.
+/// Advice for the user if no sandbox can be created.
 pub const SANDBOX_ADVICE: &str = "use a macOS with /usr/bin/sandbox-exec";
-/// Every check needs a copy of the project, and nothing can be done about it.
+/// Advice for the user if every check needs a copy of the project. On macOS, a copy is always
+/// needed.
 pub const COPY_ADVICE: Option<&str> = None;
 
-/// What can make a sandbox.
+/// The mechanisms that can create a sandbox.
 pub(crate) const MECHANISMS: &[Mechanism] = &[Mechanism {
     kind: Kind::Copy,
     confinement: Confinement::SandboxExec,
@@ -50,12 +51,12 @@ pub(crate) fn administrators_files() -> &'static [PathBuf] {
     &[]
 }
 
-/// Does nothing: macOS shows the environment of no other process. A process that left the command's
-/// process group lives on, inside the sandbox.
+/// Does nothing, because macOS does not show the environment of other processes. A process that
+/// left the command's process group keeps running inside the sandbox.
 pub(crate) fn kill_marked(_scratch: &Path) {}
 
-/// Runs the keeper that this process was started as, and then exits. Returns if this process is not a
-/// keeper. Every program that makes shadows must call this function first, while it has one thread.
+/// Runs the keeper if this process was started as one, and then exits. Otherwise returns. Every
+/// program that creates shadows must call this function first, while it has only one thread.
 pub fn take_part() {
     let mut arguments = std::env::args_os().skip(1);
     if let (Some(part), Some(scratch)) = (arguments.next(), arguments.next())

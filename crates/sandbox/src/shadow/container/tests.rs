@@ -5,8 +5,8 @@ use super::*;
 use crate::Policy;
 use starling_syntax::FilePath;
 
-/// A fake docker client: it logs its arguments, then runs the script with the paths of the mounted
-/// tree.
+/// A fake docker client. It logs its arguments, then runs the container's script in a directory,
+/// with the path of the mounted tree replaced.
 const CLIENT: &str = r#"#!/bin/bash
 here=$(dirname "$0")
 echo "$*" >> "$here/asked"
@@ -124,8 +124,8 @@ async fn container_command_stops_at_the_deadline_and_missing_image_is_an_error()
 async fn container_ends_when_the_starting_process_ends() {
     let bed = bed("image").await;
     let begun = bed.dir.path().join("begun");
-    // Only the open standard input keeps the container alive. It closes when the starting process
-    // ends for any reason.
+    // Only the open standard input of the client keeps the container alive. It closes when the
+    // starting process ends for any reason.
     let line = format!("echo > {}; sleep 600", begun.display());
     let started = async {
         while !begun.exists() {

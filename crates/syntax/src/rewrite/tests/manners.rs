@@ -86,7 +86,7 @@ fn deletion_keeps_the_code_around_the_symbol() {
     let done = made(class, delete("A.f"));
     assert_eq!(done.text, "class A:\n    '''Doc.'''\n\n\nx = 1\n");
     assert_eq!(done.losses, []);
-    // Deleting a class and its method is the same as deleting the class.
+    // Deleting a class together with its method has the same result as deleting only the class.
     let done =
         rewrite(&tree(class), &[delete("A"), delete("A.f")]).expect("both deletions are accepted");
     assert_eq!(done.text, "x = 1\n");

@@ -1,4 +1,4 @@
-//! Merging of imports into existing statements.
+//! Tests that imports are merged into existing import statements.
 
 use super::*;
 
