@@ -107,6 +107,20 @@ async fn headline_names_a_possible_caller_that_a_changed_signature_breaks() {
     assert!(!headline.contains("may still"), "{headline}");
 }
 
+/// Another class has a method of the same name, so that the calls on objects of unknown type are not
+/// compared with the changed method before it is applied.
+#[tokio::test(start_paused = true)]
+async fn headline_names_a_call_on_an_object_of_unknown_type_that_stays_broken() {
+    let user = "class Cursor:\n    def position(self, name):\n        return 0\n\n\ndef show(waiting_list, name):\n    \
+                return waiting_list.position(name)\n";
+    let files = [("waiting.py", WAITING), ("user.py", user)];
+    let change = [("waiting.py::WaitingList.position", WIDER)];
+    let (_, events) = run("Count from a start", &files, &change, Approval::Ask).await;
+    let (_, headline) = ending(&events);
+    let told = "Done, but `WaitingList.position` may still be called as before at user.py:7";
+    assert!(headline.starts_with(told), "{headline}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn evidence_names_possible_callers_of_a_changed_signature() {
     let files = [
