@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use super::in_scripts;
 use super::names::Names;
 use super::read::on_all_cores;
 use super::search::text_of;
+use super::{in_scripts, in_templates};
 use starling_syntax::{FilePath, Language, SymbolTree};
 use starling_text::ByteRange;
 use starling_workspace::Snapshot;
@@ -26,7 +26,7 @@ const FILES: [&str; 22] = [
 
 /// An occurrence of a name outside of code: in a string without white space that contains the name
 /// as a whole part (`"handlers:EchoHandler"`), or in a line of a script or notebook that uses the
-/// name.
+/// name, or in an expression of a template.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct InString {
     pub file: FilePath,
@@ -34,8 +34,10 @@ pub struct InString {
     pub line: u32,
     /// Whether the string looks like a URL or a file path.
     pub is_address: bool,
-    /// Whether the name occurs in a line of a script, not in a string.
+    /// Whether the name occurs in a line of a script or template, not in a string.
     pub is_script: bool,
+    /// Whether the name occurs in an expression of a template.
+    pub is_template: bool,
 }
 
 /// Returns the occurrences of `name` as a whole part of a string, in the order of files and lines.
@@ -48,6 +50,9 @@ pub(super) fn in_strings(snapshot: &Snapshot, name: &str) -> Vec<InString> {
     let of_file = |file: &&FilePath| -> Vec<InString> {
         let is_data = is_data(file);
         let is_script = in_scripts::is_script(file);
+        if !is_data && !is_script && in_templates::is_template(file) {
+            return in_template(snapshot, file, name);
+        }
         if Language::of(file) != Language::Python && !is_data && !is_script {
             return Vec::new();
         }
@@ -114,6 +119,7 @@ fn in_code(file: &FilePath, text: Arc<str>, name: &str) -> Vec<InString> {
                 line: names.line(at as u32),
                 is_address: is_address(&whole, name),
                 is_script: false,
+                is_template: false,
             });
         }
     }
@@ -199,9 +205,32 @@ fn in_text(file: &FilePath, text: &str, name: &str) -> Vec<InString> {
             line,
             is_address: false,
             is_script: true,
+            is_template: false,
         }));
     }
     found
+}
+
+/// Returns the lines of templates whose expressions use a name.
+pub(super) fn in_templates(snapshot: &Snapshot, name: &str) -> Vec<InString> {
+    let files = snapshot.files().iter();
+    let files = files.filter(|file| in_templates::is_template(file));
+    let found = files.flat_map(|file| in_template(snapshot, file, name));
+    found.collect()
+}
+
+fn in_template(snapshot: &Snapshot, file: &FilePath, name: &str) -> Vec<InString> {
+    let text = text_of(snapshot, file).filter(|text| text.contains(name));
+    let lines = text.map(|text| in_templates::lines(&text, name));
+    let lines = lines.into_iter().flatten();
+    let found = lines.map(|line| InString {
+        file: file.clone(),
+        line,
+        is_address: false,
+        is_script: true,
+        is_template: true,
+    });
+    found.collect()
 }
 
 fn in_data(file: &FilePath, text: &str, name: &str) -> Vec<InString> {
@@ -222,6 +251,7 @@ fn in_data(file: &FilePath, text: &str, name: &str) -> Vec<InString> {
             line,
             is_address: is_address(string, name),
             is_script: false,
+            is_template: false,
         }));
     }
     found

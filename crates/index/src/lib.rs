@@ -12,6 +12,7 @@ mod generated;
 mod importable;
 mod in_scripts;
 mod in_strings;
+mod in_templates;
 mod left_attribute;
 mod locate;
 mod lookup;
@@ -334,6 +335,17 @@ impl Index {
     /// (`"module:Class"`). Such strings may refer to the symbol at run time.
     pub fn in_strings(&self, name: &str) -> Vec<InString> {
         in_strings::in_strings(&self.snapshot, name)
+    }
+
+    /// Returns the lines of templates whose expressions use a name.
+    pub fn in_templates(&self, name: &str) -> Vec<InString> {
+        in_strings::in_templates(&self.snapshot, name)
+    }
+
+    /// Returns the reads of an attribute of this name on objects that may be of any class: objects of
+    /// unknown type, and objects that code from outside the workspace holds or returns.
+    pub fn reads_of_any(&self, name: &str) -> Vec<Usage> {
+        lookup::reads_of_any(self.code(), &self.snapshot, name)
     }
 
     /// Returns the positions that may look up `name` by a text that code builds at run time, as

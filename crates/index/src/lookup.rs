@@ -62,8 +62,8 @@ pub struct Usage {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Usages {
     pub found: Vec<Usage>,
-    /// False if the limit was reached or the resolver ran out of steps, so that uses may be
-    /// missing.
+    /// False if uses may be missing: the limit was reached, the resolver ran out of steps, a module is not
+    /// found, or objects from outside may hold objects of the class.
     pub complete: bool,
 }
 
@@ -291,6 +291,16 @@ pub(super) fn indirect_calls(
         })
     };
     calls.filter_map(of).collect()
+}
+
+/// Returns the reads of an attribute on objects that may be of any class.
+pub(super) fn reads_of_any(code: &Code, snapshot: &Snapshot, name: &str) -> Vec<Usage> {
+    let references = References {
+        uses: Resolver::new(code).reads_of_any(name),
+        complete: true,
+    };
+    let usages = usages(code, snapshot, &references);
+    usages.map(|usages| usages.found).unwrap_or_default()
 }
 
 fn usages(code: &Code, snapshot: &Snapshot, references: &References) -> Option<Usages> {

@@ -168,7 +168,7 @@ fn notes(symbol: &SymbolPath, usages: &Usages, limit: usize) -> Vec<String> {
             notes.push(format!("partial: {count} {are} shown; there are more"));
         }
         false => notes.push(format!(
-            "{count} {are} found, but the list may be incomplete, because the code is too complex to resolve all names"
+            "{count} {are} found, but the list may be incomplete: not all names of this code can be resolved"
         )),
     }
     let unsure = usages.found.iter().filter(|usage| is_unsure(usage));

@@ -23,6 +23,7 @@ pub use model::{
 };
 pub use rebound::{Rebound, rebound};
 pub use table::NameId;
+pub(crate) use undefined::is_built_in;
 pub use undefined::{LostUse, binds, lost_uses, newly_undefined, says_plainly, undefined_names};
 
 use serde::{Deserialize, Serialize};

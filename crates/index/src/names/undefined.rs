@@ -158,7 +158,7 @@ impl Names {
     }
 }
 
-pub(super) fn is_built_in(name: &str) -> bool {
+pub(crate) fn is_built_in(name: &str) -> bool {
     BUILTINS.split_whitespace().any(|known| known == name)
 }
 

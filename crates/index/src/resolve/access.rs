@@ -14,7 +14,7 @@ impl<S: Source> Resolver<'_, S> {
             Value::Function(def, receiver) => self.returns(def, receiver),
             Value::Callable(set) => self.elements(set),
             Value::Instance(_) => self.call_member(value, "__call__"),
-            Value::Outside => [Value::Outside].into(),
+            Value::Outside(kind) => [Value::Outside(kind.called())].into(),
             Value::Module(_) | Value::Super { .. } | Value::Sequence(_) | Value::Tuple(_) => {
                 no_values()
             }
@@ -59,7 +59,7 @@ impl<S: Source> Resolver<'_, S> {
             match member {
                 Value::Function(def, receiver) => values.extend(&self.returns(*def, *receiver)),
                 Value::Callable(set) => values.extend(&self.elements(*set)),
-                Value::Outside => values.add(Value::Outside),
+                Value::Outside(kind) => values.add(Value::Outside(kind.called())),
                 Value::Module(_)
                 | Value::Class(_)
                 | Value::Instance(_)
@@ -116,7 +116,8 @@ impl<S: Source> Resolver<'_, S> {
     /// Returns the possible values of `value[...]`.
     pub(super) fn item(&mut self, value: Value) -> Values {
         match value {
-            Value::Class(_) | Value::Outside => [value].into(),
+            Value::Class(_) => [value].into(),
+            Value::Outside(kind) => [Value::Outside(kind.held())].into(),
             Value::Sequence(set) => self.elements(set),
             Value::Instance(class) => {
                 let elements = self.generic_elements(class);
@@ -159,7 +160,7 @@ impl<S: Source> Resolver<'_, S> {
             }
             Value::Sequence(_)
             | Value::Instance(_)
-            | Value::Outside
+            | Value::Outside(_)
             | Value::Class(_)
             | Value::Module(_)
             | Value::Function(..)
@@ -172,7 +173,7 @@ impl<S: Source> Resolver<'_, S> {
     pub(super) fn element(&mut self, value: Value) -> Values {
         match value {
             Value::Sequence(set) => self.elements(set),
-            Value::Outside => [value].into(),
+            Value::Outside(kind) => [Value::Outside(kind.held())].into(),
             Value::Tuple(id) => {
                 let mut values = ValueSet::default();
                 for element in self.tuple_elements(id) {
@@ -201,7 +202,7 @@ impl<S: Source> Resolver<'_, S> {
         match iterator {
             Value::Sequence(set) => self.elements(set),
             Value::Instance(_) => self.call_member(iterator, "__next__"),
-            Value::Outside => [iterator].into(),
+            Value::Outside(kind) => [Value::Outside(kind.held())].into(),
             Value::Tuple(_)
             | Value::Class(_)
             | Value::Module(_)
@@ -223,7 +224,7 @@ impl<S: Source> Resolver<'_, S> {
                 }
                 values
             }
-            Value::Outside => [value].into(),
+            Value::Outside(kind) => [Value::Outside(kind.instance())].into(),
             Value::Tuple(_)
             | Value::Class(_)
             | Value::Module(_)

@@ -71,7 +71,14 @@ impl<S: Source> Resolver<'_, S> {
         let mut values = ValueSet::default();
         for target in self.targets(file, id).list {
             match target {
-                Target::Outside => values.add(Value::Outside),
+                Target::Outside => {
+                    let name = names.last_name(expr);
+                    for value in self.values(file, expr, receiver).iter() {
+                        if let Value::Outside(kind) = value {
+                            values.add(Value::Outside(kind.annotated(name)));
+                        }
+                    }
+                }
                 Target::Module(_) => {}
                 Target::Variable(variable) => {
                     let names = self.names(variable.file);

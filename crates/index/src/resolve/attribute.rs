@@ -102,7 +102,7 @@ impl<S: Source> Resolver<'_, S> {
             | Value::Callable(_)
             | Value::Sequence(_)
             | Value::Tuple(_)
-            | Value::Outside => None,
+            | Value::Outside(_) => None,
         };
         values.iter().filter_map(class).collect()
     }

@@ -423,7 +423,9 @@ impl<S: Source> Resolver<'_, S> {
 
     /// Returns whether an expression certainly refers to something outside the workspace.
     fn is_outside(&mut self, file: FileId, expr: ExprId) -> bool {
-        *self.values(file, expr, None) == [Value::Outside]
+        let values = self.values(file, expr, None);
+        let mut all = values.iter();
+        !values.is_empty() && all.all(|value| matches!(value, Value::Outside(_)))
     }
 
     /// Returns whether the base classes from outside the workspace leave it to the `__init__` of

@@ -77,7 +77,7 @@ impl<S: Source> Resolver<'_, S> {
                 | Value::Super { .. }
                 | Value::Sequence(_)
                 | Value::Tuple(_)
-                | Value::Outside => None,
+                | Value::Outside(_) => None,
             });
             match found {
                 Some(base) if !bases.contains(&base) => bases.push(base),

@@ -184,7 +184,7 @@ impl<S: Source> Resolver<'_, S> {
                 | Value::Super { .. }
                 | Value::Sequence(_)
                 | Value::Tuple(_)
-                | Value::Outside => return None,
+                | Value::Outside(_) => return None,
             };
             holder.get_or_insert(of);
         }

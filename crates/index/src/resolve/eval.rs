@@ -1,11 +1,12 @@
 //! Evaluates expressions to their possible values.
 
 use super::class::Member;
+use super::outside::OutsideKind;
 use super::resolver::{EvaluationKey, Receiver, Resolver, no_values};
 use super::source::{FileId, Source};
 use super::value::{Def, Target, Value, ValueSet, Values, Variable};
 use crate::names::{
-    Binding, BindingKind, Expr, ExprContent, ExprId, FunctionRole, Names, OccurrenceId,
+    Binding, BindingKind, Expr, ExprContent, ExprId, FunctionRole, Imported, Names, OccurrenceId,
     ParameterPosition, ScopeId, ScopeKind, SymbolNumber,
 };
 
@@ -66,8 +67,9 @@ impl<S: Source> Resolver<'_, S> {
                 values.extend(&self.variable_values(variable, receiver));
             }
         } else {
+            let kind = OutsideKind::unbound(names.name(found.name));
             for target in self.plain_targets(file, &found) {
-                values.extend(&self.target_values(target));
+                values.extend(&self.target_values(target, kind));
             }
         }
         values.finish()
@@ -111,11 +113,12 @@ impl<S: Source> Resolver<'_, S> {
         values.finish()
     }
 
-    pub(super) fn target_values(&mut self, target: Target) -> Values {
+    /// Returns the values of a target, which are of this kind if it is outside of the workspace.
+    pub(super) fn target_values(&mut self, target: Target, outside: OutsideKind) -> Values {
         match target {
             Target::Variable(variable) => self.variable_values(variable, None),
             Target::Module(module) => [Value::Module(module)].into(),
-            Target::Outside => [Value::Outside].into(),
+            Target::Outside => [Value::Outside(outside)].into(),
         }
     }
 
@@ -142,8 +145,14 @@ impl<S: Source> Resolver<'_, S> {
             BindingKind::Import(id) => {
                 let mut values = ValueSet::default();
                 if let Some(import) = names.import(id) {
+                    let name = match import.what {
+                        Imported::Name(name) => Some(names.name(name)),
+                        Imported::First | Imported::Whole | Imported::Star => None,
+                    };
+                    let module = names.module_parts(import).next();
+                    let kind = OutsideKind::imported(module, name);
                     for target in self.import_targets(file, import) {
-                        values.extend(&self.target_values(target));
+                        values.extend(&self.target_values(target, kind));
                     }
                 }
                 values.finish()
@@ -187,7 +196,7 @@ impl<S: Source> Resolver<'_, S> {
         receiver: Receiver,
     ) -> Values {
         if place == ParameterPosition::Rest {
-            return [Value::Outside].into();
+            return [Value::Outside(OutsideKind::Container)].into();
         }
         if place == ParameterPosition::First
             && let Some((own, role)) = method(file, names, scope)
@@ -211,8 +220,9 @@ impl<S: Source> Resolver<'_, S> {
         match value {
             Value::Module(module) => {
                 let mut values = ValueSet::default();
+                let kind = OutsideKind::imported(None, Some(name));
                 for target in self.module_targets(module, name) {
-                    values.extend(&self.target_values(target));
+                    values.extend(&self.target_values(target, kind));
                 }
                 values.finish()
             }
@@ -225,11 +235,10 @@ impl<S: Source> Resolver<'_, S> {
                 let member = self.member_after(after, of, name);
                 self.attribute_values(member, of, Value::Instance(of))
             }
-            Value::Function(..)
-            | Value::Callable(_)
-            | Value::Sequence(_)
-            | Value::Tuple(_)
-            | Value::Outside => [Value::Outside].into(),
+            Value::Outside(kind) => [Value::Outside(kind.member(name))].into(),
+            Value::Function(..) | Value::Callable(_) | Value::Sequence(_) | Value::Tuple(_) => {
+                [Value::Outside(OutsideKind::Object)].into()
+            }
         }
     }
 
@@ -237,7 +246,7 @@ impl<S: Source> Resolver<'_, S> {
     fn attribute_values(&mut self, member: Member, class: Def, value: Value) -> Values {
         let variable = match member {
             Member::Found(variable) => variable,
-            Member::Outside => return [Value::Outside].into(),
+            Member::Outside => return [Value::Outside(OutsideKind::Object)].into(),
             Member::Missing => return no_values(),
         };
         let file = variable.file;
@@ -319,7 +328,7 @@ impl<S: Source> Resolver<'_, S> {
                     values.extend(&self.instances(*value));
                 }
             }
-            Expr::Literal => values.add(Value::Outside),
+            Expr::Literal => values.add(Value::Outside(OutsideKind::Closed)),
             Expr::None => {}
         }
         values.finish()
@@ -330,7 +339,7 @@ impl<S: Source> Resolver<'_, S> {
 fn instance_of(class: Value) -> Option<Value> {
     match class {
         Value::Class(class) => Some(Value::Instance(class)),
-        Value::Outside => Some(Value::Outside),
+        Value::Outside(kind) => Some(Value::Outside(kind.instance())),
         Value::Module(_)
         | Value::Instance(_)
         | Value::Function(..)

@@ -12,6 +12,7 @@ mod eval;
 mod judge;
 mod kin;
 mod module;
+mod outside;
 mod reach;
 mod references;
 mod resolver;

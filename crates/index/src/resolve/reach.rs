@@ -244,7 +244,7 @@ impl<S: Source> Resolver<'_, S> {
             | Value::Callable(_)
             | Value::Sequence(_)
             | Value::Tuple(_)
-            | Value::Outside => None,
+            | Value::Outside(_) => None,
         };
         match values.is_empty() {
             true => Some(vec![CallReceiver::Unknown]),

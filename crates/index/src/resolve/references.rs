@@ -43,7 +43,8 @@ pub enum Certainty {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct References {
     pub uses: Vec<Use>,
-    /// False if the search ran out of steps, so that references may be missing.
+    /// False if references may be missing: the search ran out of steps, a module is not found, or objects
+    /// from outside the workspace may hold objects of the class.
     pub complete: bool,
 }
 
@@ -69,6 +70,10 @@ impl<S: Source> Resolver<'_, S> {
     fn gathered(&mut self, mut search: Search, file: &FilePath) -> References {
         search.module_parts = parts_of(file);
         self.search_calls(&mut search);
+        search.is_member = match search.wanted {
+            Target::Variable(variable) => self.class_of(variable).is_some(),
+            Target::Module(_) | Target::Outside => false,
+        };
         while let Some(word) = search.next_word() {
             for file in self.source.mentioning(&word) {
                 self.search_file(file, &word, &mut search);
@@ -79,7 +84,7 @@ impl<S: Source> Resolver<'_, S> {
         uses.dedup_by(|a, b| (&a.file, a.offset) == (&b.file, b.offset));
         References {
             uses,
-            complete: !self.is_exhausted() && !search.is_partial,
+            complete: !self.is_exhausted() && !search.is_partial && search.open.is_empty(),
         }
     }
 
@@ -138,6 +143,8 @@ impl<S: Source> Resolver<'_, S> {
             let import = import.filter(|_| found.role == Role::ImportedName);
             if targets.is_unknown {
                 search.found.push((file, id, Certainty::Possible));
+            } else if targets.is_open && search.is_member {
+                search.open.push((file, id));
             } else if import.is_some_and(|one| self.is_unresolved(file, names, one, search)) {
                 search.unresolved.push((file, id));
             }
@@ -172,7 +179,7 @@ impl<S: Source> Resolver<'_, S> {
         let certainty = self.judge(search);
         let judged = search.found.iter().zip(certainty);
         let judged = judged.map(|((file, id, _), certainty)| ((*file, *id), certainty));
-        let unresolved = search.unresolved.iter();
+        let unresolved = search.unresolved.iter().chain(&search.open);
         let unresolved = unresolved.map(|place| (*place, Some(Certainty::Possible)));
         let places: Vec<_> = judged.chain(unresolved).collect();
         let mut uses = Vec::with_capacity(places.len());

@@ -19,6 +19,10 @@ pub(super) struct Search {
     /// Imports of the name from modules that are not found but whose name resembles that of the
     /// symbol's module.
     pub(super) unresolved: Vec<(FileId, OccurrenceId)>,
+    /// Attributes of the name on objects that code from outside the workspace holds or returns.
+    pub(super) open: Vec<(FileId, OccurrenceId)>,
+    /// Whether the target is a member of a class.
+    pub(super) is_member: bool,
     /// The parts of the path of the symbol's module.
     pub(super) module_parts: Vec<String>,
     /// Whether a file that mentions the name imports a module that is not found and may be the
@@ -42,6 +46,8 @@ impl Search {
             name,
             found: Vec::new(),
             unresolved: Vec::new(),
+            open: Vec::new(),
+            is_member: false,
             module_parts: Vec::new(),
             is_partial: false,
             is_init: false,
@@ -100,7 +106,7 @@ impl<S: Source> Resolver<'_, S> {
             | Value::Super { .. }
             | Value::Sequence(_)
             | Value::Tuple(_)
-            | Value::Outside => false,
+            | Value::Outside(_) => false,
         })
     }
 

@@ -14,6 +14,9 @@ pub(super) struct Targets {
     /// known classes of the value lack. A subclass may have such an attribute: methods of a mixin
     /// use attributes that other classes define.
     pub(super) is_unknown: bool,
+    /// Whether the occurrence is an attribute of an object that code from outside holds or returns,
+    /// and that can be of the workspace: `flask.g.cart.total`.
+    pub(super) is_open: bool,
 }
 
 impl Targets {
@@ -21,6 +24,7 @@ impl Targets {
         Targets {
             list,
             is_unknown: false,
+            is_open: false,
         }
     }
 }
@@ -61,9 +65,22 @@ impl<S: Source> Resolver<'_, S> {
         let mut targets = Targets {
             list: Vec::new(),
             is_unknown: values.is_empty(),
+            is_open: false,
         };
+        let name = names.name(found.name);
         for value in values.iter() {
-            for target in self.member_targets(*value, names.name(found.name)) {
+            targets.is_open |= match value {
+                Value::Outside(kind) => kind.may_have(name),
+                Value::Module(_)
+                | Value::Class(_)
+                | Value::Instance(_)
+                | Value::Function(..)
+                | Value::Callable(_)
+                | Value::Super { .. }
+                | Value::Sequence(_)
+                | Value::Tuple(_) => false,
+            };
+            for target in self.member_targets(*value, name) {
                 if !targets.list.contains(&target) {
                     targets.list.push(target);
                 }
@@ -90,7 +107,7 @@ impl<S: Source> Resolver<'_, S> {
             | Value::Callable(_)
             | Value::Sequence(_)
             | Value::Tuple(_)
-            | Value::Outside => Member::Outside,
+            | Value::Outside(_) => Member::Outside,
         };
         match member {
             Member::Found(variable) => vec![Target::Variable(variable)],
@@ -123,7 +140,7 @@ impl<S: Source> Resolver<'_, S> {
                 | Value::Super { .. }
                 | Value::Sequence(_)
                 | Value::Tuple(_)
-                | Value::Outside => None,
+                | Value::Outside(_) => None,
             };
             list.extend(target.map(Target::Variable));
         }
@@ -147,7 +164,7 @@ impl<S: Source> Resolver<'_, S> {
             | Value::Super { .. }
             | Value::Sequence(_)
             | Value::Tuple(_)
-            | Value::Outside => None,
+            | Value::Outside(_) => None,
         })
     }
 

@@ -4,6 +4,7 @@
 use super::dangling::Dangling;
 use super::kin::is_common;
 use super::module::is_standard;
+use super::references::{Certainty, Use};
 use super::resolver::Resolver;
 use super::source::{FileId, Source};
 use super::value::{Def, Value};
@@ -67,6 +68,33 @@ impl<S: Source> Resolver<'_, S> {
         found
     }
 
+    /// Returns the reads of an attribute of this name on objects that may be of any class: objects of
+    /// unknown type, unless common types have such an attribute, and objects that code from outside
+    /// holds or returns.
+    pub(crate) fn reads_of_any(&mut self, name: &str) -> Vec<Use> {
+        self.start();
+        let mut found = Vec::new();
+        for file in self.source.mentioning(name) {
+            let names = self.names(file);
+            let Some(id) = names.find(name) else {
+                continue;
+            };
+            for (index, one) in names.occurrences().iter().enumerate() {
+                let is_read = matches!(one.role, Role::Read | Role::Call);
+                if one.name != id || !is_read || !one.receiver().is_some() {
+                    continue;
+                }
+                let occurrence = OccurrenceId(index as u32);
+                let targets = self.targets(file, occurrence);
+                let is_unknown = targets.is_unknown && targets.list.is_empty();
+                if targets.is_open || is_unknown && !is_common(name) {
+                    found.extend(self.use_at(file, occurrence, Certainty::Possible));
+                }
+            }
+        }
+        found
+    }
+
     /// Returns whether a class of the value may create the attribute at run time.
     fn may_be_made(&mut self, file: FileId, names: &Names, one: &Occurrence) -> bool {
         let values = self.values(file, one.receiver(), None);
@@ -80,7 +108,7 @@ impl<S: Source> Resolver<'_, S> {
             | Value::Super { .. }
             | Value::Sequence(_)
             | Value::Tuple(_)
-            | Value::Outside => false,
+            | Value::Outside(_) => false,
         })
     }
 

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::outside::OutsideKind;
 use super::source::FileId;
 use crate::names::{NameId, ScopeId, SymbolNumber};
 
@@ -61,7 +62,7 @@ pub(super) enum Value {
     /// A tuple expression.
     Tuple(TupleId),
     /// A value from outside the workspace.
-    Outside,
+    Outside(OutsideKind),
 }
 
 /// All possible values of an expression. Empty if unknown.

@@ -177,13 +177,19 @@ fn still_mentioned(lookup: &Lookup, places: &BTreeSet<(FilePath, String)>) -> Ve
     sites
 }
 
-/// Returns the certain uses of other symbols that have the same name as a removed symbol.
+/// Returns the uses of other symbols that have the same name as a removed symbol. Of a method, uses that
+/// are only likely count if the other one has the same class, to which it was moved.
 fn uses_of_others(lookup: &Lookup, gone: &SymbolPath) -> Vec<(FilePath, u32)> {
     let others = lookup.index().definitions(gone.base_name()).into_iter();
     let others = others
         .map(|one| one.symbol)
         .filter(|symbol| symbol != gone && !is_test_file(&symbol.file));
-    let usages = others.flat_map(|symbol| sure_usages(lookup, &symbol));
+    let usages = others.flat_map(|symbol| {
+        let mut uses = sure_usages(lookup, &symbol);
+        let is_same = symbol.name == gone.name;
+        uses.retain(|usage| is_same || usage.certainty == Certainty::Certain);
+        uses
+    });
     usages.map(|usage| (usage.file, usage.line)).collect()
 }
 
@@ -229,7 +235,7 @@ fn holds(
 }
 
 /// Returns the byte offset of a use in its file.
-fn offset(tree: &SymbolTree, usage: &Usage) -> usize {
+pub(super) fn offset(tree: &SymbolTree, usage: &Usage) -> usize {
     let line = (usage.line as usize).saturating_sub(1);
     let start = tree.line_starts().get(line).copied();
     start.unwrap_or_default() + usage.column as usize

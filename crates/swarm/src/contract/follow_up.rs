@@ -103,15 +103,22 @@ pub(crate) fn owners_of_broken(run: &RunContext, draft: &Draft) -> Vec<SymbolPat
 }
 
 /// Returns the owners of uses that stay valid under the changed contracts. Tests are returned only
-/// if no other code uses the symbols.
+/// if no other code uses the symbols. No use of a
+/// removed symbol does.
 pub(crate) fn owners_that_keep(
     run: &RunContext,
     draft: &Draft,
     broken: &[SymbolPath],
 ) -> Vec<SymbolPath> {
+    if draft.breaking.is_empty() {
+        return Vec::new();
+    }
     let lookup = run.lookup();
     let changed = with_changed_contract(draft);
-    let uses = changed.iter().flat_map(|changed| {
+    let after = SymbolTree::parse(draft.file.clone(), Arc::clone(&draft.text));
+    let kept = changed.iter();
+    let kept = kept.filter(|changed| after.find(&changed.name).is_some());
+    let uses = kept.flat_map(|changed| {
         let uses = sure_usages(&lookup, changed).into_iter();
         let elsewhere = |one: &Usage| !changed.encloses(&one.symbol) && !one.is_import;
         uses.filter(elsewhere).collect::<Vec<_>>()
@@ -146,8 +153,8 @@ fn with_changed_contract(draft: &Draft) -> Vec<SymbolPath> {
     symbols.cloned().collect()
 }
 
-/// Returns the calls outside tests that may reach a changed method, but do not certainly refer to
-/// it. Calls in the code of owners that `evidence` already lists as callers are left out.
+/// Returns the calls outside tests and the uses in templates that may reach a changed method, but do not
+/// certainly refer to it. Calls in the code of owners that `evidence` already lists as callers are left out.
 pub(crate) fn indirect_callers(
     run: &RunContext,
     draft: &Draft,
@@ -170,6 +177,12 @@ pub(crate) fn indirect_callers(
             through,
             file: usage.file,
             line: usage.line,
+        }));
+        let in_templates = lookup.index().in_templates(changed.base_name()).into_iter();
+        found.extend(in_templates.map(|one| IndirectCaller {
+            through: None,
+            file: one.file,
+            line: one.line,
         }));
     }
     found.sort();

@@ -3,4 +3,5 @@
 pub(crate) mod broken;
 pub(crate) mod follow_up;
 pub(crate) mod left_behind;
+pub(crate) mod possible;
 pub(crate) mod rebinding;

@@ -200,12 +200,17 @@ impl Evidence {
         }
     }
 
-    /// Moves the callers whose own changes are in the same set from `callers` to `callers_in_set`.
+    /// Moves the callers whose own changes are in the same set to `callers_in_set`.
     pub fn callers_change_with(&mut self, is_in_set: impl Fn(&SymbolPath) -> bool) {
-        let callers = std::mem::take(&mut self.callers);
-        let (inside, outside) = callers.into_iter().partition(is_in_set);
-        self.callers = outside;
-        self.callers_in_set = inside;
+        self.callers_in_set.clear();
+        for callers in [&mut self.callers, &mut self.callers_kept] {
+            let (inside, outside) = std::mem::take(callers).into_iter().partition(&is_in_set);
+            let inside: Vec<SymbolPath> = inside;
+            *callers = outside;
+            self.callers_in_set.extend(inside);
+        }
+        self.callers_in_set.sort();
+        self.callers_in_set.dedup();
     }
 
     /// Describes the callers of the changed contract, for users and models.
@@ -231,6 +236,7 @@ impl Evidence {
             }
             (true, 0) if !self.indirect_callers.is_empty() => "no direct caller".to_owned(),
             (true, 0) => "none".to_owned(),
+            (true, tests) if has_no_direct => format!("no direct caller but tests ({tests})"),
             (true, tests) => format!("only tests ({tests})"),
             (false, _) => told.join("; "),
         };

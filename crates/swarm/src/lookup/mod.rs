@@ -223,7 +223,7 @@ impl Lookup {
         let note = if usages.complete {
             ""
         } else {
-            "\n(more were left out)"
+            "\n(there may be more)"
         };
         cap(&format!("{}{note}", lines.join("\n")), Tokens(2_000))
     }

@@ -8,8 +8,8 @@ use starling_index::InString;
 pub(crate) const NAMED: usize = 4;
 
 /// Returns the strings that contain a name which the code no longer defines. Leaves out URLs and
-/// file paths, because a page or file does not change its name with the code, and strings that the
-/// task tells to keep.
+/// file paths, because a page or file does not change its name with the code, templates, whose objects
+/// may be of any type, and strings that the task tells to keep.
 pub(crate) fn of_gone(lookup: &Lookup, name: &str, kept: &KeptStrings) -> Vec<InString> {
     let index = lookup.index();
     if index.is_defined(name) {
@@ -17,7 +17,7 @@ pub(crate) fn of_gone(lookup: &Lookup, name: &str, kept: &KeptStrings) -> Vec<In
     }
     let mut strings = index.in_strings(name);
     let is_kept = |one: &InString| kept.hold(lookup, (&one.file, one.line), name);
-    strings.retain(|one| !one.is_address && !is_kept(one));
+    strings.retain(|one| !one.is_address && !one.is_template && !is_kept(one));
     strings
 }
 
@@ -29,6 +29,13 @@ pub(crate) fn stands_in(name: &str, verb: &str, strings: &[InString]) -> String 
         .map(|one| format!("{}:{}", one.file, one.line));
     let places = first_of(places.collect());
     let scripts = strings.iter().filter(|one| one.is_script).count();
+    let templates = strings.iter().filter(|one| one.is_template).count();
+    if templates > 0 {
+        return match templates == strings.len() {
+            true => format!("`{name}` {verb} in a template: {places}"),
+            false => format!("`{name}` {verb} in strings, scripts or templates: {places}"),
+        };
+    }
     match (strings.len(), scripts) {
         (1, 0) => format!("`{name}` {verb} in a string: {places}"),
         (count, 0) => format!("`{name}` {verb} in {count} strings: {places}"),

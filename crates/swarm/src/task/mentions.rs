@@ -1,28 +1,20 @@
-//! Mentions of a name in the documents of the project, and in the docstrings and comments of its code.
+//! Mentions of a name in the documents and other text files of the project, and in the docstrings and
+//! comments of its code.
 
 mod blocks;
+mod elsewhere;
 mod in_code;
+mod prose;
 
 use crate::lookup::Lookup;
 use crate::task::in_strings::first_of;
 use crate::task::stated::{ExplicitEdit, ExplicitEdits, Named};
 use crate::task::whole_word::has_word;
+use prose::{is_document, is_like_code, is_word, spans};
 use starling_index::{Certainty, Usage, is_test_file};
 use starling_syntax::FilePath;
 use starling_text::ByteRange;
 
-/// File extensions of documents.
-const DOCUMENTS: [&str; 5] = ["adoc", "markdown", "md", "rst", "txt"];
-/// Prefixes of the names of documents that are not searched: changelogs, which describe earlier
-/// versions, and lists of dependencies.
-const NO_DOCUMENTS: [&str; 6] = [
-    "changelog",
-    "changes",
-    "constraints",
-    "history",
-    "news",
-    "requirements",
-];
 /// A mention of a symbol's name in a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InDocument {
@@ -61,8 +53,8 @@ pub(crate) fn in_documents(lookup: &Lookup, named: &Named) -> Vec<InDocument> {
     found
 }
 
-/// Describes where documents, docstrings and comments still mention a name that the task renames or
-/// deletes and that is no longer defined.
+/// Describes where documents, other text files, docstrings and comments still mention a name that the
+/// task renames or deletes and that is no longer defined.
 pub(crate) fn still_mentioned(statements: &ExplicitEdits, after: &Lookup) -> Vec<String> {
     let one = |stated: &ExplicitEdit| {
         let named = stated.named();
@@ -78,6 +70,7 @@ pub(crate) fn still_mentioned(statements: &ExplicitEdits, after: &Lookup) -> Vec
             .collect();
         if is_gone {
             places.extend(in_code::mentions(after, name));
+            places.extend(elsewhere::mentions(after, name, &statements.kept));
         }
         places.sort();
         places.dedup();
@@ -88,13 +81,6 @@ pub(crate) fn still_mentioned(statements: &ExplicitEdits, after: &Lookup) -> Vec
         (!places.is_empty()).then(|| format!("`{name}` is still mentioned in {}", first_of(places)))
     };
     statements.all.iter().filter_map(one).collect()
-}
-
-fn is_document(file: &FilePath) -> bool {
-    let name = file.name().to_lowercase();
-    let ending = name.rsplit_once('.').map(|(_, ending)| ending);
-    ending.is_some_and(|ending| DOCUMENTS.contains(&ending))
-        && !NO_DOCUMENTS.iter().any(|start| name.starts_with(start))
 }
 
 impl<'n> MentionedSymbol<'n> {
@@ -223,36 +209,4 @@ fn modules_that_import(lookup: &Lookup, named: &Named) -> Vec<String> {
     };
     let files = usages.iter().filter(is_import).map(|one| &one.file);
     files.flat_map(modules_of).collect()
-}
-
-fn is_word(text: &str, place: ByteRange) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    !text[..place.start].ends_with(is_part) && !text[place.end..].starts_with(is_part)
-}
-
-/// Returns whether a word of prose looks like a name of code: by an underscore or an inner capital,
-/// or by a dot before it or a parenthesis after it.
-fn is_like_code(line: &str, place: ByteRange, name: &str) -> bool {
-    let has_inner_capital = name.chars().skip(1).any(char::is_uppercase);
-    let is_called = line[place.end..].starts_with('(') || line[..place.start].ends_with('.');
-    is_called || name.contains('_') || has_inner_capital
-}
-
-/// Returns the ranges of the code spans in a line of prose, without their back-quotes.
-fn spans(line: &str) -> Vec<ByteRange> {
-    let mut found = Vec::new();
-    let mut at = 0;
-    while let Some(open) = line[at..].find('`').map(|open| at + open) {
-        let ticks = line[open..].len() - line[open..].trim_start_matches('`').len();
-        let start = open + ticks;
-        let quote = "`".repeat(ticks);
-        let Some(end) = line[start..].find(&quote).map(|end| start + end) else {
-            break;
-        };
-        let inner = &line[start..end];
-        let from = start + inner.len() - inner.trim_start().len();
-        found.push(ByteRange::new(from, from + inner.trim().len()));
-        at = end + ticks;
-    }
-    found
 }

@@ -31,6 +31,7 @@ mod own_tests;
 mod owning;
 mod parts;
 mod policy;
+mod possible_uses;
 mod rebinding;
 mod refused;
 mod renamed_tests;

@@ -35,10 +35,12 @@ pub(super) fn certain(
     }
     match symbol.kind {
         // A use through an object of unknown type is certain if no other class in the project has
-        // an attribute of this name.
+        // an attribute of this name, unless code from outside holds the object.
         SymbolKind::Method if lookup.index().is_only_attribute(path) => {
             for usage in &mut usages.found {
-                usage.certainty = Certainty::Certain;
+                if usage.certainty == Certainty::Likely {
+                    usage.certainty = Certainty::Certain;
+                }
             }
         }
         SymbolKind::Method => {}
@@ -97,10 +99,10 @@ fn is_attribute(lookup: &Lookup, usage: &Usage) -> bool {
 }
 
 /// Checks that no string contains the name as a whole part, because code may look up the symbol by
-/// such a string.
+/// such a string, and that no script or template uses the name.
 ///
 /// # Errors
-/// Returns a message that lists the strings.
+/// Returns a message that lists the strings, or the lines of scripts and templates.
 pub(super) fn in_no_string(lookup: &Lookup, name: &str) -> Result<(), String> {
     let found = lookup.index().in_strings(name);
     if !found.is_empty() {

@@ -1,7 +1,8 @@
 //! Code blocks of documents. If a name in a block can only refer to the renamed symbol, all its
 //! uses in the block are renamed; otherwise the block is not changed.
 
-use super::{MentionedSymbol, is_word};
+use super::MentionedSymbol;
+use super::prose::is_word;
 use starling_text::ByteRange;
 
 /// Languages of code blocks that may use the project's Python code, so that names in them are

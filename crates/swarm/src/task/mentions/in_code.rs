@@ -1,6 +1,6 @@
 //! Mentions of a name in docstrings and comments of the code.
 
-use super::{is_like_code, is_word, spans};
+use super::prose::{is_like_code, is_word, spans};
 use crate::lookup::Lookup;
 use starling_syntax::{FilePath, Language, SymbolTree, references};
 use starling_text::ByteRange;
