@@ -100,6 +100,10 @@ pub enum TestedText {
     BeforeLastChange,
     /// The user's text with changes that were taken back later.
     WithRevertedChanges,
+    /// The user's text with some of the changes that were taken back later.
+    WithSomeRevertedChanges,
+    /// The user's text before all changes, which were taken back later.
+    BeforeRevertedChanges,
 }
 
 /// The visible state of a run.
@@ -126,6 +130,8 @@ pub struct RunState {
     pub tests: Option<String>,
     /// Which text the last tests ran on, if it is no longer the user's text.
     pub tested_text: TestedText,
+    /// When the last tests ran.
+    pub tested_in: Option<TestPhase>,
     pub finished: Option<Finished>,
     /// Owners that were not notified of a changed contract, with the changed symbol.
     pub missed: BTreeSet<(SymbolPath, SymbolPath)>,
@@ -238,7 +244,15 @@ impl RunState {
                 self.tested_text = TestedText::BeforeLastChange;
                 self.did_about(*proposal, Doing::Thinking, "applied");
             }
-            Event::TakenBack { .. } => self.tested_text = TestedText::WithRevertedChanges,
+            Event::TakenBack { .. } => {
+                self.tested_text = match (self.tested_text, self.tested_in) {
+                    (_, Some(TestPhase::Before) | None) => TestedText::BeforeRevertedChanges,
+                    (TestedText::BeforeLastChange, _) => TestedText::WithSomeRevertedChanges,
+                    (_, Some(TestPhase::Settling | TestPhase::Proposal)) => {
+                        TestedText::WithRevertedChanges
+                    }
+                };
+            }
             Event::ProposalConflicted { proposal, why }
             | Event::ProposalNotApplied { proposal, why } => {
                 self.did_about(*proposal, Doing::Thinking, why);
@@ -298,6 +312,7 @@ impl RunState {
             if *phase != TestPhase::Proposal {
                 self.tests = Some(tests(report));
                 self.tested_text = TestedText::Current;
+                self.tested_in = Some(*phase);
             }
         } else if let Event::RunFinished {
             stop_reason,

@@ -55,7 +55,17 @@ pub fn summary(state: &RunState, traces: Traces<'_>) -> Vec<Line> {
         TestedText::WithRevertedChanges if state.tests.is_some() => {
             ", with the changes that were taken back"
         }
-        TestedText::Current | TestedText::BeforeLastChange | TestedText::WithRevertedChanges => "",
+        TestedText::WithSomeRevertedChanges if state.tests.is_some() => {
+            ", with some of the changes that were taken back"
+        }
+        TestedText::BeforeRevertedChanges if state.tests.is_some() => {
+            ", before the changes that were taken back"
+        }
+        TestedText::Current
+        | TestedText::BeforeLastChange
+        | TestedText::WithRevertedChanges
+        | TestedText::WithSomeRevertedChanges
+        | TestedText::BeforeRevertedChanges => "",
     };
     lines.push(field("tests", &format!("{tests}{of}")));
     if !state.not_woken.is_empty() {

@@ -475,6 +475,51 @@ fn summary_says_if_the_tests_ran_before_the_last_change() {
 }
 
 #[test]
+fn summary_says_which_of_the_reverted_changes_the_tests_ran_with() {
+    let traces = Traces {
+        trajectory: Path::new("/c/runs/1.jsonl"),
+        repo: None,
+        tree: ProjectLifetime::Stays,
+    };
+    let ran = |phase| Event::TestsRun {
+        phase,
+        proposal: None,
+        report: report(&[], 7),
+    };
+    let applied = || Event::ProposalApplied {
+        proposal: ProposalId(1),
+        symbols: vec![symbol("loans/fees.py::late_fee")],
+        diff: DIFF.to_owned(),
+        change: None,
+    };
+    let (before, settling) = (|| ran(TestPhase::Before), || ran(TestPhase::Settling));
+    for (events, expected) in [
+        (
+            vec![before(), applied()],
+            "), before the changes that were taken back\n",
+        ),
+        (
+            vec![before(), applied(), settling()],
+            "), with the changes that were taken back\n",
+        ),
+        (
+            vec![before(), applied(), settling(), applied()],
+            "), with some of the changes that were taken back\n",
+        ),
+    ] {
+        let taken_back = Event::TakenBack {
+            diff: DIFF.to_owned(),
+            patch: None,
+            left: Vec::new(),
+        };
+        let last = ending(StopReason::Cancelled).pop();
+        let all = events.into_iter().chain([taken_back]).chain(last);
+        let said = plain(&summary(&state(&[all.collect()]), traces));
+        assert!(said.contains(expected), "{expected} {said}");
+    }
+}
+
+#[test]
 fn summary_attributes_final_statements_to_the_agents() {
     let traces = Traces {
         trajectory: Path::new("/c/runs/1.jsonl"),

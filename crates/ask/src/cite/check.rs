@@ -248,19 +248,36 @@ impl<'t> FileLines<'t> {
         if claim.names.is_empty() {
             return true;
         }
-        let owner = &self.tree.at_line(first).path.name;
         let bears = |code: &str| {
             names_of(code)
                 .iter()
                 .any(|name| claim.names.contains(*name))
         };
-        bears(owner) || self.near(first, last).any(bears)
+        self.owners(first).into_iter().any(bears) || self.near(first, last).any(bears)
+    }
+
+    /// Returns the name of the symbol around a line. In a file without symbols, returns the lines
+    /// that enclose it by their indentation, such as the head of a function.
+    fn owners(&self, line: u32) -> Vec<&str> {
+        if self.tree.symbols().len() > 1 {
+            return vec![&self.tree.at_line(line).path.name];
+        }
+        let indent = |line: &str| line.len() - line.trim_start().len();
+        let mut within = indent(self.line(line));
+        let above = (1..line).rev().map(|line| self.line(line));
+        let encloses = |line: &&str| {
+            let is_outer = !line.trim().is_empty() && indent(line) < within;
+            if is_outer {
+                within = indent(line);
+            }
+            is_outer
+        };
+        above.filter(encloses).collect()
     }
 
     /// Whether a line or the symbol around it contains a name of the claim.
     fn is_named_at(&self, line: u32, claim: &Claim) -> bool {
-        let owner = &self.tree.at_line(line).path.name;
-        let own = names_of(owner).into_iter();
+        let own = self.owners(line).into_iter().flat_map(names_of);
         let mut names = own.chain(names_of(self.line(line)));
         claim.names.is_empty() || names.any(|name| claim.names.contains(name))
     }
@@ -269,8 +286,16 @@ impl<'t> FileLines<'t> {
     /// next to the cited lines, in the name of the symbol around them, or in the path of the file.
     fn is_about_other_code(&self, first: u32, last: u32, cited: &CitedPart) -> bool {
         let is_own = |code: &str| names_of(code).iter().any(|name| cited.code.contains(*name));
-        let is_around = |line: u32| is_own(&self.tree.at_line(line).path.name);
+        let is_around = |line: u32| self.owners(line).into_iter().any(is_own);
+        let has_sign = |line: u32| {
+            let code = squeezed(self.line(line));
+            cited
+                .signs
+                .iter()
+                .any(|sign| code.contains(&squeezed(sign)))
+        };
         !cited.code.is_empty()
+            && !(first..=last).take(LONGEST_RANGE).any(has_sign)
             && !is_around(first)
             && !is_around(last)
             && !is_own(&cited.mark.path)

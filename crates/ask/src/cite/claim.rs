@@ -27,6 +27,8 @@ pub struct CitedPart {
     pub others_of_sentence: BTreeSet<String>,
     /// Text that the sentence appears to quote from the cited lines.
     pub quotes: Vec<String>,
+    /// Pieces of code in back-quotes that are no names, and too short for `quotes`: `> 0`.
+    pub signs: Vec<String>,
 }
 
 /// One sentence of a block.
@@ -118,6 +120,7 @@ const KEYWORDS: [&str; 14] = [
 /// Returns the claims of one block of prose, in order.
 pub fn claims(block: &str, files: &impl Files) -> Vec<Claim> {
     let all = marks(block, files);
+    let plain = without_files(block, files);
     let mut claims: Vec<Claim> = Vec::new();
     // Names and words of the sentences since the last citation.
     let (mut names, mut words_so_far) = (BTreeSet::new(), BTreeSet::new());
@@ -132,19 +135,22 @@ pub fn claims(block: &str, files: &impl Files) -> Vec<Claim> {
             && let Some(before) = claims.last_mut()
         {
             let lead = words(&block[before.span.clone()]);
-            before.cited.extend(cited(block, &span, own, lead));
+            before
+                .cited
+                .extend(cited((block, &plain), &span, own, lead));
             before.span.end = span.end;
             (names, words_so_far) = (BTreeSet::new(), BTreeSet::new());
             continue;
         }
-        names.extend(identifiers(&prose));
-        words_so_far.extend(words(&prose));
+        let of_code = without(&plain, &span, &own);
+        names.extend(identifiers(&of_code));
+        words_so_far.extend(words(&of_code));
         let claim = Claim {
             names: names.clone(),
             words: words_so_far.clone(),
-            own_names: names_as_code(&prose),
+            own_names: names_as_code(&of_code),
             denial: denial(&prose),
-            cited: cited(block, &span, own, BTreeSet::new()),
+            cited: cited((block, &plain), &span, own, BTreeSet::new()),
             span,
         };
         if !claim.cited.is_empty() {
@@ -156,9 +162,9 @@ pub fn claims(block: &str, files: &impl Files) -> Vec<Claim> {
 }
 
 /// Returns the citations, each with the words that precede it. Citations that directly follow each
-/// other have the same words.
+/// other have the same words. `plain` is the block without names of files.
 fn cited(
-    block: &str,
+    (block, plain): (&str, &str),
     span: &Range<usize>,
     marks: Vec<CitationMark>,
     mut lead: BTreeSet<String>,
@@ -167,10 +173,11 @@ fn cited(
     let mut found = Vec::new();
     let is_only = marks.len() == 1;
     let mut quotes = Vec::new();
-    let of_sentence = members(&block[span.clone()]);
-    let others_of_sentence = others(&without(block, span, &marks));
+    let of_sentence = members(&plain[span.clone()]);
+    let others_of_sentence = others(&without(plain, span, &marks));
     let (mut about, mut others_before) = (BTreeSet::new(), BTreeSet::new());
-    let code_of_sentence = names_as_code(&without(block, span, &marks));
+    let code_of_sentence = names_as_code(&without(plain, span, &marks));
+    let signs = signs_in(&without(block, span, &marks));
     let mut code;
     for mark in marks {
         let quoted = match is_only {
@@ -180,8 +187,8 @@ fn cited(
         if !quoted.is_empty() || !bare(&block[at..mark.span.start]) {
             quotes = quoted;
         }
-        let before = &block[at..mark.span.start];
-        let clause = words(before);
+        let clause = words(&block[at..mark.span.start]);
+        let before = &plain[at..mark.span.start];
         if !clause.is_empty() {
             lead = clause;
             others_before = others(before);
@@ -203,9 +210,27 @@ fn cited(
             code: if is_only { &code_of_sentence } else { &code }.clone(),
             others_of_sentence: others_of_sentence.clone(),
             quotes: quotes.clone(),
+            signs: signs.clone(),
         });
     }
     found
+}
+
+/// Blanks the names of the project's files, because they say nothing about a line of a file.
+fn without_files(block: &str, files: &impl Files) -> String {
+    let mut plain = block.to_owned();
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
+    let mut at = 0;
+    for part in block.split_inclusive(|c| !is_part(c)) {
+        let start = at;
+        at += part.len();
+        let name = part.trim_end_matches(|c| !is_part(c)).trim_end_matches('.');
+        let has_ending = name.trim_start_matches('.').contains(['.', '/']);
+        if has_ending && files.is_file(name) {
+            plain.replace_range(start..start + name.len(), &" ".repeat(name.len()));
+        }
+    }
+    plain
 }
 
 /// Whether the text contains only brackets and punctuation, so that its citation belongs to the
@@ -295,10 +320,23 @@ fn ends_here(block: &str, at: usize) -> bool {
     spaced && opens && !listed && !SHORTENED.contains(&word.to_lowercase().as_str())
 }
 
+/// Minimum length in bytes of a quote that must be in the file.
+const SHORTEST: usize = 6;
+
+/// Returns the pieces of code in back-quotes that are no names and shorter than a quote.
+fn signs_in(prose: &str) -> Vec<String> {
+    const SHORTEST_SIGN: usize = 3;
+    let in_ticks = prose.split('`').skip(1).step_by(2);
+    let is_sign = |text: &&str| {
+        let is_short = (SHORTEST_SIGN..SHORTEST).contains(&text.len());
+        is_short && text.contains(|c: char| !c.is_alphanumeric() && !"_.()".contains(c))
+    };
+    in_ticks.filter(is_sign).map(str::to_owned).collect()
+}
+
 /// Returns the quoted texts that are more than a name: code in back-quotes and text in double
 /// quotes.
 fn quotes_in(prose: &str) -> Vec<String> {
-    const SHORTEST: usize = 6;
     let in_ticks = prose.split('`').skip(1).step_by(2);
     let outside = prose.split('`').step_by(2).collect::<String>();
     let in_quotes = outside.split('"').skip(1).step_by(2).map(str::to_owned);

@@ -369,6 +369,59 @@ fn citation_is_kept_if_the_code_near_it_contains_a_name_from_the_claim() {
     }
 }
 
+/// Files without symbols, and a module with decorators.
+const PAGE: [(&str, &str); 3] = [
+    (
+        "garden.js",
+        "// Filters the list.\nfunction filterPlots(items, text) {\n  const wanted = text.toLowerCase();\n\
+         \n  return items.filter(item => item.indexOf(wanted) > 0);\n}\n",
+    ),
+    (
+        "templates/index.html",
+        "<!doctype html>\n<title>Garden</title>\n<ul>\n{% for plot in plots %}\n\
+         <li>{{ plot.yearly_fee() }} EUR</li>\n{% endfor %}\n</ul>\n",
+    ),
+    (
+        "app.py",
+        "def create_app():\n    app = make()\n\n    @app.get(\"/position\")\n    def where(email):\n\
+         \x20       \"\"\"Place.\"\"\"\n        return g.waiting.position(email)\n",
+    ),
+];
+
+#[test]
+fn right_citation_stays_and_the_name_of_a_file_is_no_evidence_for_a_line() {
+    let place = place();
+    let with = |files: Snapshot, (name, text): (&str, &str)| {
+        files.with(starling_syntax::FilePath::new(name), Some(text.into()))
+    };
+    let checker = CitationChecker::new(PAGE.into_iter().fold(place.files.clone(), with));
+    for right in [
+        "`filterPlots` misses it because it compares with `> 0` (garden.js:5).",
+        "`filterPlots` lowers what is looked for (garden.js:3).",
+        "filterPlots compares with zero (garden.js:5).",
+        "The page index.html prints the fee (templates/index.html:5).",
+        "The page `templates/index.html` prints the fee (templates/index.html:5).",
+        "Only `app.py` calls it (app.py:7).",
+        "app.py calls it at the end (app.py:7).",
+    ] {
+        let block = Block::check(right, &checker);
+        assert_eq!(block.text, right);
+        assert!(block.moved.is_empty() && block.wrong.is_empty(), "{right}");
+    }
+    for (text, expected) in [
+        (
+            "`filterPlots` is the function (garden.js:6).",
+            "`filterPlots` is the function (garden.js:2).",
+        ),
+        (
+            "index.html prints `yearly_fee` (templates/index.html:2).",
+            "index.html prints `yearly_fee` (templates/index.html:5).",
+        ),
+    ] {
+        assert_eq!(Block::check(text, &checker).text, expected);
+    }
+}
+
 #[test]
 fn short_path_is_completed_and_line_range_is_clipped_to_the_file() {
     assert_eq!(

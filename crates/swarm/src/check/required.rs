@@ -9,7 +9,9 @@
 //!   and the tests whose traceback leads through a file named in the task. If the task names no
 //!   code, the symbols that the scout picks or that are changed are used instead. Tests that only
 //!   use a file named in the task are "near": they are shown to models, but the task may be about
-//!   something else in that file.
+//!   something else in that file. Tests that reach the code only from afar, or that one of the
+//!   task's wishes fits only by its words, are "possible": they are shown, and a run that leaves
+//!   them red is not proven ([`wishes`]).
 //! - Every other goal requires only the tests that the task names or whose error it quotes.
 //! - A task that states only renames and deletions requires no tests.
 //! - Tests that the task says to leave as they are, and tests that fail because a module cannot be
@@ -18,6 +20,7 @@
 mod modules;
 #[cfg(test)]
 mod tests;
+mod wishes;
 
 use std::collections::BTreeSet;
 
@@ -34,9 +37,12 @@ use crate::task::whole_word::has_word;
 use starling_core::{TestCase, TestReport, TestStatus};
 use starling_index::{Certainty, frames, is_test_file};
 use starling_syntax::{FilePath, SymbolPath};
+use wishes::{TestWords, Wishes, WordFit};
 
 /// Maximum number of steps from a symbol to its users, to their users, and so on.
 const STEPS: usize = 3;
+/// Maximum number of steps from a symbol to a test that is near it.
+const NEAR: usize = 2;
 /// Maximum number of users (symbols whose code uses another symbol) that are followed.
 const USERS: usize = 100;
 /// Maximum number of uses of one symbol that are considered.
@@ -62,24 +68,30 @@ pub(crate) fn note_failing(checker: &Checker, report: &TestReport) {
         return;
     }
     let lookup = checker.lookup();
-    let (targets, files) = {
+    let about = {
         let state = checker.tests();
         let named = state.required.names.iter().flat_map(Names::code);
         let files = named.filter(|one| one.is_module());
-        (
-            state.required.targets.clone(),
-            files.cloned().collect::<Vec<_>>(),
-        )
+        TaskCode {
+            targets: state.required.targets.clone(),
+            files: files.cloned().collect(),
+            is_named: state.required.names.as_ref().is_some_and(Names::lead),
+        }
     };
     let task = &checker.task.text;
-    let found = belonging(checker.goal, task, &lookup, report, &targets, &files);
+    let found = belonging(checker.goal, task, &lookup, report, &about);
     let excluded = ExcludedTests::of(task);
     let mut left = failing_ids(report);
-    left.retain(|id| excluded.holds(id));
+    left.retain(|id| excluded.holds(id) || excluded.hold_the_rest() && id != WHOLE_RUN);
     let mut state = checker.tests();
-    state.required.excluded.extend(left);
-    state.required.ids.extend(found.required);
-    state.required.near.extend(found.near);
+    let required = &mut state.required;
+    required.ids.extend(found.required);
+    required.near.extend(found.near);
+    required.possible.extend(found.possible);
+    required.excluded.extend(left);
+    for beside in [&mut required.possible, &mut required.excluded] {
+        beside.retain(|id| !required.ids.contains(id));
+    }
 }
 
 /// Resolves and stores the names in the task, once.
@@ -150,7 +162,8 @@ pub(crate) fn note_before(checker: &Checker, before: &TestReport) {
     let mut state = checker.tests();
     // A plain word, such as `page`, may be ordinary English instead of a name of code.
     let is_told = is_bug && state.required.names.as_ref().is_some_and(Names::lead);
-    let are_others = state.required.ids.is_empty() && state.required.near.is_empty();
+    let may_belong = || state.required.near.iter().chain(&state.required.possible);
+    let are_others = state.required.ids.is_empty() && may_belong().next().is_none();
     state.required.beside_failures = is_told && are_known && are_others;
 }
 
@@ -190,17 +203,23 @@ fn is_shown(goal: Goal, tests: &TestState, id: &str) -> bool {
     }
     match goal {
         Goal::Bug | Goal::RedTests if tests.required.ids.is_empty() => {
-            let is_near = tests.required.near.is_empty() || tests.required.near.contains(id);
-            !tests.required.beside_failures && is_near
+            let near = may_be_meant(tests);
+            !tests.required.beside_failures && (near.is_empty() || near.contains(id))
         }
-        Goal::Bug
-        | Goal::RedTests
-        | Goal::NewTest
+        Goal::Bug | Goal::RedTests => {
+            tests.required.ids.contains(id) || tests.required.possible.contains(id)
+        }
+        Goal::NewTest
         | Goal::Feature
         | Goal::Refactoring
         | Goal::Documentation
         | Goal::Question => tests.required.ids.contains(id),
     }
+}
+
+/// Returns the failing tests that the task may be about.
+fn may_be_meant(tests: &TestState) -> BTreeSet<String> {
+    &tests.required.near | &tests.required.possible
 }
 
 /// Returns the failing tests that the run may fix now: the required tests, or the tests that the
@@ -209,13 +228,11 @@ pub(crate) fn to_mend(tests: &TestState) -> BTreeSet<String> {
     if !tests.required.ids.is_empty() {
         return &tests.required.ids & &tests.failing;
     }
-    match (
-        tests.required.beside_failures,
-        tests.required.near.is_empty(),
-    ) {
+    let near = may_be_meant(tests);
+    match (tests.required.beside_failures, near.is_empty()) {
         (true, _) => BTreeSet::new(),
         (false, true) => &tests.failing - &tests.required.excluded,
-        (false, false) => &tests.required.near & &tests.failing,
+        (false, false) => &near & &tests.failing,
     }
 }
 
@@ -226,17 +243,27 @@ struct TaskTests {
     required: BTreeSet<String>,
     /// Tests that use a file named in the task. The task may be about these tests.
     near: BTreeSet<String>,
+    /// Tests that the task may be about: they reach its code from afar, or only its words fit them.
+    possible: BTreeSet<String>,
 }
 
-/// Returns the failing tests that are part of a task. `targets` are the symbols that the task is
-/// about, `files` the files that it names.
+/// The code that a task is about.
+#[derive(Debug, Default)]
+struct TaskCode {
+    targets: Vec<SymbolPath>,
+    /// The files that the task names.
+    files: Vec<SymbolPath>,
+    /// Whether the task names code for certain, so that the targets are no guess.
+    is_named: bool,
+}
+
+/// Returns the failing tests that are part of a task.
 fn belonging(
     goal: Goal,
     task: &str,
     lookup: &Lookup,
     report: &TestReport,
-    targets: &[SymbolPath],
-    files: &[SymbolPath],
+    about: &TaskCode,
 ) -> TaskTests {
     let excluded = ExcludedTests::of(task);
     let task = &excluded.rest();
@@ -247,7 +274,7 @@ fn belonging(
         fitting.map(|case| case.id.clone()).collect()
     };
     let named = ids(&|case| is_named(task, case) || is_quoted(task, case));
-    let mut near = BTreeSet::new();
+    let (mut near, mut possible) = (BTreeSet::new(), BTreeSet::new());
     let required = match goal {
         Goal::RedTests => {
             let in_files = ids(&|case| is_in_named_file(task, case));
@@ -269,8 +296,8 @@ fn belonging(
         Goal::Bug if !named.is_empty() => named,
         Goal::Bug => {
             let (reach, of_files) = (
-                ReachingTests::of(lookup, targets),
-                ReachingTests::of(lookup, files),
+                ReachingTests::of(lookup, &about.targets),
+                ReachingTests::of(lookup, &about.files),
             );
             let cannot_run = |case: &TestCase| {
                 let lacks_module =
@@ -279,10 +306,26 @@ fn belonging(
                 lacks_fixture(case) || lacks_module() && !is_said()
             };
             near = ids(&|case| !cannot_run(case) && of_files.includes(lookup, case));
-            ids(&|case| {
-                let is_reached = || reach.includes(lookup, case) || of_files.is_run(lookup, case);
-                !cannot_run(case) && is_reached()
-            })
+            let wishes = Wishes::of(task);
+            let reached = |case: &TestCase| match reach.distance(lookup, case) {
+                Some(Distance::Near) => true,
+                Some(Distance::Far) => wishes.share_a_word(&TestWords::of(lookup, case)),
+                None => of_files.is_run(lookup, case),
+            };
+            let fits = |case: &TestCase| wishes.fit(&TestWords::of(lookup, case));
+            let is_meant = |case: &TestCase| !about.is_named && fits(case) == Some(WordFit::Whole);
+            let required = ids(&|case| !cannot_run(case) && (reached(case) || is_meant(case)));
+            let words = |case: &&TestCase| required.contains(&case.id);
+            let of_required =
+                (failing.iter().filter(words)).map(|case| TestWords::of(lookup, case));
+            let is_open = !about.is_named
+                && wishes.leave_one_open(&of_required.collect::<Vec<_>>(), &about.targets);
+            possible = ids(&|case| {
+                let may_be =
+                    || is_open || fits(case).is_some() || reach.distance(lookup, case).is_some();
+                !cannot_run(case) && !required.contains(&case.id) && may_be()
+            });
+            required
         }
         Goal::NewTest
         | Goal::Feature
@@ -291,7 +334,14 @@ fn belonging(
         | Goal::Question => named,
     };
     near.retain(|id| !required.contains(id));
-    TaskTests { required, near }
+    if excluded.hold_the_rest() {
+        (near, possible) = Default::default();
+    }
+    TaskTests {
+        required,
+        near,
+        possible,
+    }
 }
 
 /// Returns the failing tests of a report. A command that fails as a whole counts as one test.
@@ -399,28 +449,37 @@ pub(crate) fn reached(
     reached.map(|case| case.id.clone()).collect()
 }
 
+/// Number of steps between a test and the code that it reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Distance {
+    /// The traceback leads through the code, or the test uses it in at most [`NEAR`] steps.
+    Near,
+    Far,
+}
+
 /// Symbols, and the code that uses them directly or indirectly, which is searched for failing
 /// tests.
 struct ReachingTests<'a> {
     targets: &'a [SymbolPath],
-    users: Vec<SymbolPath>,
+    /// The symbols and their users, each with its number of steps from a symbol.
+    users: Vec<(SymbolPath, usize)>,
 }
 
 impl ReachingTests<'_> {
     fn of<'a>(lookup: &Lookup, targets: &'a [SymbolPath]) -> ReachingTests<'a> {
-        let mut users: Vec<SymbolPath> = targets.to_vec();
-        users.retain(|symbol| !symbol.is_module());
+        let symbols = targets.iter().filter(|symbol| !symbol.is_module());
+        let mut users: Vec<(SymbolPath, usize)> = symbols.map(|one| (one.clone(), 0)).collect();
         let mut from = 0;
         for step in 0..STEPS {
             let until = users.len();
             for at in from..until {
-                let uses = lookup.index().references(&users[at].to_string(), USES);
+                let uses = lookup.index().references(&users[at].0.to_string(), USES);
                 for one in uses.found {
                     // Uncertain uses are followed only in the first step.
                     let is_sure = one.certainty != Certainty::Possible || step == 0;
-                    let is_new = !users.contains(&one.symbol);
+                    let is_new = !users.iter().any(|(known, _)| *known == one.symbol);
                     if is_sure && is_new && !one.symbol.is_module() && users.len() < USERS {
-                        users.push(one.symbol);
+                        users.push((one.symbol, step + 1));
                     }
                 }
             }
@@ -443,19 +502,26 @@ impl ReachingTests<'_> {
     /// Returns whether a failing test runs one of the symbols, according to its traceback and its
     /// source.
     fn includes(&self, lookup: &Lookup, case: &TestCase) -> bool {
-        self.is_run(lookup, case)
-            || match test_of(lookup, case) {
-                Some(test) => self.is_used_by(lookup, &test),
-                None => {
-                    let names = self.targets.iter().filter(|target| !target.is_module());
-                    names
-                        .into_iter()
-                        .any(|target| has_word(&case.message, target.base_name()))
-                }
-            }
+        self.distance(lookup, case).is_some()
     }
 
-    fn is_used_by(&self, lookup: &Lookup, test: &SymbolPath) -> bool {
+    /// Returns how far a failing test is from the symbols; `None` if it does not run them.
+    fn distance(&self, lookup: &Lookup, case: &TestCase) -> Option<Distance> {
+        if self.is_run(lookup, case) {
+            return Some(Distance::Near);
+        }
+        match test_of(lookup, case) {
+            Some(test) => self.distance_of(lookup, &test),
+            None => {
+                let mut names = self.targets.iter().filter(|target| !target.is_module());
+                names
+                    .any(|target| has_word(&case.message, target.base_name()))
+                    .then_some(Distance::Near)
+            }
+        }
+    }
+
+    fn distance_of(&self, lookup: &Lookup, test: &SymbolPath) -> Option<Distance> {
         let source = lookup.symbol(test).map(|found| found.source().to_owned());
         let source = source.unwrap_or_default();
         let class = test.name.rsplit_once('.').map(|(class, _)| class);
@@ -465,18 +531,25 @@ impl ReachingTests<'_> {
         };
         let is_test_code =
             |user: &SymbolPath| is_test_file(&user.file) || user.file.name() == "conftest.py";
-        let uses = |user: &SymbolPath| {
+        let steps = |(user, steps): &(SymbolPath, usize)| {
             let in_file = user.file == test.file;
-            test.encloses(user)
-                || in_file && class.is_some() && is_set_up(user)
+            if test.encloses(user) {
+                return Some(*steps);
+            }
+            let uses = in_file && class.is_some() && is_set_up(user)
                 // A test requests a fixture by its name.
-                || is_test_code(user) && has_word(&source, user.base_name())
+                || is_test_code(user) && has_word(&source, user.base_name());
+            uses.then_some(steps + 1)
         };
-        self.users.iter().any(uses)
-            || self
-                .targets
-                .iter()
-                .any(|one| imports(lookup, &test.file, one))
+        let mut imported = self.targets.iter();
+        if imported.any(|one| imports(lookup, &test.file, one)) {
+            return Some(Distance::Near);
+        }
+        match self.users.iter().filter_map(steps).min() {
+            Some(steps) if steps <= NEAR => Some(Distance::Near),
+            Some(_) => Some(Distance::Far),
+            None => None,
+        }
     }
 }
 

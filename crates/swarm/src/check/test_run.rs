@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::budget::ExternalTime;
+use crate::evidence::test_evidence::LIMIT_NOTE;
 use crate::state::checker::Checker;
 use crate::state::disk_texts::DiskTexts;
 use starling_core::{TestOutcome, TestReport, TestRequest};
@@ -40,7 +41,7 @@ pub(crate) async fn run_tests_within(
     };
     // The runner enforces the deadline; this timeout is a fallback.
     let late = deadline + Duration::from_secs(10);
-    let report = match tokio::time::timeout(late, checker.services.tests.run(request)).await {
+    let mut report = match tokio::time::timeout(late, checker.services.tests.run(request)).await {
         Ok(report) => report,
         Err(_) => TestReport {
             outcome: TestOutcome::TimedOut,
@@ -52,9 +53,26 @@ pub(crate) async fn run_tests_within(
             millis: u64::try_from(late.as_millis()).unwrap_or(u64::MAX),
         },
     };
+    if report.outcome == TestOutcome::TimedOut {
+        let note = limit_note(checker, deadline, longest);
+        report.output = format!("{}\n{note}", report.output.trim_end());
+    }
     let took = Duration::from_millis(report.millis);
     checker.budget.was_outside(ExternalTime::Tests, took);
     report
+}
+
+/// Describes the time limit that a test run reached, and what raises it.
+fn limit_note(checker: &Checker, deadline: Duration, longest: Duration) -> String {
+    let seconds = deadline.as_secs();
+    let how = if deadline == longest {
+        "the fixed limit for a selection of tests"
+    } else if deadline == checker.task.test_deadline {
+        "`tests.seconds` raises it"
+    } else {
+        "no more was left of the time of the run"
+    };
+    format!("{LIMIT_NOTE}{seconds} s ({how})")
 }
 
 /// Returns the deadline of one test run, limited by the remaining time of the run.

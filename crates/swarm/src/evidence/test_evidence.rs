@@ -95,6 +95,8 @@ impl UncountedTests {
     }
 }
 
+/// Beginning of the line that [`TestReport::output`] ends in if the tests reached their time limit.
+pub(crate) const LIMIT_NOTE: &str = "the tests ran into the time limit of ";
 /// Mark of an uncounted test, the last line of its message: it passes because files were changed
 /// meanwhile.
 pub(crate) const MENDED_ELSEWHERE: &str =
@@ -244,6 +246,12 @@ impl TestEvidence {
         } else {
             details
         };
+        let note = after.output.lines().last();
+        let note = note.filter(|line| line.starts_with(LIMIT_NOTE) && !details.contains(*line));
+        let details = match note {
+            Some(note) => format!("{}\n{note}", details.trim_end()),
+            None => details,
+        };
         TestEvidence::Known {
             command: after.command.clone(),
             outcome: after.outcome,
@@ -341,6 +349,35 @@ impl TestEvidence {
                     && !fixed.iter().any(|id| required.contains(id))
             }
         }
+    }
+
+    /// If the test run was stopped before its end and only with the change, returns how it was.
+    pub fn cut_short(&self) -> Option<String> {
+        let TestEvidence::Known {
+            outcome,
+            broken,
+            details,
+            millis,
+            ..
+        } = self
+        else {
+            return None;
+        };
+        let is_cut = match outcome {
+            TestOutcome::TimedOut
+            | TestOutcome::OutOfMemory
+            | TestOutcome::TooManyProcesses
+            | TestOutcome::OutputTooLong
+            | TestOutcome::WroteTooMuch => true,
+            TestOutcome::Passed | TestOutcome::Failed | TestOutcome::NotRun => false,
+        };
+        let note = details.lines().last();
+        let note = note.filter(|line| line.starts_with(LIMIT_NOTE));
+        let told = || match note {
+            Some(note) => note.to_owned(),
+            None => format!("the tests {} after {} s", outcome.word(), millis / 1000),
+        };
+        (is_cut && broken.iter().any(|id| id == WHOLE_RUN)).then(told)
     }
 
     /// Returns the tests that fail only with the change.

@@ -22,8 +22,8 @@ use crate::state::run_context::RunContext;
 use crate::state::{draft, refresh};
 use starling_core::{Approval, EditorError};
 use starling_syntax::{
-    FilePath, HiddenCharacter, Place, Rewrite, Rewritten, Symbol, SymbolId, SymbolPath, SymbolTree,
-    carry, omission_marks, rewrite,
+    FilePath, HiddenCharacter, Place, Rewrite, RewriteError, Rewritten, Symbol, SymbolId,
+    SymbolPath, SymbolTree, carry, omission_marks, rewrite,
 };
 use starling_text::ChangeSet;
 use starling_workspace::{ReadError, WriteRule, encode};
@@ -157,6 +157,10 @@ async fn written(
     guard(run, agent, change, &base_tree, &rewrites, &done)?;
     let text = rebased(run, &target, &base, &tree, &done)?;
     can_be_written(&file, &text)?;
+    if text.trim().is_empty() && run.stated().delete_file(&file) {
+        let error = RewriteError::DeleteModule { file };
+        return unusable(error.to_string(), error.in_short());
+    }
     let after = parse(&file, &text);
     needs_person.extend(may_be_brought(run, &file, &current, &text)?);
     needs_person.extend(hidden(run, change, &current, &after)?);
@@ -394,8 +398,9 @@ fn base_text(
     change: &Propose,
     current: &SymbolTree,
 ) -> Arc<str> {
-    // A file that the agent has not seen has an empty base.
-    let seen = agent.seen(target).unwrap_or_default();
+    // A file that the agent has not seen has an empty base, except for hunks: they show what they replace.
+    let unseen = || change.is_patch().then(|| Arc::clone(current.text()));
+    let seen = agent.seen(target).or_else(unseen).unwrap_or_default();
     if &seen == current.text() {
         return seen;
     }
@@ -598,6 +603,7 @@ fn addition(target: &SymbolPath, add: &AddSymbol) -> Result<Rewrite, Refusal> {
 /// Returns the name of a symbol in the target's file, from a path or a bare name.
 fn in_file(target: &SymbolPath, name: &str) -> Result<String, Refusal> {
     match name.split_once("::") {
+        None if name == target.file.as_str() => Ok(String::new()),
         None => Ok(name.to_owned()),
         Some((file, name)) if FilePath::new(file) == target.file => Ok(name.to_owned()),
         Some(_) => unusable_as(format!(

@@ -22,7 +22,7 @@ use crate::state::proposals::ProposalBook;
 use crate::state::refresh;
 use crate::state::run_context::{RunContext, StateGuard};
 use crate::state::sets::{Decision, Judgement, Progress, Set, SetResult};
-use crate::state::waiting::{laid_over, text_with};
+use crate::state::waiting::{laid_over, skipped, text_with};
 use starling_core::{Approval, Driver};
 use starling_syntax::{FilePath, SymbolPath};
 use starling_text::{new_file_diff, unified_diff, visible};
@@ -181,6 +181,7 @@ where
             tests,
             diagnostics,
             passes,
+            skipped,
             checked_in,
         } = found?;
         if !passes && !group.pending.is_empty() && !person_reviews {
@@ -192,7 +193,10 @@ where
             group.put_off();
             continue;
         }
-        let with = group.with.iter().map(|one| (one.id, one.owner()));
+        // What was not part of the failed test is not named as part of it.
+        let was_tested = |one: &&Proposal| passes || !skipped.contains(&one.id);
+        let with = group.with.iter().filter(was_tested);
+        let with = with.map(|one| (one.id, one.owner()));
         let mut judged = SetResult {
             with: with.collect(),
             tests,
@@ -608,6 +612,8 @@ pub(crate) struct JointFindings {
     pub tests: TestEvidence,
     pub diagnostics: DiagnosticEvidence,
     pub passes: bool,
+    /// Proposals that conflict with others and were left out of the check.
+    pub skipped: BTreeSet<ProposalId>,
     /// Number of changes that the run had applied or reverted when the check began.
     pub checked_in: u64,
 }
@@ -618,6 +624,10 @@ pub(crate) async fn checked_together(
     with: &[Proposal],
 ) -> JointFindings {
     let checked_in = run.world().epoch.changes;
+    let skipped = skipped(
+        &run.world().snapshot.clone(),
+        with.iter().map(|one| (one.id, &one.draft)),
+    );
     let (tests, diagnostics) = tokio::join!(tested(run, id, with), diagnosed(run, with));
     let passes = stage(
         &tests,
@@ -629,6 +639,7 @@ pub(crate) async fn checked_together(
         tests,
         diagnostics,
         passes,
+        skipped,
         checked_in,
     }
 }

@@ -6,7 +6,7 @@
 use crate::check::{diagnose, documentation, new_tests};
 use crate::context::scout_context;
 use crate::evidence::check_results::DiagnosticEvidence;
-use crate::evidence::ids::named;
+use crate::evidence::ids::{WHOLE_RUN, named};
 use crate::evidence::joint::JointEvidence;
 use crate::evidence::proposal::{CALLERS_FOLLOW, Evidence, MORE_COMES, OTHERS_WORK};
 use crate::evidence::return_reason::ReturnReason;
@@ -169,16 +169,33 @@ fn worse(run: &RunContext, draft: &Draft, evidence: &Evidence) -> Option<Objecti
         (true, _) => "its new tests fail",
         (false, _) => "tests that passed before fail",
     };
-    let broken = named(broken);
+    let cut_short = evidence.tests.cut_short();
+    let in_short = newly_failing(&evidence.tests, what, "it");
+    let told = match &cut_short {
+        Some(cut_short) => format!("{cut_short} with this change, and not without it"),
+        None => format!("{what} with this change ({})", named(broken)),
+    };
     let elsewhere = raised_elsewhere(run, draft, details);
     let unclear = evidence.imports.unclear.iter();
     let imports: String = unclear.map(|one| format!("\n{one}")).collect();
     Some(Objection {
-        in_short: format!("{what} with it: {broken}"),
+        in_short,
         text: format!(
-            "Not shown to the approver: {what} with this change ({broken}).\n{details}{elsewhere}{together}{imports}"
+            "Not shown to the approver: {told}.\n{details}{elsewhere}{together}{imports}"
         ),
     })
+}
+
+/// Describes for the user which tests fail only with a change, or that the test run was stopped
+/// only with it.
+fn newly_failing(tests: &TestEvidence, what: &str, with: &str) -> String {
+    let cut_short = tests.cut_short();
+    let mut failing = tests.broken().to_vec();
+    failing.retain(|id| cut_short.is_none() || id != WHOLE_RUN);
+    let failing = (!failing.is_empty()).then(|| format!("{what} with {with}: {}", named(&failing)));
+    let cut_short = cut_short.map(|cut_short| format!("{cut_short} with {with}"));
+    let both: Vec<String> = failing.into_iter().chain(cut_short).collect();
+    both.join("; ")
 }
 
 /// Describes for the user why a proposal with new problems was refused. Problems that disappear
@@ -193,8 +210,8 @@ fn in_company_of_others(evidence: &Evidence) -> String {
     }
     match &together.tests {
         TestEvidence::Known { broken, .. } if !broken.is_empty() => {
-            let what = "tests that passed before fail with it and the other waiting proposals";
-            format!("{what}: {}", named(broken))
+            let what = "tests that passed before fail";
+            newly_failing(&together.tests, what, "it and the other waiting proposals")
         }
         TestEvidence::Known { .. } | TestEvidence::Unknown { .. } => {
             new_problems(&evidence.diagnostics)

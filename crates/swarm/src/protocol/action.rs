@@ -168,6 +168,13 @@ pub struct Propose {
     pub more: bool,
 }
 
+impl Propose {
+    /// Returns whether the change only replaces text that it quotes, and adds to it.
+    pub(crate) fn is_patch(&self) -> bool {
+        self.source.is_none() && self.delete.is_empty() && !self.hunks.is_empty()
+    }
+}
+
 // Arguments of the tool that runs tests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunTests {

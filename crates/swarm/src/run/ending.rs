@@ -46,6 +46,7 @@ impl Ending {
             },
             failed_before: &BTreeSet::new(),
             required: &BTreeSet::new(),
+            possible: &BTreeSet::new(),
             only_as_changed: &[],
             unheld: &[],
             unsteady: &[],
@@ -448,7 +449,8 @@ fn passed_beside_known_failures(facts: &RunFacts<'_>) -> Option<usize> {
     let is_told = match facts.goal {
         Goal::Bug | Goal::RedTests => {
             let excluded = ExcludedTests::of(facts.task);
-            let are_left = failing_ids(report).iter().all(|id| excluded.holds(id));
+            let is_left = |id: &String| excluded.hold_the_rest() || excluded.holds(id);
+            let are_left = failing_ids(report).iter().all(is_left);
             !facts.required.is_empty() || facts.beside_failures || are_left
         }
         Goal::NewTest
@@ -458,7 +460,8 @@ fn passed_beside_known_failures(facts: &RunFacts<'_>) -> Option<usize> {
         | Goal::Question => true,
     };
     let is_other = |id: &String| {
-        *id != WHOLE_RUN && facts.failed_before.contains(id) && !facts.required.contains(id)
+        let may_belong = facts.required.contains(id) || facts.possible.contains(id);
+        *id != WHOLE_RUN && facts.failed_before.contains(id) && !may_belong
     };
     let is_proven = is_told
         && report.outcome == TestOutcome::Failed

@@ -762,6 +762,7 @@ fn with_facts<R>(
         },
         failed_before: &failed_before,
         required: &state.tests.required.ids,
+        possible: &state.tests.required.possible,
         only_as_changed: &only_as_changed.tests,
         unheld: &only_as_changed.unheld,
         unsteady: &unsteady.all,

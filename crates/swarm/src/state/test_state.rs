@@ -53,6 +53,9 @@ pub(crate) struct RequiredTests {
     /// Failing tests that use a file which the task names, so that the task may be about these
     /// tests.
     pub near: BTreeSet<String>,
+    /// Failing tests that the task may be about: they reach its code from afar, or one of its
+    /// wishes fits them by its words. A run that leaves them red is not proven.
+    pub possible: BTreeSet<String>,
     /// Failing tests that the task says to leave as they are.
     pub excluded: BTreeSet<String>,
     /// The symbols and files that the task names; `None` until they have been looked up.

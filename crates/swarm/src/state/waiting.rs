@@ -1,7 +1,9 @@
 //! The workspace as it would be if the waiting proposals were applied.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::evidence::ids::ProposalId;
 use crate::lookup::Lookup;
 use crate::state::checker::Checker;
 use crate::state::draft::Draft;
@@ -44,9 +46,54 @@ pub(crate) fn laid_over<'d>(world: &Snapshot, drafts: impl Iterator<Item = &'d D
     world
 }
 
+/// Returns the drafts that [`laid_over`] skips.
+pub(crate) fn skipped<'d>(
+    world: &Snapshot,
+    drafts: impl Iterator<Item = (ProposalId, &'d Draft)>,
+) -> BTreeSet<ProposalId> {
+    let mut world = world.clone();
+    let mut skipped = BTreeSet::new();
+    for (id, draft) in drafts {
+        match text_with(&world, draft) {
+            Some(text) => world = world.with(draft.file.clone(), Some(text)),
+            None => {
+                skipped.insert(id);
+            }
+        }
+    }
+    skipped
+}
+
 /// Returns the text of the draft's file with the draft applied; `None` if the draft conflicts with
 /// the current text.
 pub(crate) fn text_with(world: &Snapshot, draft: &Draft) -> Option<Arc<str>> {
     let now = world.read(&draft.file);
     draft.over(&now.unwrap_or_else(|_| "".into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use starling_workspace::Workspace;
+
+    #[test]
+    fn draft_that_conflicts_with_an_earlier_one_is_named_as_skipped() {
+        const BASE: &str = "a = 1\nb = 2\nc = 3\n";
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("a.py"), BASE).unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let world = Workspace::open(root).unwrap().snapshot(Default::default());
+        let draft = |old, new| Draft::between(BASE, &BASE.replace(old, new));
+        let drafts = [
+            draft("a = 1", "a = 4"),
+            draft("a = 1", "a = 5"),
+            draft("c = 3", "c = 6"),
+        ];
+        let drafts = || (1..).map(ProposalId).zip(&drafts);
+        let skipped = skipped(&world, drafts());
+        assert_eq!(skipped, BTreeSet::from([ProposalId(2)]));
+        let laid = laid_over(&world, drafts().map(|(_, draft)| draft));
+        let text = laid.read(&starling_syntax::FilePath::new("a.py")).unwrap();
+        assert_eq!(&*text, "a = 4\nb = 2\nc = 6\n");
+    }
 }

@@ -88,6 +88,18 @@ pub(crate) fn of(lookup: &Lookup, task: &str) -> ExplicitEdits {
     found
 }
 
+impl ExplicitEdits {
+    /// Returns whether the task asks to delete a file.
+    pub(crate) fn delete_file(&self, file: &starling_syntax::FilePath) -> bool {
+        self.all.iter().any(|stated| match stated {
+            ExplicitEdit::Deleted {
+                what: Named::File(named),
+            } => named == file,
+            ExplicitEdit::Deleted { .. } | ExplicitEdit::Renamed { .. } => false,
+        })
+    }
+}
+
 /// Returns the rename or deletion in a sentence about one name, and whether the sentence asks for
 /// nothing else.
 fn of_one(lookup: &Lookup, sentence: &[Token]) -> Option<(ExplicitEdit, bool)> {

@@ -104,6 +104,21 @@ fn timed_out_test_run_counts_as_broken_even_if_a_test_failed_before() {
 }
 
 #[test]
+fn time_limit_that_the_tests_reached_before_as_well_is_no_break_by_the_change() {
+    let hangs = report(TestOutcome::TimedOut, &[]);
+    let evidence = TestEvidence::compare(&was(&[WHOLE_RUN]), &hangs);
+    assert!(evidence.broken().is_empty());
+    assert_eq!(evidence.cut_short(), None);
+    let evidence = TestEvidence::compare(&was(&[]), &hangs);
+    assert!(
+        evidence
+            .cut_short()
+            .unwrap()
+            .starts_with("the tests timed out after")
+    );
+}
+
+#[test]
 fn command_that_runs_no_test_gives_unknown_evidence() {
     let after = report(TestOutcome::NotRun, &[]);
     let evidence = TestEvidence::compare(&was(&["a"]), &after);

@@ -250,3 +250,48 @@ async fn failing_test_that_the_task_excludes_does_not_block_a_change() {
         }
     }
 }
+
+/// The task says that the failing tests are unrelated, without naming one.
+#[tokio::test(start_paused = true)]
+async fn failing_tests_that_the_task_calls_unrelated_do_not_block_a_change() {
+    for task in [
+        "mode() is slow for long lists. The red tests have nothing to do with it.",
+        "mode() is slow for long lists; ignore the failing tests",
+    ] {
+        let source = "def mode(values):\n    return max(list(values))\n";
+        let model = Scripted::native()
+            .on("scout", [wake(&["stats.py::mode"])])
+            .on("agent stats.py::mode", [whole(source)])
+            .always("agent", finish("nothing more"));
+        let mut bed = bed(task, model);
+        let events = bed.run().await;
+        assert_eq!(stop(&events), StopReason::Settled, "{task}: {events:#?}");
+        assert!(bed.read("stats.py").contains(source), "{task}");
+        let prompt = &bed.model.prompts("scout")[0];
+        let left = "leave them as they are: test_stats.py::test_empty, test_stats.py::test_mode";
+        assert!(prompt.contains(left), "{prompt}");
+    }
+}
+
+/// Only with the change, the tests do not end in time.
+#[tokio::test(start_paused = true)]
+async fn tests_that_reach_their_time_limit_are_not_called_failing() {
+    let model = Scripted::native()
+        .on("scout", [wake(&["stats.py::mean"])])
+        .on("agent stats.py::mean", [whole(RIGHT), finish("no idea")])
+        .always("agent", finish("nothing more"));
+    let mut bed = bed("mean() is wrong for empty lists", model)
+        .with(|task| task.test_deadline = std::time::Duration::from_secs(12));
+    let times = [1, 300].map(std::time::Duration::from_secs);
+    *bed.test_times.lock().unwrap() = times.into();
+    let events = bed.run().await;
+    let refused = events.iter().find_map(|event| match event {
+        Event::ProposalRefused { why, shown, .. } => Some((why.clone(), shown.clone())),
+        _ => None,
+    });
+    let (why, shown) = refused.expect("the change is refused");
+    let limit = "the tests ran into the time limit of 12 s (`tests.seconds` raises it)";
+    assert_eq!(shown.unwrap(), format!("{limit} with it"));
+    assert!(why.contains(&format!("{limit} with this change")), "{why}");
+    assert!(!why.contains("passed before fail"), "{why}");
+}

@@ -279,3 +279,28 @@ async fn run_fails_if_the_scout_fails_and_no_agent_changes_anything() {
         "{events:#?}"
     );
 }
+
+/// The user changes one function of a script after the run began, while the scout writes hunks for
+/// another function.
+#[tokio::test(start_paused = true)]
+async fn hunks_fit_a_file_that_changed_elsewhere_before_an_agent_saw_it() {
+    let page = "function f(x) {\n  return x > 0;\n}\n\nfunction g(x) {\n  return x;\n}\n";
+    let hunk = json!({"old": "return x > 0;", "new": "return x >= 0;"});
+    let pick = json!({"symbol": "page.js::", "why": "0 counts", "hunks": [hunk]});
+    let mut model = Scripted::native()
+        .on("scout", [call("wake", json!({"symbols": [pick]}))])
+        .always("agent", finish("nothing"));
+    model.latency = Duration::from_secs(5);
+    let files = [("page.js", page), ("a.py", "A = 1\n")];
+    let mut bed = Bed::new(&files, model);
+    let handle = bed.start();
+    until(&handle, |event| matches!(event, Event::TurnStarted { .. })).await;
+    let typed = page.replace("return x;", "return -x;");
+    std::fs::write(bed.path("page.js"), &typed).unwrap();
+    handle.finished().await;
+    let expected = typed.replace("x > 0", "x >= 0");
+    assert_eq!(bed.read("page.js"), expected);
+    let events = handle.log.events();
+    let is_refused = |event: &Event| matches!(event, Event::ProposalRefused { .. });
+    assert!(!events.iter().any(is_refused), "{events:#?}");
+}

@@ -459,13 +459,23 @@ fn changes_of_neighbouring_symbols_combine_in_every_order() {
     };
     let top = "import os\n\nHERE = os.getcwd()\nSEASONS = os.path.join(HERE, \"seasons.json\")\n";
     let parts = [
-        with(REPORT, &[(top, "\nfrom seasons import load_seasons, season_of\n")]),
+        with(
+            REPORT,
+            &[(top, "\nfrom seasons import load_seasons, season_of\n")],
+        ),
         cut("def load_seasons", "def season_of"),
         cut("def season_of", "def occupancy"),
     ];
     let expected = "import csv\nimport json\n\nfrom seasons import load_seasons, season_of\n\n\n\
                     def occupancy(store):\n    return len(store)\n";
-    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+    for order in [
+        [0, 1, 2],
+        [0, 2, 1],
+        [1, 0, 2],
+        [1, 2, 0],
+        [2, 0, 1],
+        [2, 1, 0],
+    ] {
         let mut now = REPORT.to_owned();
         for part in order {
             now = carried(REPORT, &parts[part], &now)

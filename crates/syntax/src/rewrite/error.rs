@@ -85,7 +85,9 @@ pub enum RewriteError {
         "`{symbol}` shares its last line with other code: rewrite the symbol that contains it instead"
     )]
     SharedLine { symbol: String },
-    #[error("the module body of {file} cannot be deleted: remove its lines with a patch")]
+    #[error(
+        "files are not deleted here, so all of {file} cannot be: remove its lines with a patch, or, if the file itself must go, say that the user must delete it"
+    )]
     DeleteModule { file: FilePath },
     #[error("`{statement}` is not an import statement: add it with a patch of the module body")]
     NotAnImport { statement: String },
@@ -138,7 +140,9 @@ impl RewriteError {
             RewriteError::SharedLine { symbol } => {
                 format!("`{symbol}` shares its last line with other code")
             }
-            RewriteError::DeleteModule { file } => format!("the change would delete all of {file}"),
+            RewriteError::DeleteModule { file } => {
+                format!("Starling deletes no files: delete {file} yourself")
+            }
             RewriteError::NotAnImport { statement } => {
                 format!("`{statement}` is not an import statement")
             }

@@ -46,7 +46,7 @@ impl Hunk<'_> {
     fn plan(&self) -> Result<TextReplacement, RewriteError> {
         if self.old.trim().is_empty() {
             return Err(RewriteError::EmptyHunk {
-                symbol: self.symbol.path.name.clone(),
+                symbol: self.place(),
                 hunk: self.number,
             });
         }
@@ -67,7 +67,7 @@ impl Hunk<'_> {
             }
         }
         Err(RewriteError::HunkNotFound {
-            symbol: self.symbol.path.name.clone(),
+            symbol: self.place(),
             hunk: self.number,
             hint: self.hint(),
         })
@@ -82,7 +82,7 @@ impl Hunk<'_> {
             .map(|range| self.tree.lines().number_at(range.start).to_string())
             .collect();
         Err(RewriteError::HunkAmbiguous {
-            symbol: self.symbol.path.name.clone(),
+            symbol: self.place(),
             hunk: self.number,
             count: found.len(),
             lines: lines.join(", "),
@@ -194,6 +194,14 @@ impl Hunk<'_> {
         TextReplacement {
             range,
             insert: moved.join(self.manner.line_break),
+        }
+    }
+
+    /// Returns the name of the symbol, or of the file for its module body.
+    fn place(&self) -> String {
+        match self.symbol.path.name.as_str() {
+            "" => self.symbol.path.file.to_string(),
+            name => name.to_owned(),
         }
     }
 

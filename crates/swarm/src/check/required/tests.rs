@@ -29,17 +29,36 @@ fn case(name: &str, message: &str) -> TestCase {
 }
 
 fn required_of(task: &str, picked: &[&str], cases: Vec<TestCase>) -> Vec<String> {
-    belonging_to(task, picked, cases, false)
+    names(found_for(task, picked, cases).required)
 }
 
-fn belonging_to(task: &str, picked: &[&str], cases: Vec<TestCase>, near: bool) -> Vec<String> {
-    let dir = tempfile::tempdir().unwrap();
-    std::fs::create_dir_all(dir.path().join("lib/sub")).unwrap();
+fn near_to(task: &str, cases: Vec<TestCase>) -> Vec<String> {
+    names(found_for(task, &[], cases).near)
+}
+
+fn names(ids: BTreeSet<String>) -> Vec<String> {
+    ids.into_iter()
+        .map(|id| id.rsplit("::").next().unwrap().to_owned())
+        .collect()
+}
+
+fn found_for(task: &str, picked: &[&str], cases: Vec<TestCase>) -> TaskTests {
     let files = [
         ("stats.py", STATS),
         ("test_stats.py", TESTS),
         ("lib/sub/deep.py", ""),
     ];
+    found_in(&files, task, picked, cases)
+}
+
+fn found_in(
+    files: &[(&str, &str)],
+    task: &str,
+    picked: &[&str],
+    cases: Vec<TestCase>,
+) -> TaskTests {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(dir.path().join("lib/sub")).unwrap();
     for (name, text) in files {
         std::fs::write(dir.path().join(name), text).unwrap();
     }
@@ -61,11 +80,12 @@ fn belonging_to(task: &str, picked: &[&str], cases: Vec<TestCase>, near: bool) -
     if !named.lead() {
         targets.extend(picked.iter().map(|symbol| symbol.parse().unwrap()));
     }
-    let found = belonging(goal::of(task), task, &lookup, &report, &targets, &files);
-    let names = if near { found.near } else { found.required }.into_iter();
-    names
-        .map(|id| id.rsplit("::").next().unwrap().to_owned())
-        .collect()
+    let about = TaskCode {
+        targets,
+        files,
+        is_named: named.lead(),
+    };
+    belonging(goal::of(task), task, &lookup, &report, &about)
 }
 
 fn red() -> Vec<TestCase> {
@@ -120,14 +140,14 @@ fn selected_symbols_decide_the_required_tests_only_if_the_task_names_no_code() {
 fn tests_whose_traceback_leads_through_a_named_file_are_required_and_its_other_tests_are_not() {
     let task = "In @stats.py the values should be sorted";
     assert_eq!(required_of(task, &[], red()), [""; 0]);
-    assert_eq!(belonging_to(task, &[], red(), true).len(), RED.len());
+    assert_eq!(near_to(task, red()).len(), RED.len());
     let message = "test_stats.py:14: in test_mode\nstats.py:2: in mean\nTypeError: no";
     let inside = vec![
         case("test_mode", message),
         case("test_empty", "assert 1 == 2"),
     ];
     assert_eq!(required_of(task, &[], inside.clone()), ["test_mode"]);
-    assert_eq!(belonging_to(task, &[], inside, true), ["test_empty"]);
+    assert_eq!(near_to(task, inside), ["test_empty"]);
     // The plain word `mode` refers to a symbol of the file `stats.py`, because the task names that
     // file.
     let task = "The mode of @stats.py is wrong";
@@ -272,4 +292,82 @@ fn task_about_the_tests_of_a_module_requires_only_the_tests_of_that_module() {
             required_of(task, &[], cases()).into_iter().collect();
         assert_eq!(found, all.into_iter().collect(), "{task}");
     }
+}
+
+/// A project in which one task may have several wishes.
+const GARDEN: [(&str, &str); 3] = [
+    (
+        "plots.py",
+        "class Plot:\n    def area(self):\n        return 1\n\n\n\
+         class RaisedBed(Plot):\n    def area(self):\n        return 2\n",
+    ),
+    (
+        "garden.py",
+        "def entries():\n    return []\n\n\ndef season_of(month):\n    return 'summer'\n\n\n\
+         def load(path):\n    return open(path).read()\n\n\ndef read(path):\n    return load(path)\n\n\n\
+         def main(path):\n    return read(path)\n",
+    ),
+    (
+        "test_garden.py",
+        "import garden\nfrom plots import RaisedBed\n\n\n\
+         def test_raised_area():\n    assert RaisedBed().area() == 1\n\n\n\
+         def test_priority_first():\n    assert garden.entries() == ['Cy']\n\n\n\
+         def test_season_of():\n    assert garden.season_of(11) == 'autumn'\n\n\n\
+         def test_pay():\n    assert garden.main('bill') == 'paid'\n\n\n\
+         def test_settings():\n    assert garden.main('settings') == 'default'\n",
+    ),
+];
+
+fn found_in_garden(task: &str, picked: &[&str]) -> TaskTests {
+    let cases = [
+        "test_raised_area",
+        "test_priority_first",
+        "test_season_of",
+        "test_pay",
+        "test_settings",
+    ];
+    let case = |name: &&str| TestCase {
+        id: format!("test_garden.py::{name}"),
+        ..case(name, "assert 1 == 2")
+    };
+    found_in(&GARDEN, task, picked, cases.iter().map(case).collect())
+}
+
+#[test]
+fn failing_tests_of_every_wish_may_be_part_of_the_task() {
+    let task =
+        "The high priority people must come first, and fix the raised bed's area and November";
+    let found = found_in_garden(task, &[]);
+    assert_eq!(
+        names(found.required),
+        ["test_priority_first", "test_raised_area"]
+    );
+    // No test fits the wish about November by its words, so each may be the one.
+    assert_eq!(
+        names(found.possible),
+        ["test_pay", "test_season_of", "test_settings"]
+    );
+    let task = "The area of a raised bed is wrong and crashes";
+    let found = found_in_garden(task, &[]);
+    assert_eq!(names(found.required), ["test_raised_area"]);
+    assert_eq!(names(found.possible), [""; 0]);
+    let task = "`RaisedBed.area` is wrong, and those of high priority must come first";
+    let found = found_in_garden(task, &[]);
+    assert_eq!(names(found.required), ["test_raised_area"]);
+    assert_eq!(names(found.possible), ["test_priority_first"]);
+}
+
+#[test]
+fn test_that_reaches_the_code_only_from_afar_is_required_only_if_its_words_fit_the_task() {
+    let task = "settings may leave out keys, but then `load` dies with a KeyError";
+    let found = found_in_garden(task, &[]);
+    assert_eq!(names(found.required), ["test_settings"]);
+    assert_eq!(names(found.possible), ["test_pay"]);
+    let task = "Keys that settings leave out should get their default";
+    let found = found_in_garden(task, &["garden.py::load"]);
+    assert_eq!(names(found.required), ["test_settings"]);
+    assert_eq!(names(found.possible), ["test_pay"]);
+    let found = found_in_garden(&format!("{task}. The red tests are unrelated."), &[]);
+    assert_eq!(names(found.required), [""; 0]);
+    assert_eq!(names(found.possible), [""; 0]);
 }

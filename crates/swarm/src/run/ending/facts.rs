@@ -22,6 +22,8 @@ pub(crate) struct RunFacts<'a> {
     pub failed_before: &'a BTreeSet<String>,
     /// Failing tests that the task is about.
     pub required: &'a BTreeSet<String>,
+    /// Failing tests that the task may be about.
+    pub possible: &'a BTreeSet<String>,
     /// Tests that pass with the test files that the run changed, but not with the original test
     /// files.
     pub only_as_changed: &'a [String],

@@ -1,10 +1,11 @@
 //! Finds the tests that a task says to leave as they are: "ignore test_x", "test_x needs a file
-//! that we do not have, leave it". These tests are not part of the task, and the clauses about them
-//! are ignored when the goal is determined.
+//! that we do not have, leave it", "the red tests have nothing to do with it". These tests are not
+//! part of the task, and the clauses about them are ignored when the goal is determined.
 
 use std::ops::Range;
 
 use super::words::{Sentence, part};
+use crate::evidence::ids::WHOLE_RUN;
 use crate::task::whole_word::has_word;
 use starling_syntax::FilePath;
 
@@ -51,11 +52,13 @@ const LEFT: &[&str] = &[
     "may ? fail $",
     "not ? part|business|concern|problem|job",
     "no part",
+    "nothing ? do",
     "none of business|concern",
     "out of scope",
     "known|allowed|expected|supposed|bound to fail",
     "known failure*",
     "is|are ? unrelated|irrelevant",
+    "not|isnt|arent ? related|relevant|connected",
     "doesnt|dont matter|count",
     "not matter|count",
     "not to be fixed|mended|repaired|solved",
@@ -65,6 +68,55 @@ const LEFT: &[&str] = &[
     "fixed|mended|repaired|solved|handled|done later|separately|elsewhere",
     "for later",
     "can|may wait $",
+];
+/// Patterns for words that mean the failing tests in general, and name none of them.
+const RED_TESTS: &[&str] = &[
+    "red|failing|failed|broken|other|others|remaining|unrelated|existing @test|failures|failure|ones",
+    "red|failing|failed|broken|other|remaining|existing red|failing|failed|broken|other|remaining|unit @test|failures",
+    "rest of ? @test|failures",
+    "@test that ? ? fail|failing|failed|red|broken",
+    "@test failures",
+];
+/// Same as [`RED_TESTS`], where these words are the subject of the clause.
+const RED_TESTS_ARE: &[&str] = &[
+    "^? ? red|failing|failed|broken|other|others|remaining|unrelated|existing @test|failures|failure|ones",
+    "^? ? red|failing|failed|broken|other|remaining|existing red|failing|failed|broken|other|remaining|unit @test|failures",
+    "^rest of ? @test|failures",
+    "^? ? @test that ? ? fail|failing|failed|red|broken",
+    "^@test failures",
+];
+/// Patterns for clauses that tell of failing tests, which the next clause may mean by "them".
+const TELLS_OF_RED_TESTS: &[&str] = &["@test ? ? fail|failing|failed|red|broken"];
+/// Patterns for words that restrict "the failing tests" to some of them.
+const SOME_TESTS: &[&str] = &["@test of|in|for|from|about|under|on"];
+/// Patterns for clauses that speak of the other tests only.
+const OTHERS: &[&str] = &["other|others|remaining|rest"];
+/// Patterns for clauses such as "ignore the failing tests".
+const LEAVES_RED: &[&str] = &[
+    "^leave|ignore|skip|disregard|exclude|omit|forget|leaving|ignoring|skipping|excluding ? red|failing|failed|broken|other|remaining|rest|existing|unrelated|@test",
+    "^do not fix|mend|repair|solve|bother|worry|care|mind|consider|count",
+    "^never|not|dont|neednt fix|mend|repair|solve|bother|worry|care|mind|consider|count",
+    "^not red|failing|failed|broken|other|remaining",
+    "^except|besides|bar|apart|aside",
+    "^never mind",
+    "^nevermind",
+    "no need ? fix|mend|repair|solve|bother|worry",
+    "not|dont have|need ? fix|mend|repair|solve",
+    "^pay no attention",
+    "can|may|could|should|shall|must be ignored|skipped|disregarded|excluded|left",
+];
+/// Patterns for further statements about the failing tests in general, beside [`LEFT`].
+const LEFT_RED: &[&str] = &[
+    "is|are ? known|expected|intended",
+    "is|are to be ignored|skipped|left",
+    "should|must|shall|may|need not be fixed|mended|repaired|solved",
+    "need|needs no fix|fixing|repair|mending|attention",
+    "not|dont need ? fixing|mending",
+    "not|dont concern|belong|interest",
+    "another|different|separate|own issue|problem|story|task|matter|bug|reason|cause|ticket",
+    "other|different|separate issues|problems|matters|bugs|reasons|causes|tickets",
+    "was|were|are red|failing|broken before",
+    "failed|fail before",
 ];
 /// Patterns for clauses that forbid changing the text of tests. The tests may still be required to
 /// pass.
@@ -96,6 +148,15 @@ const WANTS: &[&str] = &[
     "must|should pass|succeed|work",
 ];
 
+/// Which failing tests a task says to leave without naming them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum UnnamedLeft {
+    /// All that the task does not name.
+    All,
+    /// Those that are not part of the task otherwise: "the other tests".
+    Others,
+}
+
 /// The clauses of a task that tell which tests to leave as they are (`left`), and those that tell
 /// which tests to make pass (`wanted`).
 #[derive(Debug, Default)]
@@ -106,12 +167,14 @@ pub(crate) struct ExcludedTests<'t> {
     left: Vec<Range<usize>>,
     /// Byte ranges of the clauses that ask to make the named tests pass.
     wanted: Vec<Range<usize>>,
+    unnamed: Option<UnnamedLeft>,
 }
 
 impl<'t> ExcludedTests<'t> {
     pub fn of(task: &'t str) -> ExcludedTests<'t> {
         let clauses = clauses(task);
         let mut is_left = vec![false; clauses.len()];
+        let mut unnamed = None;
         for (at, clause) in clauses.iter().enumerate() {
             let before = at.checked_sub(1);
             if clause.names_test() {
@@ -119,11 +182,21 @@ impl<'t> ExcludedTests<'t> {
                     is_left[before] && clause.is_list() || clause.is_rest_of_all(&clauses[before])
                 };
                 is_left[at] = clause.leaves() || before.is_some_and(continues);
+            } else if clause.leaves_red_tests() {
+                is_left[at] = true;
+                let is_all = unnamed == Some(UnnamedLeft::All) || !clause.fits(OTHERS);
+                unnamed = Some(match is_all {
+                    true => UnnamedLeft::All,
+                    false => UnnamedLeft::Others,
+                });
             } else if clause.leaves_them() {
                 let meant = antecedents(&clauses, at);
                 is_left[at] = !meant.is_empty();
                 for one in meant {
                     is_left[one] = true;
+                    if !clauses[one].names_test() {
+                        unnamed = unnamed.or(Some(UnnamedLeft::All));
+                    }
                 }
             }
         }
@@ -136,6 +209,7 @@ impl<'t> ExcludedTests<'t> {
             task,
             left: pick(true, &|_| true),
             wanted: pick(false, &|clause| clause.names_test() && clause.fits(WANTS)),
+            unnamed,
         }
     }
 
@@ -154,7 +228,17 @@ impl<'t> ExcludedTests<'t> {
             let mut ranges = ranges.iter();
             ranges.any(|range| names(&self.task[range.clone()], id))
         };
-        names(&self.left) && !names(&self.wanted)
+        let is_unnamed = || {
+            self.unnamed == Some(UnnamedLeft::All)
+                && id != WHOLE_RUN
+                && !self::names(&self.rest(), id)
+        };
+        names(&self.left) && !names(&self.wanted) || is_unnamed()
+    }
+
+    /// Returns whether the task says to leave all tests as they are that it is not about.
+    pub fn hold_the_rest(&self) -> bool {
+        self.unnamed.is_some()
     }
 }
 
@@ -182,7 +266,10 @@ fn antecedents(clauses: &[Clause<'_>], at: usize) -> Vec<usize> {
     let sentence = clauses[at].sentence;
     let near = |one: &usize| clauses[*one].sentence + 1 >= sentence;
     let mut before = (0..at).rev().take_while(near);
-    let Some(nearest) = before.find(|one| clauses[*one].names_test()) else {
+    let says_them = clauses[at].fits(&["them|they|those|these"]);
+    let tells =
+        |one: &usize| clauses[*one].names_test() || says_them && clauses[*one].tells_of_red_tests();
+    let Some(nearest) = before.find(tells) else {
         return Vec::new();
     };
     if clauses[nearest].fits(WANTS) {
@@ -210,6 +297,18 @@ impl Clause<'_> {
     fn leaves(&self) -> bool {
         let is_said = self.fits(LEAVES) || self.fits(LEFT);
         is_said && !self.fits(WANTS) && !self.fits(KEEPS_TEXT)
+    }
+
+    /// Returns whether the clause says to leave the failing tests as they are, without naming one.
+    fn leaves_red_tests(&self) -> bool {
+        let is_said = self.fits(RED_TESTS) && self.fits(LEAVES_RED)
+            || self.fits(RED_TESTS_ARE) && (self.fits(LEFT) || self.fits(LEFT_RED));
+        is_said && !self.fits(SOME_TESTS) && !self.fits(WANTS) && !self.fits(KEEPS_TEXT)
+    }
+
+    fn tells_of_red_tests(&self) -> bool {
+        let is_told = self.fits(TELLS_OF_RED_TESTS) || self.fits(RED_TESTS);
+        is_told && !self.fits(SOME_TESTS) && !self.fits(WANTS)
     }
 
     fn leaves_them(&self) -> bool {
@@ -386,6 +485,61 @@ mod tests {
         let both = "test_price and test_total need the network, leave them. Fix mean.";
         assert_eq!(left(both), ["test_price", "test_total"]);
         assert_eq!(left("Fix mean, ignore tests/test_shop.py").len(), 2);
+    }
+
+    #[test]
+    fn failing_tests_that_a_task_calls_unrelated_without_names_are_excluded() {
+        for task in [
+            "Fix mean. The red tests have nothing to do with it.",
+            "Fix mean. The 6 failing tests have nothing to do with that.",
+            "mean is wrong; ignore the failing tests",
+            "mean is wrong. Please ignore all the red tests.",
+            "mean is wrong. The red tests are known.",
+            "mean is wrong. The failing tests are known failures, they are not to be fixed.",
+            "mean is wrong (the failing tests are unrelated)",
+            "mean is wrong; don't fix the broken tests",
+            "mean is wrong. Do not bother with the failing unit tests.",
+            "mean is wrong, but the tests that fail are not related to it",
+            "mean is wrong. Some tests fail, ignore them.",
+            "There are red tests. They have nothing to do with it. mean is wrong.",
+            "mean is wrong. The red tests should not be fixed.",
+        ] {
+            assert_eq!(left(task).len(), 3, "{task}");
+            assert!(ExcludedTests::of(task).hold_the_rest(), "{task}");
+            assert_eq!(super::super::of(task), super::super::Goal::Bug, "{task}");
+        }
+        for task in [
+            "Make test_price pass. The other failing tests are unrelated.",
+            "mean is wrong; ignore the other red tests",
+            "mean is wrong. The rest of the tests is known to fail.",
+            "mean is wrong. The remaining failing tests need not be fixed.",
+        ] {
+            let excluded = ExcludedTests::of(task);
+            assert!(excluded.hold_the_rest(), "{task}");
+            assert_eq!(left(task), [""; 0], "{task}");
+        }
+        let named = "Make test_price pass. The failing tests are unrelated otherwise.";
+        assert_eq!(left(named), ["test_list[1]", "test_total"]);
+    }
+
+    #[test]
+    fn failing_tests_that_the_task_is_about_are_not_called_unrelated() {
+        for task in [
+            "Fix the failing tests",
+            "Ignore blank lines so that the failing tests pass",
+            "Skip tests that are marked slow",
+            "mean is wrong; the other tests must still pass",
+            "Fix mean without breaking the other tests",
+            "The failing tests are right, fix the code.",
+            "The red tests of the importer are unrelated; fix the others",
+            "Leave the red tests unchanged and fix the code",
+            "The red tests show what is wrong. Fix it.",
+            "The failing tests should not be ignored",
+            "Do not ignore the failing tests",
+        ] {
+            assert!(!ExcludedTests::of(task).hold_the_rest(), "{task}");
+            assert_eq!(left(task), [""; 0], "{task}");
+        }
     }
 
     #[test]

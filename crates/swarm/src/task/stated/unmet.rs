@@ -47,7 +47,11 @@ pub(super) fn unmet(
         }
         Named::File(file) => {
             let is_there = |file: &FilePath| after.files().binary_search(file).is_ok();
-            is_there(file).then(|| format!("`{file}` is still there"))
+            let how = match to {
+                None => "; Starling deletes no files, so delete it yourself",
+                Some(_) => "; Starling moves no files, so rename it yourself",
+            };
+            is_there(file).then(|| format!("`{file}` is still there{how}"))
         }
         Named::Word(word) => unmet_word(word, to, before, after)
             .or_else(|| left_in_stub(word, before, after))
