@@ -8,8 +8,8 @@
 //!   requires the tests that reach a symbol named in the task (by a traceback, a use or an import)
 //!   and the tests whose traceback leads through a file named in the task. If the task names no
 //!   code, the symbols that the scout picks or that are changed are used instead. Tests that only
-//!   use a file named in the task are "near": they are shown to models, but the task may be about
-//!   something else in that file.
+//!   use a file named in the task, or a module whose body is picked or changed, are "near": they are
+//!   shown to models, but the task may be about something else in that file.
 //! - Every other goal requires only the tests that the task names or whose error it quotes.
 //! - A task that states only renames and deletions requires no tests.
 //! - Tests that the task says to leave as they are, and tests that fail because a module cannot be
@@ -268,9 +268,13 @@ fn belonging(
         // If the task names or quotes tests, no other test is required.
         Goal::Bug if !named.is_empty() => named,
         Goal::Bug => {
+            // A test that only imports a module need not be about what changes in its body.
+            let (modules, symbols): (Vec<SymbolPath>, Vec<SymbolPath>) =
+                targets.iter().cloned().partition(SymbolPath::is_module);
+            let files: Vec<SymbolPath> = files.iter().cloned().chain(modules).collect();
             let (reach, of_files) = (
-                ReachingTests::of(lookup, targets),
-                ReachingTests::of(lookup, files),
+                ReachingTests::of(lookup, &symbols),
+                ReachingTests::of(lookup, &files),
             );
             let cannot_run = |case: &TestCase| {
                 let lacks_module =
@@ -494,7 +498,7 @@ pub(crate) fn imports(lookup: &Lookup, file: &FilePath, target: &SymbolPath) -> 
 }
 
 /// Returns the symbol of a test, found by its traceback or its id.
-fn test_of(lookup: &Lookup, case: &TestCase) -> Option<SymbolPath> {
+pub(crate) fn test_of(lookup: &Lookup, case: &TestCase) -> Option<SymbolPath> {
     let by_traceback = test_symbol::test_symbol(lookup, case).filter(|test| !test.is_module());
     if by_traceback.is_some() {
         return by_traceback;

@@ -20,6 +20,11 @@ use crate::state::run_context::RunContext;
 use starling_core::{Approval, TestOutcome, ToolCalling};
 use starling_syntax::SymbolPath;
 
+/// Why a proposal is refused that fails alone, and that breaks nothing and fixes nothing together
+/// with others.
+const MENDS_NOTHING: &str =
+    "none of the failing tests passes with it and the other waiting proposals";
+
 /// The decision about a proposal after it was checked on its own.
 pub(crate) enum StandaloneVerdict {
     /// No check failed.
@@ -169,15 +174,33 @@ fn worse(run: &RunContext, draft: &Draft, evidence: &Evidence) -> Option<Objecti
         (true, _) => "its new tests fail",
         (false, _) => "tests that passed before fail",
     };
+    let short = match in_company_mends_nothing(evidence) {
+        true => MENDS_NOTHING.to_owned(),
+        false => format!("{what} with it: {}", named(broken)),
+    };
     let broken = named(broken);
     let elsewhere = raised_elsewhere(run, draft, details);
     let unclear = evidence.imports.unclear.iter();
     let imports: String = unclear.map(|one| format!("\n{one}")).collect();
     Some(Objection {
-        in_short: format!("{what} with it: {broken}"),
+        in_short: short,
         text: format!(
             "Not shown to the approver: {what} with this change ({broken}).\n{details}{elsewhere}{together}{imports}"
         ),
+    })
+}
+
+/// Returns whether a proposal that breaks tests alone breaks none together with the other waiting
+/// proposals. Then it is refused only because they fix no test that the task is about.
+fn in_company_mends_nothing(evidence: &Evidence) -> bool {
+    let together = evidence.together.as_ref();
+    together.is_some_and(|together| match &together.tests {
+        TestEvidence::Known { broken, .. } => {
+            broken.is_empty()
+                && together.diagnostics.stopping().next().is_none()
+                && together.tests.only_as_changed().is_none()
+        }
+        TestEvidence::Unknown { .. } => false,
     })
 }
 
@@ -195,6 +218,9 @@ fn in_company_of_others(evidence: &Evidence) -> String {
         TestEvidence::Known { broken, .. } if !broken.is_empty() => {
             let what = "tests that passed before fail with it and the other waiting proposals";
             format!("{what}: {}", named(broken))
+        }
+        TestEvidence::Known { .. } if in_company_mends_nothing(evidence) => {
+            MENDS_NOTHING.to_owned()
         }
         TestEvidence::Known { .. } | TestEvidence::Unknown { .. } => {
             new_problems(&evidence.diagnostics)
