@@ -61,8 +61,8 @@ pub(crate) fn in_documents(lookup: &Lookup, named: &Named) -> Vec<InDocument> {
     found
 }
 
-/// Describes where documents, docstrings and comments still mention a name that the task renames or
-/// deletes and that is no longer defined.
+/// Describes where documents, docstrings, comments and help texts still mention a name that the task
+/// renames or deletes and that is no longer defined. Options, keys and other strings are names, too.
 pub(crate) fn still_mentioned(statements: &ExplicitEdits, after: &Lookup) -> Vec<String> {
     let one = |stated: &ExplicitEdit| {
         let named = stated.named();
@@ -78,6 +78,14 @@ pub(crate) fn still_mentioned(statements: &ExplicitEdits, after: &Lookup) -> Vec
             .collect();
         if is_gone {
             places.extend(in_code::mentions(after, name));
+        }
+        if let Named::Word(word) = named
+            && is_gone
+            && !word.is_member
+        {
+            let mut strings = in_code::in_strings(after, name);
+            strings.retain(|(file, line)| !statements.kept.hold(after, (file, *line), name));
+            places.extend(strings);
         }
         places.sort();
         places.dedup();
@@ -95,6 +103,13 @@ fn is_document(file: &FilePath) -> bool {
     let ending = name.rsplit_once('.').map(|(_, ending)| ending);
     ending.is_some_and(|ending| DOCUMENTS.contains(&ending))
         && !NO_DOCUMENTS.iter().any(|start| name.starts_with(start))
+}
+
+fn is_markdown(file: &FilePath) -> bool {
+    let name = file.name().to_lowercase();
+    [".md", ".markdown"]
+        .iter()
+        .any(|ending| name.ends_with(ending))
 }
 
 impl<'n> MentionedSymbol<'n> {
@@ -134,7 +149,10 @@ impl<'n> MentionedSymbol<'n> {
 
     fn in_text(&self, file: &FilePath, text: &str) -> Vec<InDocument> {
         let mut found = Vec::new();
-        let blocks = blocks::blocks(text);
+        let mut blocks = blocks::blocks(text);
+        if is_markdown(file) {
+            blocks.extend(blocks::indented(text, &blocks));
+        }
         let mut start = 0;
         for (line, written) in (1..).zip(text.split_inclusive('\n')) {
             let block = blocks.iter().find(|block| block.holds(start));
@@ -225,17 +243,23 @@ fn modules_that_import(lookup: &Lookup, named: &Named) -> Vec<String> {
     files.flat_map(modules_of).collect()
 }
 
+/// Returns whether a name is not part of a longer one. A dash continues the name of an option:
+/// `--rate` does not occur in `--rate-limit`.
 fn is_word(text: &str, place: ByteRange) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let is_option = place.of(text).starts_with('-');
+    let is_part = |c: char| c.is_alphanumeric() || c == '_' || is_option && c == '-';
     !text[..place.start].ends_with(is_part) && !text[place.end..].starts_with(is_part)
 }
 
-/// Returns whether a word of prose looks like a name of code: by an underscore or an inner capital,
-/// or by a dot before it or a parenthesis after it.
+/// Returns whether a word of prose looks like a name of code: by an underscore, an inner capital or
+/// the dash of an option, by a dot before it or a parenthesis after it, or by quotes around it.
 fn is_like_code(line: &str, place: ByteRange, name: &str) -> bool {
     let has_inner_capital = name.chars().skip(1).any(char::is_uppercase);
     let is_called = line[place.end..].starts_with('(') || line[..place.start].ends_with('.');
-    is_called || name.contains('_') || has_inner_capital
+    let is_quoted = ['"', '\''].iter().any(|quote| {
+        line[..place.start].ends_with(*quote) && line[place.end..].starts_with(*quote)
+    });
+    is_called || is_quoted || name.starts_with('-') || name.contains('_') || has_inner_capital
 }
 
 /// Returns the ranges of the code spans in a line of prose, without their back-quotes.
