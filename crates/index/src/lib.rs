@@ -43,7 +43,7 @@ pub use fuzzy::distance;
 pub use importable::Importable;
 pub use in_strings::InString;
 pub use left_attribute::AttributeOf;
-pub use locate::{Candidate, Located, LocatedFile};
+pub use locate::{Candidate, Located, LocatedFile, content_words};
 pub use lookup::{Definition, Description, IndirectUse, Usage, Usages, Variable};
 pub use map::{MapFile, MapSymbol, RepositoryMap, Seed};
 pub use names::{

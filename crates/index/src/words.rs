@@ -43,7 +43,7 @@ impl Term {
 
 /// Removes the plural `s`: `choices` and `choice` become the same term; `class` and `is` stay
 /// unchanged.
-fn singular(word: &str) -> &str {
+pub(super) fn singular(word: &str) -> &str {
     let plural = word.len() > 3 && word.ends_with('s') && !word.ends_with("ss");
     if plural {
         &word[..word.len() - 1]

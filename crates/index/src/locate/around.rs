@@ -51,11 +51,8 @@ pub(super) fn tests_of(corpus: Corpus<'_>, words: &[f32]) -> Vec<f32> {
     for (file, score) in all.filter(|(file, _)| file.is_test) {
         let directory = file.path.directory();
         let name = file.path.name().trim_end_matches(".py");
-        let tested = name
-            .strip_prefix("test_")
-            .or_else(|| name.strip_suffix("_test"));
         tests
-            .entry(tested.unwrap_or(name))
+            .entry(tested_module(name).unwrap_or(name))
             .or_default()
             .push((directory, *score));
         // `tests/x/test_y.py` may also test `x.py`.
@@ -106,6 +103,12 @@ pub(super) fn neighbours(corpus: Corpus<'_>, words: &[f32]) -> Vec<f32> {
 pub(super) fn is_apart(path: &str) -> bool {
     let mut directories = path.split('/').rev().skip(1);
     directories.any(|part| APART.binary_search(&part).is_ok())
+}
+
+/// Returns the name of the module that a test file is named after: `x` for `test_x` and `x_test`.
+pub(super) fn tested_module(name: &str) -> Option<&str> {
+    let tested = name.strip_prefix("test_");
+    tested.or_else(|| name.strip_suffix("_test"))
 }
 
 /// Returns the last part of a file's module name.

@@ -27,13 +27,20 @@ mod why;
 
 pub(super) use corpus::{Corpus, Table};
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
+use crate::words::{all_words, singular};
+use around::{stem, tested_module};
 use features::Row;
 use question::Question;
 use starling_syntax::{FilePath, SymbolPath};
+use stem::roots;
+use stop::is_stop_word;
 use weights::{FILE, INSIDE, OF_FILE, SYMBOL};
 use why::{why_file, why_symbol};
+
+/// How much more a module is worth than its tests if the text says its name.
+const ABOVE_TESTS: f64 = 0.01;
 
 /// A symbol that a text may be about.
 #[derive(Debug, Clone, PartialEq)]
@@ -108,13 +115,29 @@ pub(super) fn candidates(corpus: Corpus<'_>, text: &str) -> (Vec<Candidate>, Vec
     (files.collect(), symbols.collect())
 }
 
+/// Returns the words of a text that tell what it is about, in lower case and without a plural `s`:
+/// the words and the parts of compound words that are no stop words, with their possible roots.
+pub fn content_words(text: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for word in all_words(text) {
+        let lower = word.to_lowercase();
+        if is_stop_word(&lower) || lower.chars().all(|c| c.is_ascii_digit()) {
+            continue;
+        }
+        found.extend(roots(word));
+        found.insert(singular(&lower).to_owned());
+    }
+    found
+}
+
 /// Numbers of files or symbols with their scores, likeliest first.
 type Ranked = Vec<(u32, f64)>;
 
 fn rank(question: &Question<'_>) -> (Ranked, Ranked) {
     let (files, symbols) = question.candidates();
     let weigh_file = |number: u32| (number, weigh(&question.file_row(number), &FILE));
-    let files: Vec<(u32, f64)> = files.into_iter().map(weigh_file).collect();
+    let mut files: Vec<(u32, f64)> = files.into_iter().map(weigh_file).collect();
+    put_before_their_tests(question, &mut files);
     let best = files
         .iter()
         .map(|(_, score)| *score)
@@ -133,6 +156,29 @@ fn rank(question: &Question<'_>) -> (Ranked, Ranked) {
     };
     let symbols: Vec<ScoredSymbol> = symbols.into_iter().map(weigh_symbol).collect();
     (in_order(files), in_order(both_ways(&symbols)))
+}
+
+/// Raises each module whose name the text says above the tests that are named after it, unless the
+/// text gives the path of these tests.
+fn put_before_their_tests(question: &Question<'_>, files: &mut [(u32, f64)]) {
+    let all = question.corpus.files();
+    let mut best: HashMap<&str, f64> = HashMap::new();
+    for (number, score) in files.iter() {
+        let file = &all[*number as usize];
+        let tested = tested_module(stem(file)).filter(|_| file.is_test);
+        if let Some(tested) = tested.filter(|_| question.names.files[number].path == 0.0) {
+            let known = best.entry(tested).or_insert(*score);
+            *known = known.max(*score);
+        }
+    }
+    for (number, score) in files {
+        let file = &all[*number as usize];
+        if let Some(tests) = best.get(stem(file)).filter(|_| !file.is_test)
+            && question.names.files[&*number].is_called()
+        {
+            *score = score.max(tests + ABOVE_TESTS);
+        }
+    }
 }
 
 /// A symbol with three scores: of its file, of the symbol among all symbols, and of the symbol

@@ -109,6 +109,13 @@ pub(super) struct NamedFile {
     pub(super) link: f32,
 }
 
+impl NamedFile {
+    /// Returns whether a word of the text is the name of the file's module.
+    pub(super) fn is_called(&self) -> bool {
+        self.stem_title > 0.0 || self.stem_code > 0.0 || self.stem_plain > 0.0
+    }
+}
+
 impl NamedItems {
     pub(super) fn new(corpus: Corpus<'_>, query: &Query) -> Self {
         let mut names = NamedItems::default();
@@ -251,6 +258,13 @@ impl NamedItems {
                 known.path = known.path.max(value);
             }
         }
+        let mut names: Vec<(&String, &Mention)> = query.names.iter().collect();
+        names.sort_unstable_by_key(|(name, _)| *name);
+        let in_lower_case: HashMap<String, &Mention> = names
+            .into_iter()
+            .filter(|(name, mention)| name.len() > 2 && !mention.own)
+            .map(|(name, mention)| (name.to_lowercase(), mention))
+            .collect();
         let mut stems: HashMap<&str, u32> = HashMap::new();
         for file in corpus.files().iter().filter(|file| !file.is_test) {
             *stems.entry(stem(file)).or_default() += 1;
@@ -278,7 +292,9 @@ impl NamedItems {
             }
             let of_stem = stem(file);
             let shared = stems.get(of_stem).copied().unwrap_or(1).max(1) as f32;
-            if let Some(mention) = mention_of(query, of_stem) {
+            // Prose writes the name of a module in its own way: the CLI is in `cli.py`.
+            let written = || in_lower_case.get(of_stem).copied();
+            if let Some(mention) = mention_of(query, of_stem).or_else(written) {
                 let value = 1.0 / shared.sqrt();
                 named.stem_title = if mention.stands_in(Section::Title) {
                     value

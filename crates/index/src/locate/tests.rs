@@ -333,3 +333,39 @@ fn command_line_option_finds_the_code_that_parses_it() {
         "{found:#?}"
     );
 }
+
+#[test]
+fn module_that_the_text_names_in_capitals_is_ranked_before_its_tests() {
+    let files = [
+        (
+            "src/shop/cli.py",
+            "import argparse\n\n\ndef build_parser():\n    parser = argparse.ArgumentParser()\n    \
+             commands = parser.add_subparsers()\n    commands.add_parser(\"new\")\n    return parser\n\n\n\
+             def main(argv):\n    return build_parser().parse_args(argv)\n",
+        ),
+        ("src/shop/store.py", "def save(x):\n    return x\n"),
+        (
+            "tests/test_cli.py",
+            "def test_subcommand(run):\n    \"\"\"Does the CLI have a subcommand?\"\"\"\n    assert run(\"new\")\n",
+        ),
+        (
+            "tests/test_store.py",
+            "def test_save():\n    assert save(1)\n",
+        ),
+    ];
+    let index = Index::new(snapshot_of(&files));
+    let text = "Does the CLI have a delete subcommand?";
+    let found = index.locate_files(text, 5);
+    let names: Vec<&str> = found.iter().map(|one| one.file.as_str()).collect();
+    assert_eq!(names[..2], ["src/shop/cli.py", "tests/test_cli.py"]);
+    let named = index.locate_files("Is the new subcommand of the CLI in tests/test_cli.py?", 1);
+    assert_eq!(named[0].file.as_str(), "tests/test_cli.py");
+}
+
+#[test]
+fn content_words_leave_out_stop_words_and_split_names() {
+    let found: Vec<String> = content_words("The unpaid invoices are in `load_Store`")
+        .into_iter()
+        .collect();
+    assert_eq!(found, ["invoice", "load", "load_store", "store", "unpaid"]);
+}

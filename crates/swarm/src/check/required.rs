@@ -8,8 +8,8 @@
 //!   requires the tests that reach a symbol named in the task (by a traceback, a use or an import)
 //!   and the tests whose traceback leads through a file named in the task. If the task names no
 //!   code, the symbols that the scout picks or that are changed are used instead. Tests that only
-//!   use a file named in the task are "near": they are shown to models, but the task may be about
-//!   something else in that file. Tests that reach the code only from afar, or that one of the
+//!   use a file named in the task, or a module whose body is picked or changed, are "near": they are
+//!   shown to models, but the task may be about something else in that file. Tests that reach the code only from afar, or that one of the
 //!   task's wishes fits only by its words, are "possible": they are shown, and a run that leaves
 //!   them red is not proven ([`wishes`]).
 //! - Every other goal requires only the tests that the task names or whose error it quotes.
@@ -295,9 +295,16 @@ fn belonging(
         // If the task names or quotes tests, no other test is required.
         Goal::Bug if !named.is_empty() => named,
         Goal::Bug => {
+            // A test that only imports a module need not be about what changes in its body.
+            let (modules, symbols): (Vec<SymbolPath>, Vec<SymbolPath>) = about
+                .targets
+                .iter()
+                .cloned()
+                .partition(SymbolPath::is_module);
+            let files: Vec<SymbolPath> = about.files.iter().cloned().chain(modules).collect();
             let (reach, of_files) = (
-                ReachingTests::of(lookup, &about.targets),
-                ReachingTests::of(lookup, &about.files),
+                ReachingTests::of(lookup, &symbols),
+                ReachingTests::of(lookup, &files),
             );
             let cannot_run = |case: &TestCase| {
                 let lacks_module =
@@ -567,7 +574,7 @@ pub(crate) fn imports(lookup: &Lookup, file: &FilePath, target: &SymbolPath) -> 
 }
 
 /// Returns the symbol of a test, found by its traceback or its id.
-fn test_of(lookup: &Lookup, case: &TestCase) -> Option<SymbolPath> {
+pub(crate) fn test_of(lookup: &Lookup, case: &TestCase) -> Option<SymbolPath> {
     let by_traceback = test_symbol::test_symbol(lookup, case).filter(|test| !test.is_module());
     if by_traceback.is_some() {
         return by_traceback;

@@ -79,6 +79,11 @@ impl Selection {
         }
         selection.add_examples(checker, symbols, after);
         selection.add_nearest(&lookup, symbols, policy.most);
+        // What is called through a table of functions is tested by the tests of that table.
+        let tables = users_as_value(&lookup, symbols);
+        if !tables.is_empty() {
+            selection.add_nearest(&lookup, &tables, policy.most);
+        }
         match policy.by {
             Granularity::Test => selection,
             Granularity::File => selection.of_files(&lookup, TESTS_MOST),
@@ -237,6 +242,16 @@ impl Selection {
         }
         files
     }
+}
+
+/// Returns the modules outside tests that store or pass on one of the symbols as a value.
+fn users_as_value(lookup: &Lookup, symbols: &[SymbolPath]) -> Vec<SymbolPath> {
+    let uses = symbols.iter().flat_map(|one| lookup.uses_as_value(one));
+    let files: BTreeSet<FilePath> = uses.map(|usage| usage.file).collect();
+    let is_other =
+        |file: &FilePath| !is_test_file(file) && symbols.iter().all(|symbol| symbol.file != *file);
+    let files = files.into_iter().filter(is_other);
+    files.map(SymbolPath::module).collect()
 }
 
 fn tests_of(lookup: &Lookup, test: &SymbolPath) -> usize {

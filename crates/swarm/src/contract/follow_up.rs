@@ -121,7 +121,9 @@ pub(crate) fn owners_that_keep(
     let uses = kept.flat_map(|changed| {
         let uses = sure_usages(&lookup, changed).into_iter();
         let elsewhere = |one: &Usage| !changed.encloses(&one.symbol) && !one.is_import;
-        uses.filter(elsewhere).collect::<Vec<_>>()
+        let is_value = |one: &Usage| lookup.is_value(changed, one);
+        uses.filter(|one| elsewhere(one) && !is_value(one))
+            .collect::<Vec<_>>()
     });
     let mut owners: Vec<SymbolPath> = uses
         .map(|one| one.symbol)
@@ -154,7 +156,8 @@ fn with_changed_contract(draft: &Draft) -> Vec<SymbolPath> {
 }
 
 /// Returns the calls outside tests and the uses in templates that may reach a changed method, but do not
-/// certainly refer to it. Calls in the code of owners that `evidence` already lists as callers are left out.
+/// certainly refer to it, and the code that stores or passes on a changed function. Calls in the code of owners that
+/// `evidence` already lists as callers are left out.
 pub(crate) fn indirect_callers(
     run: &RunContext,
     draft: &Draft,
@@ -175,6 +178,20 @@ pub(crate) fn indirect_callers(
         let calls = calls.filter(|(usage, _)| is_other(usage));
         found.extend(calls.map(|(usage, through)| IndirectCaller {
             through,
+            is_value: false,
+            file: usage.file,
+            line: usage.line,
+        }));
+        let values = lookup.uses_as_value(changed).into_iter();
+        let values = values.filter(|usage| {
+            let owner = run.owner_of(&usage.symbol);
+            let owner = owner.unwrap_or_else(|| usage.symbol.clone());
+            let is_own = changed.encloses(&usage.symbol) || draft.symbols.contains(&usage.symbol);
+            !is_own && !evidence.callers.contains(&owner) && !is_test_file(&usage.file)
+        });
+        found.extend(values.map(|usage| IndirectCaller {
+            through: None,
+            is_value: true,
             file: usage.file,
             line: usage.line,
         }));

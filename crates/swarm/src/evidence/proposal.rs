@@ -251,6 +251,22 @@ impl Evidence {
         told
     }
 
+    /// Describes the callers of the changed contract that no owner follows up: tests, and code that
+    /// is not known. Returns `None` if there are none.
+    pub fn callers_without_owner(&self) -> Option<String> {
+        let mut told = Vec::new();
+        match self.test_callers {
+            0 => {}
+            1 => told.push("1 test calls it as before".to_owned()),
+            tests => told.push(format!("{tests} tests call it as before")),
+        }
+        if !self.indirect_callers.is_empty() {
+            let may_be = indirect::in_words(&self.indirect_callers);
+            told.push(format!("it {may_be}"));
+        }
+        (!told.is_empty()).then(|| told.join("; "))
+    }
+
     /// Returns the results that decide about the proposal: the results of the joint check if the
     /// proposals pass together, otherwise those of the proposal's own check.
     pub fn counting(&self) -> (&TestEvidence, &DiagnosticEvidence) {

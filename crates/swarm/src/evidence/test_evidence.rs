@@ -143,6 +143,14 @@ impl Tried {
         }
     }
 
+    /// Returns whether no selected test is near the change: they are named, or failed before.
+    pub fn has_none_near(&self) -> bool {
+        match self {
+            Tried::All => false,
+            Tried::Nearest { are_near, .. } => !are_near,
+        }
+    }
+
     /// Describes the number of selected tests out of all tests; `None` if all tests ran.
     pub fn count(&self) -> Option<String> {
         match self {
@@ -153,8 +161,8 @@ impl Tried {
                 are_near: true,
                 ..
             } => Some(format!("{tests} nearest of {of} test functions")),
-            Tried::Nearest { tests, of, .. } => Some(format!(
-                "none is near the change; {tests} of {of} test functions"
+            Tried::Nearest { tests, .. } => Some(format!(
+                "none is near the change; {tests} that failed before or are named"
             )),
         }
     }

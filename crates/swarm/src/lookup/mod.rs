@@ -7,6 +7,7 @@ mod lsp_facts;
 mod mention;
 mod read;
 pub(crate) mod test_symbol;
+mod value;
 pub use lsp_facts::LspFacts;
 pub use mention::{Mention, MissingFile};
 

@@ -20,6 +20,11 @@ use crate::state::run_context::RunContext;
 use starling_core::{Approval, TestOutcome, ToolCalling};
 use starling_syntax::SymbolPath;
 
+/// Why a proposal is refused that fails alone, and that breaks nothing and fixes nothing together
+/// with others.
+const MENDS_NOTHING: &str =
+    "none of the failing tests passes with it and the other waiting proposals";
+
 /// The decision about a proposal after it was checked on its own.
 pub(crate) enum StandaloneVerdict {
     /// No check failed.
@@ -170,7 +175,10 @@ fn worse(run: &RunContext, draft: &Draft, evidence: &Evidence) -> Option<Objecti
         (false, _) => "tests that passed before fail",
     };
     let cut_short = evidence.tests.cut_short();
-    let in_short = newly_failing(&evidence.tests, what, "it");
+    let in_short = match in_company_mends_nothing(evidence) {
+        true => MENDS_NOTHING.to_owned(),
+        false => newly_failing(&evidence.tests, what, "it"),
+    };
     let told = match &cut_short {
         Some(cut_short) => format!("{cut_short} with this change, and not without it"),
         None => format!("{what} with this change ({})", named(broken)),
@@ -198,6 +206,20 @@ fn newly_failing(tests: &TestEvidence, what: &str, with: &str) -> String {
     both.join("; ")
 }
 
+/// Returns whether a proposal that breaks tests alone breaks none together with the other waiting
+/// proposals. Then it is refused only because they fix no test that the task is about.
+fn in_company_mends_nothing(evidence: &Evidence) -> bool {
+    let together = evidence.together.as_ref();
+    together.is_some_and(|together| match &together.tests {
+        TestEvidence::Known { broken, .. } => {
+            broken.is_empty()
+                && together.diagnostics.stopping().next().is_none()
+                && together.tests.only_as_changed().is_none()
+        }
+        TestEvidence::Unknown { .. } => false,
+    })
+}
+
 /// Describes for the user why a proposal with new problems was refused. Problems that disappear
 /// together with the other waiting proposals are not described. The reason is the remaining
 /// problems, or, if there are none, the tests that fail.
@@ -212,6 +234,9 @@ fn in_company_of_others(evidence: &Evidence) -> String {
         TestEvidence::Known { broken, .. } if !broken.is_empty() => {
             let what = "tests that passed before fail";
             newly_failing(&together.tests, what, "it and the other waiting proposals")
+        }
+        TestEvidence::Known { .. } if in_company_mends_nothing(evidence) => {
+            MENDS_NOTHING.to_owned()
         }
         TestEvidence::Known { .. } | TestEvidence::Unknown { .. } => {
             new_problems(&evidence.diagnostics)

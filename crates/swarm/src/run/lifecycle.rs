@@ -33,7 +33,7 @@ use crate::run::aim::ChangeRelevance;
 use crate::run::ending::{self, LastCheck, RunFacts, TakenBack, Unchanged, unchanged};
 use crate::run::scout::NoPick;
 use crate::run::settle::RemainingFailures;
-use crate::run::{aim, scout, settle, unsettled};
+use crate::run::{aim, context_failures, scout, settle, unsettled};
 use crate::state::run_context::RunContext;
 use crate::state::services::RunServices;
 use crate::state::test_scope;
@@ -722,6 +722,7 @@ fn with_facts<R>(
         false => (Vec::new(), false),
     };
     let rejected = ending::rejected(&run.log.events());
+    let are_context = !changed.is_empty() && context_failures::are_all(run, changed);
     let unsteady = steady::known(run);
     let goal = required::goal(run);
     let state = run.state();
@@ -773,7 +774,7 @@ fn with_facts<R>(
         behaves_otherwise: changes.behave_otherwise,
         only_words: changes.only_words,
         aim: &changes.aim,
-        beside_failures: state.tests.required.beside_failures,
+        beside_failures: state.tests.required.beside_failures || are_context,
         left_out: &left_out,
         left_out_is_named,
         rejected: &rejected,

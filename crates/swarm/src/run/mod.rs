@@ -2,6 +2,7 @@
 
 pub(crate) mod aim;
 pub(crate) mod by_rule;
+pub(crate) mod context_failures;
 pub(crate) mod ending;
 pub(crate) mod final_check;
 pub(crate) mod lifecycle;

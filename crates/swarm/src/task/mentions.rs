@@ -53,8 +53,9 @@ pub(crate) fn in_documents(lookup: &Lookup, named: &Named) -> Vec<InDocument> {
     found
 }
 
-/// Describes where documents, other text files, docstrings and comments still mention a name that the
-/// task renames or deletes and that is no longer defined.
+/// Describes where documents, other text files, docstrings, comments and help texts still mention a name that the
+/// task
+/// renames or deletes and that is no longer defined. Options, keys and other strings are names, too.
 pub(crate) fn still_mentioned(statements: &ExplicitEdits, after: &Lookup) -> Vec<String> {
     let one = |stated: &ExplicitEdit| {
         let named = stated.named();
@@ -72,6 +73,14 @@ pub(crate) fn still_mentioned(statements: &ExplicitEdits, after: &Lookup) -> Vec
             places.extend(in_code::mentions(after, name));
             places.extend(elsewhere::mentions(after, name, &statements.kept));
         }
+        if let Named::Word(word) = named
+            && is_gone
+            && !word.is_member
+        {
+            let mut strings = in_code::in_strings(after, name);
+            strings.retain(|(file, line)| !statements.kept.hold(after, (file, *line), name));
+            places.extend(strings);
+        }
         places.sort();
         places.dedup();
         let places: Vec<String> = places
@@ -81,6 +90,13 @@ pub(crate) fn still_mentioned(statements: &ExplicitEdits, after: &Lookup) -> Vec
         (!places.is_empty()).then(|| format!("`{name}` is still mentioned in {}", first_of(places)))
     };
     statements.all.iter().filter_map(one).collect()
+}
+
+fn is_markdown(file: &FilePath) -> bool {
+    let name = file.name().to_lowercase();
+    [".md", ".markdown"]
+        .iter()
+        .any(|ending| name.ends_with(ending))
 }
 
 impl<'n> MentionedSymbol<'n> {
@@ -120,7 +136,10 @@ impl<'n> MentionedSymbol<'n> {
 
     fn in_text(&self, file: &FilePath, text: &str) -> Vec<InDocument> {
         let mut found = Vec::new();
-        let blocks = blocks::blocks(text);
+        let mut blocks = blocks::blocks(text);
+        if is_markdown(file) {
+            blocks.extend(blocks::indented(text, &blocks));
+        }
         let mut start = 0;
         for (line, written) in (1..).zip(text.split_inclusive('\n')) {
             let block = blocks.iter().find(|block| block.holds(start));

@@ -421,3 +421,49 @@ async fn each_changed_function_needs_a_test_that_fails_without_its_change() {
     let (proof, headline) = ending(&events);
     assert_eq!(proof, Proof::Proven, "{headline}");
 }
+
+const STORE: &str = "def load(x):\n    return keep(x)\n\n\ndef keep(x):\n    return None\n";
+const STORE_TESTS: &str = "import main\n\n\ndef test_pay():\n    assert main.list('unpaid') == []\n\n\n\
+    def test_round():\n    assert main.cents(2.675) == 2.68\n\n\ndef test_total():\n    assert main.list('unpaid sum') == 3\n";
+
+/// The run fixes one test that fits its task, and others keep failing.
+#[tokio::test(start_paused = true)]
+async fn tests_that_have_nothing_to_do_with_the_task_leave_it_proven() {
+    for (others, expected) in [
+        (&["test_store.py::test_round"][..], Proof::Proven),
+        // This test speaks of the same as the task.
+        (&["test_store.py::test_total"], Proof::Unproven),
+        (
+            &["test_store.py::test_round", "test_store.py::test_total"],
+            Proof::Unproven,
+        ),
+    ] {
+        let model = Scripted::native()
+            .on(
+                "agent store.py::keep",
+                [whole("def keep(x):\n    return x\n")],
+            )
+            .always("agent", finish("nothing"));
+        let files = [("store.py", STORE), ("test_store.py", STORE_TESTS)];
+        let mut bed = Bed::new(&files, model)
+            .begin(&["store.py::keep"])
+            .tests(move |all| {
+                let mut failing: Vec<&str> = others.to_vec();
+                if all.contains("return None") {
+                    failing.push("test_store.py::test_pay");
+                }
+                let message = "AssertionError: no".to_owned();
+                failing
+                    .into_iter()
+                    .map(|id| (id.to_owned(), message.clone()))
+                    .collect()
+            })
+            .with(|it| it.text = "A paid invoice is unpaid again after restart. Fix it".into());
+        let (proof, headline) = ending(&bed.run().await);
+        assert_eq!(proof, expected, "{headline}");
+        if expected == Proof::Proven {
+            assert!(headline.starts_with("Done and proven: "), "{headline}");
+            assert!(headline.contains("no part of the task"), "{headline}");
+        }
+    }
+}

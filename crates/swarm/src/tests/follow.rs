@@ -275,6 +275,41 @@ async fn review_of_a_harmless_contract_change_lists_the_callers() {
     }
 }
 
+/// A function in a table has callers that are not known.
+#[tokio::test(start_paused = true)]
+async fn function_that_is_stored_as_a_value_has_unknown_callers() {
+    let files = [
+        ("a.py", "def fee(x, rate=1):\n    return x * rate\n"),
+        (
+            "b.py",
+            "from a import fee\n\nTABLE = {\"fee\": fee}\n\n\ndef g(x):\n    return fee(x, 2)\n",
+        ),
+        (
+            "test_a.py",
+            "from a import fee\n\n\ndef test_f():\n    assert fee(1) == 1\n",
+        ),
+    ];
+    let model = Scripted::native().on(
+        "agent a.py::fee",
+        [whole("def fee(x, rate):\n    return x * rate\n")],
+    );
+    let mut bed = Bed::new(&files, model)
+        .begin(&["a.py::fee"])
+        .with(|task| task.approval = Approval::Ask);
+    let events = bed.run().await;
+    let seen = bed.approver.seen.lock().unwrap();
+    let told = "callers to follow up: only tests (1); still valid: b.py::g; may be called by code that \
+                is not known, because it is stored or passed on at b.py:3\n";
+    assert!(seen[0].evidence.contains(told), "{}", seen[0].evidence);
+    let evidence = events.iter().find_map(|event| match event {
+        Event::ProposalChecked { evidence, .. } => evidence.callers_without_owner(),
+        _ => None,
+    });
+    let told = "1 test calls it as before; it may be called by code that is not known, because it is \
+                stored or passed on at b.py:3";
+    assert_eq!(evidence.as_deref(), Some(told));
+}
+
 /// A function moves to another module, and its caller imports it from the new module.
 #[tokio::test(start_paused = true)]
 async fn caller_that_imports_a_moved_function_from_its_new_module_is_not_notified() {

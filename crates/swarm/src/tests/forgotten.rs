@@ -338,3 +338,47 @@ async fn class_owner_renames_the_enum_member_that_the_scout_picks() {
     assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
     assert_eq!(bed.read("core.py"), text.replace("STRIKE", "ATTACK"));
 }
+
+const OPTION: &str = "import argparse\n\n\ndef parser():\n    p = argparse.ArgumentParser(epilog=\"see --labour\")\n    \
+    p.add_argument(\"--labour\")\n    p.add_argument(\"--labour-rate\")\n    return p\n\n\ndef run(args):\n    \
+    \"\"\"Add the work of --labour.\"\"\"\n    return args.labour\n";
+
+#[tokio::test(start_paused = true)]
+async fn headline_names_documents_and_help_texts_that_still_mention_a_renamed_option() {
+    let readme = "# shop\n\nThe labour of a shop.\n\n    shop new --labour 1.5\n    shop new --labour-rate 2\n\n\
+                  Without --labour, nothing is added.\n";
+    for name in ["`--labour` to `--hours`", "--labour to --hours"] {
+        let model = Scripted::native()
+            .on(
+                "agent cli.py::parser",
+                [replaced("(\"--labour\")", "(\"--hours\")")],
+            )
+            .on("agent cli.py::run", [replaced("args.labour", "args.hours")])
+            .always("agent", finish("nothing"));
+        let files = [("cli.py", OPTION), ("README.md", readme)];
+        let mut bed = Bed::new(&files, model)
+            .begin(&["cli.py::parser", "cli.py::run"])
+            .tests(|_| Vec::new())
+            .with(|it| it.text = format!("Rename the option {name}"));
+        let (_, headline) = ending(&bed.run().await);
+        let told =
+            "; `--labour` is still mentioned in README.md:5, README.md:8, cli.py:5, cli.py:12";
+        assert!(headline.ends_with(told), "{headline}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn headline_names_commands_in_indented_code_that_still_use_a_renamed_key() {
+    let code = "def f(conf):\n    return conf[\"report\"]\n";
+    let readme = "A report of the shop.\n\n    shop report 1\n\n- a list\n\n    with a report\n";
+    let model = Scripted::native()
+        .on("agent a.py::f", [replaced("\"report\"", "\"summary\"")])
+        .always("agent", finish("nothing"));
+    let mut bed = Bed::new(&[("a.py", code), ("README.md", readme)], model)
+        .begin(&["a.py::f"])
+        .tests(|_| Vec::new())
+        .with(|it| it.text = "Rename the key `report` to `summary`".to_owned());
+    let (_, headline) = ending(&bed.run().await);
+    let told = "; `report` is still mentioned in README.md:3";
+    assert!(headline.ends_with(told), "{headline}");
+}

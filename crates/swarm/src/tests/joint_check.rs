@@ -281,6 +281,67 @@ async fn proposals_that_fix_a_test_only_together_form_a_set() {
     assert_eq!((applied(&events), bed.model.calls()), (2, 1));
 }
 
+/// The failing test only imports the module whose body is changed; the task is about something else.
+#[tokio::test(start_paused = true)]
+async fn unrelated_failing_test_does_not_refuse_a_set_of_proposals() {
+    let files = [
+        (
+            "page.py",
+            "TOTAL = \"{total|money}\"\n\n\ndef show(x):\n    return TOTAL + str(x)\n",
+        ),
+        (
+            "test_page.py",
+            "from page import TOTAL\n\n\ndef test_name():\n    assert \"name\" in TOTAL\n\n\ndef test_show():\n    pass\n",
+        ),
+    ];
+    let body = json!({"symbol": "page.py::", "why": "r", "hunks": [{"old": "{total|money}", "new": "{total}"}]});
+    let show = pick(
+        "page.py::show",
+        "r",
+        "def show(x):\n    return TOTAL + f\"{x} CHF\"\n",
+    );
+    let model = Scripted::native()
+        .on("scout", [call("wake", json!({"symbols": [show, body]}))])
+        .always("agent", finish("I have nothing to add"));
+    let mut bed = Bed::new(&files, model).tests(|all| {
+        let mut failing = vec![(
+            "test_page.py::test_name".to_owned(),
+            "AssertionError: assert 'name' in 'x'".to_owned(),
+        )];
+        if all.contains("|money}") == all.contains("CHF") {
+            failing.push((
+                "test_page.py::test_show".to_owned(),
+                "AssertionError".to_owned(),
+            ));
+        }
+        failing
+    });
+    bed = bed.with(|task| task.text = "The printed sum always says EUR".into());
+    let events = bed.run().await;
+    assert_eq!(applied(&events), 2, "{events:#?}");
+    assert_eq!(stop(&events), StopReason::Settled);
+}
+
+/// A set that breaks nothing and fixes nothing is refused for the latter.
+#[tokio::test(start_paused = true)]
+async fn set_that_fixes_no_required_test_is_refused_with_that_reason() {
+    let fails = |all: &str| {
+        let mut failing = calls_fit(all);
+        failing.push(("t2".to_owned(), "AssertionError: 1 != 2".to_owned()));
+        failing
+    };
+    let mut bed = bed(&[wider(), caller()]).with(|task| task.text = "The test t2 fails.".into());
+    bed = bed.tests(fails);
+    let events = bed.run().await;
+    assert_eq!(applied(&events), 0);
+    let why = events.iter().find_map(|event| match event {
+        Event::ProposalRefused { why, shown, .. } => Some(shown.as_ref().unwrap_or(why).clone()),
+        _ => None,
+    });
+    let told = "none of the failing tests passes with it and the other waiting proposals";
+    assert_eq!(why.as_deref(), Some(told), "{events:#?}");
+}
+
 /// The change of a caller is accepted before its owner is notified of the contract.
 #[tokio::test(start_paused = true)]
 async fn owner_whose_accepted_change_matches_the_new_contract_is_not_notified() {

@@ -414,8 +414,38 @@ async fn check_result_says_that_no_test_is_near_and_counts_parametrized_cases_as
     let events = bed.run().await;
     let text = evidence(&events).to_string();
     assert!(
-        text.starts_with("tests: none is near the change; 1 of 503 test functions, "),
+        text.starts_with("tests: none is near the change; 1 that failed before or are named, "),
         "{text}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn tests_of_a_table_of_functions_are_near_the_functions_in_it() {
+    let many = many();
+    let files = [
+        ("a.py", CODE),
+        ("test_a.py", TESTS),
+        (
+            "filters.py",
+            "from a import load\n\nFILTERS = {\"load\": load}\n\n\ndef render(x):\n    return FILTERS[x](x)\n",
+        ),
+        (
+            "test_filters.py",
+            "from filters import render\n\ndef test_render():\n    assert render(1)\n",
+        ),
+        ("test_many.py", &many),
+    ];
+    let lines = [whole(CHANGED), finish("done")];
+    let mut bed = Bed::new(&files, Scripted::native().on("agent a.py::load", lines))
+        .begin(&["a.py::load"])
+        .tests(|_| vec![]);
+    bed.selects = true;
+    bed.run().await;
+    let first = selected(&bed).swap_remove(0);
+    let is_there = |name: &&str| first.iter().any(|one| one.starts_with(name));
+    assert!(
+        ["test_a.py", "test_filters.py"].iter().all(is_there),
+        "{first:?}"
     );
 }
 

@@ -47,7 +47,8 @@ pub(crate) struct RunFacts<'a> {
     pub only_words: bool,
     /// Whether and how the run changed the code that the task names.
     pub aim: &'a ChangeRelevance,
-    /// Whether the task describes a bug in code that no failing test reaches.
+    /// Whether the tests that still fail are no part of the task: it describes a bug in code that no
+    /// failing test reaches, or the run fixed the test that fits the task.
     pub beside_failures: bool,
     /// Descriptions of the proposals that the checks refused and that no applied change replaced.
     pub left_out: &'a [String],

@@ -73,6 +73,39 @@ pub(super) fn blocks(text: &str) -> Vec<CodeBlock> {
     found
 }
 
+/// Returns the code blocks of a Markdown text that are indented instead of fenced: after an empty
+/// line, and not below an item of a list. Such a block may be of any language.
+pub(super) fn indented(text: &str, fenced: &[CodeBlock]) -> Vec<CodeBlock> {
+    let mut found: Vec<CodeBlock> = Vec::new();
+    let (mut start, mut is_after_empty, mut in_list) = (0, true, false);
+    for written in text.split_inclusive('\n') {
+        let end = start + written.len();
+        let is_empty = written.trim().is_empty();
+        let is_indented = written.starts_with("    ") || written.starts_with('\t');
+        let goes_on = found.last().is_some_and(|block| block.range.end == start);
+        let is_fenced = fenced.iter().any(|block| block.holds(start));
+        if !is_empty && !is_fenced {
+            if is_indented && !in_list && (is_after_empty || goes_on) {
+                found.push(CodeBlock {
+                    range: ByteRange::new(start, end),
+                    is_python: false,
+                });
+            } else if !is_indented {
+                in_list = is_list_item(written.trim_start());
+            }
+        }
+        is_after_empty = is_empty;
+        start = end;
+    }
+    found
+}
+
+fn is_list_item(line: &str) -> bool {
+    let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_numbered = number.len() < line.len() && number.starts_with(['.', ')']);
+    is_numbered || ["- ", "* ", "+ "].iter().any(|mark| line.starts_with(mark))
+}
+
 impl MentionedSymbol<'_> {
     /// Returns whether the name at an offset can only refer to the symbol, judged by all uses of
     /// the name in the block.

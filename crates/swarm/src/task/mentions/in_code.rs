@@ -26,6 +26,35 @@ pub(super) fn mentions(lookup: &Lookup, name: &str) -> Vec<(FilePath, u32)> {
     found
 }
 
+/// Returns the lines of strings in the code that are the name, or contain it as a word that looks
+/// like a name of code, as help texts do.
+pub(super) fn in_strings(lookup: &Lookup, name: &str) -> Vec<(FilePath, u32)> {
+    let mut found = Vec::new();
+    let files = lookup.files().iter();
+    for file in files.filter(|file| Language::of(file) == Language::Python) {
+        let text = lookup.index().snapshot().read(file).ok();
+        if !text.is_some_and(|text| text.contains(name)) {
+            continue;
+        }
+        let Ok(tree) = lookup.tree(file) else {
+            continue;
+        };
+        let text = tree.text();
+        for string in tree.strings() {
+            let places = string.of(text).match_indices(name);
+            let places = places.map(|(at, _)| string.start + at);
+            let is_mention = |at: &usize| {
+                let place = ByteRange::new(*at, *at + name.len());
+                is_word(text, place) && is_like_code(text, place, name)
+            };
+            let lines = places.filter(is_mention);
+            let lines = lines.map(|at| 1 + text[..at].matches('\n').count() as u32);
+            found.extend(lines.map(|line| (file.clone(), line)));
+        }
+    }
+    found
+}
+
 fn in_file(tree: &SymbolTree, name: &str) -> Vec<u32> {
     let text = tree.text();
     let docstrings = tree.symbols().iter().filter_map(|symbol| symbol.docstring);

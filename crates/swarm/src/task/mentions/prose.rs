@@ -23,17 +23,23 @@ pub(super) fn is_document(file: &FilePath) -> bool {
         && !NO_DOCUMENTS.iter().any(|start| name.starts_with(start))
 }
 
+/// Returns whether a name is not part of a longer one. A dash continues the name of an option:
+/// `--rate` does not occur in `--rate-limit`.
 pub(super) fn is_word(text: &str, place: ByteRange) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let is_option = place.of(text).starts_with('-');
+    let is_part = |c: char| c.is_alphanumeric() || c == '_' || is_option && c == '-';
     !text[..place.start].ends_with(is_part) && !text[place.end..].starts_with(is_part)
 }
 
-/// Returns whether a word of prose looks like a name of code: by an underscore or an inner capital,
-/// or by a dot before it or a parenthesis after it.
+/// Returns whether a word of prose looks like a name of code: by an underscore, an inner capital or
+/// the dash of an option, by a dot before it or a parenthesis after it, or by quotes around it.
 pub(super) fn is_like_code(line: &str, place: ByteRange, name: &str) -> bool {
     let has_inner_capital = name.chars().skip(1).any(char::is_uppercase);
     let is_called = line[place.end..].starts_with('(') || line[..place.start].ends_with('.');
-    is_called || name.contains('_') || has_inner_capital
+    let is_quoted = ['"', '\''].iter().any(|quote| {
+        line[..place.start].ends_with(*quote) && line[place.end..].starts_with(*quote)
+    });
+    is_called || is_quoted || name.starts_with('-') || name.contains('_') || has_inner_capital
 }
 
 /// Returns the ranges of the code spans in a line of prose, without their back-quotes.
