@@ -7,10 +7,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The signals that request the program to end: SIGTERM and SIGHUP.
+/// The signals that request the program to end: SIGTERM, SIGHUP, SIGQUIT and SIGUSR1.
 pub(super) struct TerminationRequests {
     terminate: Signal,
     hangup: Signal,
+    quit: Signal,
+    user: Signal,
 }
 
 impl TerminationRequests {
@@ -18,6 +20,8 @@ impl TerminationRequests {
         Ok(TerminationRequests {
             terminate: signal(SignalKind::terminate())?,
             hangup: signal(SignalKind::hangup())?,
+            quit: signal(SignalKind::quit())?,
+            user: signal(SignalKind::user_defined1())?,
         })
     }
 
@@ -26,6 +30,8 @@ impl TerminationRequests {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.hangup.recv() => {}
+            _ = self.quit.recv() => {}
+            _ = self.user.recv() => {}
         }
     }
 }
@@ -65,5 +71,20 @@ pub(super) fn read_bytes(wait: Duration) -> io::Result<Option<Vec<u8>>> {
         }
         Err(Errno::INTR | Errno::AGAIN) => Ok(None),
         Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::{Signal, getpid, kill_process};
+
+    #[tokio::test]
+    async fn each_signal_that_ends_a_program_requests_the_end() {
+        let mut requests = TerminationRequests::new().unwrap();
+        for signal in [Signal::TERM, Signal::HUP, Signal::QUIT, Signal::USR1] {
+            kill_process(getpid(), signal).unwrap();
+            requests.next().await;
+        }
     }
 }
