@@ -176,6 +176,7 @@ fn open(path: PathBuf, root: &Path) -> Option<RestorableRun> {
     }
     let mut records = vec![first];
     let end = line.len() as u64 + read_records(&mut lines, &mut records)?;
+    starling_history::remove_remains(&id, &records, root);
     let unrecorded = unrecorded_events(&records, root);
     let first_unrecorded = records.len();
     let at_ms = records.last().map_or(0, |last| last.at_ms);
