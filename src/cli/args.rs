@@ -210,7 +210,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "X", value_parser = dollars)]
     pub budget_usd: Option<f64>,
     /// Stop after using this many tokens, prompts and replies together.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub budget_tokens: Option<u64>,
     /// Stop after this many seconds. Time spent waiting for your decisions does not count.
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..))]
@@ -283,7 +283,7 @@ pub struct AskArgs {
     #[arg(long, value_name = "X", value_parser = dollars)]
     pub budget_usd: Option<f64>,
     /// Stop after using this many tokens, prompts and replies together.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub budget_tokens: Option<u64>,
     /// Stop after this many seconds.
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..))]
@@ -515,10 +515,14 @@ mod tests {
             assert!(dollars(wrong).is_err(), "{wrong}");
         }
         for command in ["run", "ask"] {
-            let with = |seconds: &str| {
-                Cli::try_parse_from(["starling", command, "--budget-seconds", seconds, "x"])
-            };
-            assert!(with("0").is_err() && with("1").is_ok(), "{command}");
+            for option in ["--budget-seconds", "--budget-tokens"] {
+                let with =
+                    |amount: &str| Cli::try_parse_from(["starling", command, option, amount, "x"]);
+                assert!(
+                    with("0").is_err() && with("1").is_ok(),
+                    "{command} {option}"
+                );
+            }
         }
     }
 }

@@ -27,7 +27,7 @@ use starling_models::registry::{self, ModelsError};
 use starling_sandbox::cache_dir;
 use starling_server::protocol::LimitsPatch;
 use starling_swarm::Spent;
-use starling_text::harmless;
+use starling_text::{harmless, harmless_json};
 use starling_workspace::{PathPolicy, Workspace};
 
 const THINKING: &str = "thinking";
@@ -94,7 +94,11 @@ pub async fn run(args: AskArgs) -> anyhow::Result<Outcome> {
     waiting.end();
     let (answer, session) = answered.map_err(as_wrong_use)?;
     match args.json {
-        true => writeln!(io::stdout(), "{}", serde_json::to_string_pretty(&answer)?)?,
+        true => writeln!(
+            io::stdout(),
+            "{}",
+            harmless_json(&serde_json::to_string_pretty(&answer)?)
+        )?,
         false => end(&answer, Paint::of_stdout(), Paint::of_stderr())?,
     }
     if let Some(file) = file {

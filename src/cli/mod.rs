@@ -40,6 +40,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
+use starling_text::harmless_json;
 
 use args::{Cli, Command, ConfigCommand, ConfigurationArgs};
 
@@ -156,7 +157,10 @@ async fn examine(
     )
     .await;
     match json {
-        true => println!("{}", serde_json::to_string_pretty(&findings)?),
+        true => println!(
+            "{}",
+            harmless_json(&serde_json::to_string_pretty(&findings)?)
+        ),
         false => print!("{}", doctor::as_text(&findings)),
     }
     match doctor::verdict(&findings) {
@@ -174,7 +178,10 @@ fn explain(key: Option<&str>, json: bool, world: &ConfigurationArgs) -> anyhow::
     }
     let settings = explain::explain(&loaded, key).map_err(|error| WrongUse(error.to_string()))?;
     match json {
-        true => println!("{}", serde_json::to_string_pretty(&settings)?),
+        true => println!(
+            "{}",
+            harmless_json(&serde_json::to_string_pretty(&settings)?)
+        ),
         false => print!("{}", explain::as_text(&settings)),
     }
     Ok(Outcome::Settled)

@@ -40,7 +40,7 @@ pub enum Reviewed {
 pub async fn run(args: ReviewArgs) -> anyhow::Result<Outcome> {
     let root = project::root(args.repo.as_deref())?;
     let trajectories = trajectories()?;
-    super::undo::say(args.json, &half_applied(&trajectories, &root, None))?;
+    super::undo::say(args.json, &half_applied(&trajectories, &root))?;
     let mut runs = starling_server::waiting_runs(&trajectories, &root);
     if let Some(prefix) = &args.run {
         let found = starling_history::find(&trajectories, &root, prefix).map_err(told)?;

@@ -115,7 +115,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
         not_empty(&params.task)?;
     }
     if let Ok(trajectories) = undo::trajectories() {
-        undo::say(args.json, &undo::half_applied(&trajectories, &root, None))?;
+        undo::say(args.json, &undo::half_applied(&trajectories, &root))?;
     }
     let show = OutputMode::of(args.json);
     let mut first = vec![project.describe()];

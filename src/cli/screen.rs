@@ -17,6 +17,7 @@ use super::view::story;
 use super::view::text::{Line, Paint, Style};
 use super::view::tree::view;
 use starling_headless::RunNotification;
+use starling_text::harmless_json;
 
 /// A display of a run and its output stream.
 pub struct Screen {
@@ -102,7 +103,7 @@ impl Screen {
         prompt: &Prompt,
     ) -> io::Result<()> {
         if let OutputKind::Json = self.kind {
-            writeln!(self.out, "{}", json(note)?)?;
+            writeln!(self.out, "{}", harmless_json(&json(note)?))?;
             return self.out.flush();
         }
         let lines = match note {

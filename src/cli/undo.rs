@@ -19,13 +19,13 @@ use super::view::words;
 use super::{Outcome, WrongUse};
 use starling_core::Editor;
 use starling_history::{
-    self, ChangeRecord, ChangeState, DiskEditor, FileUndoPlan, HistoryError, OpenRun, PastRun,
-    RunFile, UndoOutcome, UndoRefusal, UndoStep,
+    self, ChangeRecord, ChangeState, DiskEditor, FileUndoPlan, HalfAppliedRun, HistoryError,
+    OpenRun, PastRun, RunFile, UndoOutcome, UndoRefusal, UndoStep,
 };
 use starling_sandbox::cache_dir;
 use starling_swarm::{ProposalId, RunId, broken_in_words};
 use starling_syntax::SymbolPath;
-use starling_text::harmless;
+use starling_text::{harmless, harmless_json};
 
 /// Runs the command.
 pub async fn run(args: UndoArgs) -> anyhow::Result<Outcome> {
@@ -39,6 +39,8 @@ pub async fn run(args: UndoArgs) -> anyhow::Result<Outcome> {
         return Err(WrongUse(message.to_owned()).into());
     }
     let wish = UndoRequest::of(&args)?;
+    // Removes what killed runs left, also if there is nothing to take back.
+    let half = starling_server::half_applied_runs(&trajectories, &root);
     let editor: Arc<dyn Editor> = Arc::new(DiskEditor::new(&root));
     let chosen = choose(&trajectories, &root, wish.run.as_deref(), editor.as_ref());
     let Some(found) = chosen.await? else {
@@ -57,7 +59,7 @@ pub async fn run(args: UndoArgs) -> anyhow::Result<Outcome> {
     };
     say(
         args.json,
-        &half_applied(&trajectories, &root, Some(&found.id)),
+        &half_applied_lines(&half, &root, Some(&found.id)),
     )?;
     let mut open = OpenRun::open(&found, editor.as_ref(), &root)
         .await
@@ -108,10 +110,18 @@ pub fn trajectories() -> anyhow::Result<PathBuf> {
 
 /// Tells which accepted sets are only partly in the files, and what the user can do about it, and which
 /// edits are at the wrong position.
-/// `undoing` is the run that is being undone.
-pub fn half_applied(trajectories: &Path, root: &Path, undoing: Option<&RunId>) -> Vec<Line> {
+pub fn half_applied(trajectories: &Path, root: &Path) -> Vec<Line> {
+    half_applied_lines(
+        &starling_server::half_applied_runs(trajectories, root),
+        root,
+        None,
+    )
+}
+
+/// Like [`half_applied`], for known runs. `undoing` is the run that is being undone.
+fn half_applied_lines(runs: &[HalfAppliedRun], root: &Path, undoing: Option<&RunId>) -> Vec<Line> {
     let mut lines = Vec::new();
-    for run in starling_server::half_applied_runs(trajectories, root) {
+    for run in runs {
         let id = &run.id.0;
         for set in &run.sets {
             let line = format!("! run {id}: {}", set.told());
@@ -523,7 +533,11 @@ pub fn say(json: bool, lines: &[Line]) -> io::Result<()> {
 }
 
 fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
-    writeln!(io::stdout(), "{}", serde_json::to_string_pretty(value)?)?;
+    writeln!(
+        io::stdout(),
+        "{}",
+        harmless_json(&serde_json::to_string_pretty(value)?)
+    )?;
     Ok(())
 }
 
@@ -646,7 +660,7 @@ async fn list(trajectories: &Path, root: &Path, json: bool) -> anyhow::Result<Ou
     for found in starling_history::newest_first(trajectories, root) {
         listed.push(RunListEntry::of(&found, &editor).await);
     }
-    let half = half_applied(trajectories, root, None);
+    let half = half_applied(trajectories, root);
     if json {
         say(true, &half)?;
         print_json(&listed)?;

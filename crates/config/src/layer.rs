@@ -223,11 +223,25 @@ fn read_value(key: &str, text: &str, origin: ValueOrigin) -> Result<ConfigValue,
         }
     }
     let message = first_error.map_or_else(String::new, |error| error.message().trim().to_owned());
+    let message = out_of_range(text, &message).map_or(message, str::to_owned);
     Err(ConfigError::Value {
         origin,
         key: key.to_owned(),
         message,
     })
+}
+
+/// Returns a message for a whole number that its key's type, or TOML, cannot represent.
+fn out_of_range(text: &str, message: &str) -> Option<&'static str> {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let is_number = !digits.is_empty() && digits.bytes().all(|c| c.is_ascii_digit() || c == b'_');
+    // A number that TOML can represent is an invalid value, not one of another type.
+    let is_out = text.parse::<i64>().is_err() || message.starts_with("invalid value: integer");
+    let reason = match text.starts_with('-') {
+        true => "the number is too small",
+        false => "the number is too large",
+    };
+    (is_number && is_out).then_some(reason)
 }
 
 /// Returns nested tables that contain one value at a dotted key.

@@ -25,6 +25,25 @@ pub fn harmless(text: &str) -> String {
     visible(&line).replace(['\n', '\r'], "")
 }
 
+/// Returns a JSON text with characters that disguise text on a screen as `\\u` escapes: controls, line
+/// separators, and characters that change the text direction. The JSON has the same meaning.
+pub fn harmless_json(json: &str) -> String {
+    // Outside of strings, JSON has no such characters but line breaks, and in strings these are
+    // escaped already.
+    let is_odd = |c: char| {
+        let is_mark = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{feff}');
+        c != '\n' && (is_deceptive(c) || is_mark)
+    };
+    let mut shown = String::with_capacity(json.len());
+    for char in json.chars() {
+        match is_odd(char) {
+            true => shown.push_str(&format!("\\u{:04x}", u32::from(char))),
+            false => shown.push(char),
+        }
+    }
+    shown
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -45,6 +64,19 @@ mod tests {
         for name in ["a b.py", "ä🙂.py", "שלום.py", "👩\u{200d}💻.md"] {
             assert!(is_plain_name(name), "{name:?}");
         }
+    }
+
+    #[test]
+    fn json_has_escapes_for_characters_that_disguise_text() {
+        let value = "a\u{9b}2J\u{7f}\u{202e}b\u{2066}\u{200f}\u{61c}\u{2028}\u{85}ä🙂\u{200d}\n\t";
+        let json = format!("{{\n  \"a\": {value:?}\n}}");
+        // The form in which `serde_json` writes the text.
+        let json = json.replace(
+            &format!("{value:?}"),
+            &format!("\"{}\"", value.replace('\n', "\\n").replace('\t', "\\t")),
+        );
+        let expected = "{\n  \"a\": \"a\\u009b2J\\u007f\\u202eb\\u2066\\u200f\\u061c\\u2028\\u0085ä🙂\u{200d}\\n\\t\"\n}";
+        assert_eq!(harmless_json(&json), expected);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::super::languages;
 use super::super::view::text::{Line, Paint, Style};
 use starling_index::{Definition, Description, Index};
 use starling_syntax::{SymbolKind, SymbolPath};
+use starling_text::harmless_json;
 
 /// Prints a note if the project has no file with symbols, because results are empty then.
 pub fn note_languages(index: &Index) {
@@ -78,7 +79,7 @@ pub fn kind_name(kind: SymbolKind) -> &'static str {
 
 /// Prints a result as JSON.
 pub fn print_json(answer: &impl Serialize) -> anyhow::Result<Outcome> {
-    let text = serde_json::to_string_pretty(answer)?;
+    let text = harmless_json(&serde_json::to_string_pretty(answer)?);
     print(&[text])
 }
 

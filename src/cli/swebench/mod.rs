@@ -23,6 +23,7 @@ use starling_bench::{
     read_instances, read_predictions,
 };
 use starling_sandbox::{Policy, Shadows, cache_dir};
+use starling_text::harmless_json;
 
 /// Name to pass instead of a predictions file, to grade the known changes themselves.
 const GOLD: &str = "gold";
@@ -59,7 +60,7 @@ async fn measure_ceiling(args: &CeilingArgs) -> anyhow::Result<Outcome> {
     let found = ceiling(&instances, &args.data.repositories(), |_| bar.inc(1)).await;
     bar.finish_and_clear();
     match args.json {
-        true => println!("{}", serde_json::to_string(&found)?),
+        true => println!("{}", harmless_json(&serde_json::to_string(&found)?)),
         false => print!("{}", told(&found)),
     }
     Ok(match found.failed.is_empty() {
@@ -98,7 +99,7 @@ async fn grade(args: &GradeArgs) -> anyhow::Result<Outcome> {
     if samples::count(&args.predictions) > 0 {
         let found = samples::grade(grader, &args.predictions, &instances, args.workers).await?;
         match args.json {
-            true => println!("{}", serde_json::to_string(&found)?),
+            true => println!("{}", harmless_json(&serde_json::to_string(&found)?)),
             false => print!("{}", scaling_text(&found)),
         }
         return Ok(Outcome::Settled);
@@ -124,7 +125,7 @@ async fn grade(args: &GradeArgs) -> anyhow::Result<Outcome> {
 
 fn print_grades(grades: &Grades, args: &GradeArgs) -> anyhow::Result<Outcome> {
     match args.json {
-        true => println!("{}", serde_json::to_string(grades)?),
+        true => println!("{}", harmless_json(&serde_json::to_string(grades)?)),
         false => print!("{}", graded_text(grades)),
     }
     Ok(match grades.errors.is_empty() {

@@ -19,6 +19,7 @@ use starling_config::{self, ConfigSources, ProjectFile, Trust};
 use starling_core::Dollars;
 use starling_models::oracle::KnownChange;
 use starling_sandbox::cache_dir;
+use starling_text::harmless_json;
 
 /// Model name for replies that are built from the known changes.
 const ORACLE: &str = "oracle";
@@ -30,7 +31,7 @@ pub(super) async fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
     }
     let (report, ended) = solve(args, &instances, String::new()).await?;
     match args.json {
-        true => println!("{}", serde_json::to_string(&report)?),
+        true => println!("{}", harmless_json(&serde_json::to_string(&report)?)),
         false => println!("{}", told(&report, ended, args)),
     }
     Ok(match report.failed == 0 && ended == Ended::All {

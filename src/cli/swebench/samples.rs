@@ -30,6 +30,7 @@ use starling_core::{Dollars, Limits, Tokens};
 use starling_models::registry::Models;
 use starling_models::verifier::Verifier;
 use starling_swarm::budget::Budget;
+use starling_text::harmless_json;
 
 /// Temperature of samples that differ in no other setting.
 const TEMPERATURE: f64 = 0.8;
@@ -69,7 +70,7 @@ pub(super) async fn run(args: &RunArgs, instances: &[Instance]) -> anyhow::Resul
     };
     write(&args.out.join("report.json"), &sampled)?;
     match args.json {
-        true => println!("{}", serde_json::to_string(&sampled)?),
+        true => println!("{}", harmless_json(&serde_json::to_string(&sampled)?)),
         false => println!(
             "{} of {} instances have a chosen change (from {} samples each): {}",
             sampled.chosen,

@@ -89,6 +89,35 @@ fn last_option_wins_and_an_option_cannot_set_a_section() {
 }
 
 #[test]
+fn whole_number_out_of_range_is_told_as_such() {
+    let error = |option: &str| files("", "").options(&[option]).error();
+    for number in ["99999999999999999999", "9223372036854775808", "4294967296"] {
+        assert_eq!(
+            error(&format!("limits.calls={number}")),
+            "option -c: limits.calls: the number is too large"
+        );
+    }
+    for number in ["-1", "-99999999999999999999"] {
+        assert_eq!(
+            error(&format!("limits.calls={number}")),
+            "option -c: limits.calls: the number is too small"
+        );
+    }
+    let said = files("", "")
+        .variables(&[("STARLING_LIMITS_SECONDS", "99999999999999999999")])
+        .error();
+    assert!(
+        said.ends_with("limits.seconds: the number is too large"),
+        "{said}"
+    );
+    // Digits for a key of another type are another error.
+    assert!(!error("run.driver=5").contains("too large"));
+    let file = files("[limits]\ncalls = 99999999999999999999\n", "").error();
+    assert!(file.starts_with("user.toml:2: "), "{file}");
+    println!("{file}");
+}
+
+#[test]
 fn error_for_an_invalid_variable_names_the_variable() {
     let error = |name: &str, value: &str| files("", "").variables(&[(name, value)]).error();
     let said = error("STARLING_LIMITS_CALLS", "many");

@@ -6,6 +6,7 @@ mod events;
 mod failure;
 mod probe;
 mod secret;
+mod surrogates;
 mod transport;
 mod wire;
 
@@ -21,7 +22,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use serde_json::Value;
 
 pub use self::probe::{ProbeResult, probe};
 
@@ -151,7 +151,7 @@ impl OpenAiModel {
             let Some(piece) = next? else {
                 return Ok(answer);
             };
-            let chunk: Value = serde_json::from_str(&piece)
+            let chunk = surrogates::parse(&piece)
                 .map_err(|error| self.failures.unreadable(&error, &piece))?;
             if let Some(error) = chunk.get("error").filter(|error| !error.is_null()) {
                 return Err(self.failures.in_stream(error));

@@ -267,6 +267,16 @@ async fn plain_json_answer_without_usage_is_accepted() {
 }
 
 #[tokio::test]
+async fn half_of_a_character_in_an_answer_is_replaced() {
+    let whole = r#"{"choices":[{"message":{"content":"a\ud800b"},"finish_reason":"stop"}]}"#;
+    let piece = "data: {\"choices\":[{\"delta\":{\"content\":\"a\\ud800b\"},\"finish_reason\":\"stop\"}]}\n\n";
+    for body in [vec![JSON, whole], vec![EVENTS, piece]] {
+        let reply = ask(ScriptedResponse::Raw(body)).await.unwrap();
+        assert_eq!(reply.text, "a\u{fffd}b");
+    }
+}
+
+#[tokio::test]
 async fn finish_reasons_length_and_content_filter_are_distinguished() {
     for (reason, finish) in [
         ("length", Finish::Length),

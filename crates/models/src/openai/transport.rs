@@ -11,6 +11,7 @@ use super::ApiKey;
 use super::events::{EventStream, MOST_BYTES, too_large};
 use super::failure::causes;
 use super::secret::SecretMasker;
+use super::surrogates;
 use starling_core::ModelError;
 
 /// Maximum number of bytes to read of an error's body.
@@ -215,7 +216,7 @@ async fn as_events(response: Response) -> Result<EventStream, HttpFailure> {
     if is_events {
         return Ok(EventStream::whole(&body));
     }
-    match serde_json::from_str::<Value>(&body) {
+    match surrogates::parse(&body) {
         Ok(whole) if whole.is_object() => Ok(EventStream::whole(&format!("data: {whole}\n\n"))),
         Ok(_) | Err(_) => Err(HttpFailure::NotChat(body)),
     }

@@ -18,7 +18,7 @@ use starling_text::unified_diff;
 
 /// Returns the runs of a project that have half-applied sets (changes that belong together, of
 /// which only some are in the files) or edits at the wrong position, the newest first. Active runs
-/// are left out. Nothing is written.
+/// are left out. Nothing is recorded; what killed runs left when they created files is removed.
 pub fn half_applied_runs(trajectories: &Path, root: &Path) -> Vec<HalfAppliedRun> {
     let root = root.canonical().unwrap_or_else(|_| root.to_owned());
     let runs = recent(trajectories);
@@ -46,6 +46,7 @@ fn half_applied(path: &Path, root: &Path) -> Option<HalfAppliedRun> {
     let id = run.clone();
     let mut records = vec![first];
     read_records(&mut lines, &mut records)?;
+    starling_history::remove_remains(&id, &records, root);
     drop(file);
     let misplaced = misplaced_changes(&records, root, path);
     for event in unrecorded_events(&records, root, path) {

@@ -181,6 +181,7 @@ fn open(path: PathBuf, root: &Path) -> Option<RestorableRun> {
     }
     let mut records = vec![first];
     let end = line.len() as u64 + read_records(&mut lines, &mut records)?;
+    starling_history::remove_remains(&id, &records, root);
     let misplaced = untold_misplaced_changes(&records, root, &path);
     let unrecorded = unrecorded_events(&records, root, &path);
     let first_unrecorded = records.len();

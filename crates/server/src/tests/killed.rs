@@ -386,3 +386,47 @@ fn missing_part_of_a_set_is_not_offered_after_the_applied_part_was_undone() {
     let last = events_from(&path, 0).pop();
     assert_eq!(last.as_deref(), Some("proposal_reviewed"));
 }
+
+#[test]
+fn remains_of_a_killed_creation_of_a_file_are_removed_at_the_next_look() {
+    let folder = project();
+    let millis = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap()
+        .as_millis();
+    let events = vec![Event::ProposalApplying {
+        proposal: ProposalId(1),
+        symbols: Vec::new(),
+        change: AppliedChange {
+            file: starling_syntax::FilePath::new("sub/new.py"),
+            before: "".into(),
+            changes: starling_text::ChangeSet::between("", "x = 1\n"),
+            created: true,
+            directories: vec!["sub".to_owned()],
+            dependencies: Dependencies::default(),
+        },
+    }];
+    let path = trajectory(folder.path(), &format!("{millis}-1"), folder.path(), events);
+    let sub = folder.path().join("sub");
+    let leave = |more: Option<&str>| {
+        std::fs::create_dir_all(&sub).unwrap();
+        std::fs::write(sub.join(".new.py.starling-write-2147483632-0"), "x").unwrap();
+        if let Some(more) = more {
+            std::fs::write(sub.join(more), "").unwrap();
+        }
+    };
+    // The run is active: its trajectory is locked.
+    leave(None);
+    let file = std::fs::File::open(&path).unwrap();
+    file.lock().unwrap();
+    assert_eq!(half_applied(folder.path()), [""; 0]);
+    assert_eq!(std::fs::read_dir(&sub).unwrap().count(), 1);
+    drop(file);
+    assert_eq!(half_applied(folder.path()), [""; 0]);
+    assert!(!sub.exists());
+    leave(Some("mine.py"));
+    half_applied(folder.path());
+    let left = std::fs::read_dir(&sub).unwrap().flatten();
+    let left: Vec<_> = left.map(|entry| entry.file_name()).collect();
+    assert_eq!(left, ["mine.py"]);
+}
