@@ -198,6 +198,7 @@ pub(crate) fn indirect_callers(
         let in_templates = lookup.index().in_templates(changed.base_name()).into_iter();
         found.extend(in_templates.map(|one| IndirectCaller {
             through: None,
+            is_value: false,
             file: one.file,
             line: one.line,
         }));

@@ -236,7 +236,9 @@ impl Evidence {
             }
             (true, 0) if !self.indirect_callers.is_empty() => "no direct caller".to_owned(),
             (true, 0) => "none".to_owned(),
-            (true, tests) if has_no_direct => format!("no direct caller but tests ({tests})"),
+            (true, tests) if kept == 0 && !self.indirect_callers.is_empty() => {
+                format!("no direct caller but tests ({tests})")
+            }
             (true, tests) => format!("only tests ({tests})"),
             (false, _) => told.join("; "),
         };

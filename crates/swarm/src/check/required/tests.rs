@@ -123,7 +123,7 @@ fn bug_fix_must_pass_the_failing_tests_that_use_the_selected_symbols() {
     assert_eq!(required_of(task, &method, red()), ["test_cart"]);
     let module = ["stats.py::"];
     assert_eq!(required_of(task, &module, red()), [""; 0]);
-    assert_eq!(belonging_to(task, &module, red(), true).len(), RED.len());
+    assert_eq!(names(found_for(task, &module, red()).near).len(), RED.len());
     let inside = "test_stats.py:14: in test_mode\nstats.py:2: in mean\nTypeError: no";
     let inside = vec![case("test_mode", inside)];
     assert_eq!(required_of(task, &module, inside), ["test_mode"]);
