@@ -44,7 +44,7 @@ pub async fn run(args: UndoArgs) -> anyhow::Result<Outcome> {
     let editor: Arc<dyn Editor> = Arc::new(DiskEditor::new(&root));
     let chosen = choose(&trajectories, &root, wish.run.as_deref(), editor.as_ref());
     let Some(found) = chosen.await? else {
-        say(args.json, &half_applied(&trajectories, &root, None))?;
+        say(args.json, &half_applied_lines(&half, &root, None))?;
         say(
             args.json,
             &[Line::plain(

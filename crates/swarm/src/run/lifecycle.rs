@@ -17,7 +17,6 @@ use crate::check::{
     steady,
 };
 use crate::context::prompt_parts;
-use crate::contract::possible;
 use crate::event::actor::ActorId;
 use crate::event::events::{Cause, Event, EventLog, RunId, StopReason, TestPhase};
 use crate::evidence::ids::ProposalId;
@@ -33,7 +32,7 @@ use crate::run::aim::ChangeRelevance;
 use crate::run::ending::{self, LastCheck, RunFacts, TakenBack, Unchanged, unchanged};
 use crate::run::scout::NoPick;
 use crate::run::settle::RemainingFailures;
-use crate::run::{aim, context_failures, scout, settle, unsettled};
+use crate::run::{aim, context_failures, possible_uses, scout, settle, unsettled};
 use crate::state::run_context::RunContext;
 use crate::state::services::RunServices;
 use crate::state::test_scope;
@@ -285,7 +284,7 @@ async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
     unmet.extend(moved::standing_twice(&run.task.text, worlds, &run.lookup()));
     run.tests().at_end.problems.extend(unmet.clone());
     left.problems.extend(unmet);
-    note_possible_uses(run);
+    possible_uses::note(run, &lookup_before(run), &changed(run));
     let events = run.log.events();
     let refused = ending::refused(&events);
     left.problems
@@ -301,24 +300,6 @@ async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
         Some(why) => without_picks(run, why, stop_reason),
         None => stop_reason,
     })
-}
-
-/// Adds the places that may still use what the run changed or removed to the problems at the end, unless
-/// another problem already names them.
-fn note_possible_uses(run: &RunContext) {
-    let changed = changed(run);
-    let files: BTreeSet<FilePath> = changed.into_iter().map(|symbol| symbol.file).collect();
-    let files: Vec<FilePath> = files.into_iter().collect();
-    let statements = run.stated();
-    let found = possible::left(statements, &lookup_before(run), &run.lookup(), &files);
-    let mut tests = run.tests();
-    let problems = &mut tests.at_end.problems;
-    let is_known = |one: &String| {
-        let place = one.split([' ', ',']).find(|word| word.contains(':'));
-        place.is_some_and(|place| problems.iter().any(|problem| problem.contains(place)))
-    };
-    let new: Vec<String> = found.into_iter().filter(|one| !is_known(one)).collect();
-    problems.extend(new);
 }
 
 /// Runs the tests before the change, and reads the project into the index.

@@ -6,6 +6,7 @@ pub(crate) mod context_failures;
 pub(crate) mod ending;
 pub(crate) mod final_check;
 pub(crate) mod lifecycle;
+pub(crate) mod possible_uses;
 pub(crate) mod scout;
 pub(crate) mod settle;
 pub(crate) mod suspects;
