@@ -294,8 +294,8 @@ impl WorkspaceWithOriginalTests {
             if !own.are_beside(file) {
                 continue;
             }
-            let was = renames.without_deleted(file, &moves.without_moved(file, &was), &is);
-            let was = renames.carried_out(&was, &is);
+            let was = moves.without_moved(file, &was);
+            let was = renames.carried_out(&renames.without_deleted(file, &was, &is), &is);
             let Some(restored) = own.restored(task, file, &was, &is) else {
                 continue;
             };

@@ -102,8 +102,8 @@ pub(crate) fn owners_of_broken(run: &RunContext, draft: &Draft) -> Vec<SymbolPat
     owners
 }
 
-/// Returns the owners of uses that stay valid under the changed contracts. Tests are returned only
-/// if no other code uses the symbols. No use of a
+/// Returns the owners of uses that stay valid under the changed contracts. No use of a removed
+/// symbol does. Tests are returned only if no other code uses the symbols. No use of a
 /// removed symbol does.
 pub(crate) fn owners_that_keep(
     run: &RunContext,
@@ -140,7 +140,8 @@ pub(crate) fn owners_that_keep(
     owners
 }
 
-/// Returns the symbols whose contract a draft changes, also in ways that break no other code.
+/// Returns the symbols that a draft keeps and whose contract it changes, also in ways that break no
+/// other code.
 fn with_changed_contract(draft: &Draft) -> Vec<SymbolPath> {
     if draft.contract.is_empty() {
         return Vec::new();
@@ -149,7 +150,8 @@ fn with_changed_contract(draft: &Draft) -> Vec<SymbolPath> {
     let (before, after) = (tree(&draft.base), tree(&draft.text));
     let changes = |symbol: &SymbolPath| {
         let (words, _) = contract_changes(&before, &after, std::slice::from_ref(symbol));
-        !words.is_empty() && !symbol.is_module()
+        let is_kept = after.find(&symbol.name).is_some();
+        !words.is_empty() && is_kept && !symbol.is_module()
     };
     let symbols = draft.symbols.iter().filter(|symbol| changes(symbol));
     symbols.cloned().collect()

@@ -227,6 +227,7 @@ impl Evidence {
             let inside = names(&self.callers_in_set);
             told.push(format!("{inside} (changed in the same set)"));
         }
+        let has_no_direct = self.callers_kept.is_empty() && !self.indirect_callers.is_empty();
         let kept = self.callers_kept.len();
         let are_all_kept = kept > 0 && told.is_empty() && self.test_callers == 0;
         let mut told = match (told.is_empty(), self.test_callers) {
@@ -234,7 +235,7 @@ impl Evidence {
                 let names = names(&self.callers_kept);
                 format!("{kept}, none needs to change ({names})")
             }
-            (true, 0) if !self.indirect_callers.is_empty() => "no direct caller".to_owned(),
+            (true, 0) if has_no_direct => "no direct caller".to_owned(),
             (true, 0) => "none".to_owned(),
             (true, tests) if kept == 0 && !self.indirect_callers.is_empty() => {
                 format!("no direct caller but tests ({tests})")
