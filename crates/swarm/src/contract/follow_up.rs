@@ -103,22 +103,15 @@ pub(crate) fn owners_of_broken(run: &RunContext, draft: &Draft) -> Vec<SymbolPat
 }
 
 /// Returns the owners of uses that stay valid under the changed contracts. No use of a removed
-/// symbol does. Tests are returned only if no other code uses the symbols. No use of a
-/// removed symbol does.
+/// symbol does. Tests are returned only if no other code uses the symbols.
 pub(crate) fn owners_that_keep(
     run: &RunContext,
     draft: &Draft,
     broken: &[SymbolPath],
 ) -> Vec<SymbolPath> {
-    if draft.breaking.is_empty() {
-        return Vec::new();
-    }
     let lookup = run.lookup();
     let changed = with_changed_contract(draft);
-    let after = SymbolTree::parse(draft.file.clone(), Arc::clone(&draft.text));
-    let kept = changed.iter();
-    let kept = kept.filter(|changed| after.find(&changed.name).is_some());
-    let uses = kept.flat_map(|changed| {
+    let uses = changed.iter().flat_map(|changed| {
         let uses = sure_usages(&lookup, changed).into_iter();
         let elsewhere = |one: &Usage| !changed.encloses(&one.symbol) && !one.is_import;
         let is_value = |one: &Usage| lookup.is_value(changed, one);
