@@ -13,6 +13,7 @@ use super::project::root;
 use super::run::read_stdin;
 use super::services::{allowed_writes, configuration, doubts};
 use super::session_file::SessionFile;
+use super::standard::{note, print_line, unless_gone};
 use super::status::{Status, while_reading};
 use super::view::text::{Line, Paint, Style};
 use super::view::words;
@@ -66,7 +67,7 @@ pub async fn run(args: AskArgs) -> anyhow::Result<Outcome> {
     };
     let limits = limits(&args).over(&loaded.config.limits);
     for doubt in doubts(&loaded.config, args.world.model.as_deref()).await {
-        eprintln!("note: {doubt}");
+        note(format_args!("note: {doubt}"));
     }
     let models = models(loaded.config, args.world.model.clone(), &limits).await?;
     let index = while_reading(|| {
@@ -94,12 +95,12 @@ pub async fn run(args: AskArgs) -> anyhow::Result<Outcome> {
     waiting.end();
     let (answer, session) = answered.map_err(as_wrong_use)?;
     match args.json {
-        true => writeln!(
-            io::stdout(),
-            "{}",
-            harmless_json(&serde_json::to_string_pretty(&answer)?)
-        )?,
-        false => end(&answer, Paint::of_stdout(), Paint::of_stderr())?,
+        true => print_line(harmless_json(&serde_json::to_string_pretty(&answer)?))?,
+        false => {
+            unless_gone(end(&answer, Paint::of_stdout()))?;
+            let cost = Line::of(Style::Dim, &cost(&answer));
+            note(cost.paint(Paint::of_stderr()));
+        }
     }
     if let Some(file) = file {
         file.keep(&session)?;
@@ -212,7 +213,7 @@ impl AskDisplay {
             }
             step => {
                 for line in lines_of(step) {
-                    let _ = writeln!(io::stderr(), "{}", line.fit(140).paint(paint));
+                    note(line.fit(140).paint(paint));
                 }
             }
         });
@@ -314,8 +315,8 @@ fn lines_of(step: &Step) -> Vec<Line> {
     }
 }
 
-/// Prints the citations of the answer and its cost.
-fn end(answer: &Answer, out: Paint, err: Paint) -> io::Result<()> {
+/// Prints the citations of the answer.
+fn end(answer: &Answer, out: Paint) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     if !answer.citations.is_empty() {
         writeln!(stdout)?;
@@ -330,12 +331,7 @@ fn end(answer: &Answer, out: Paint, err: Paint) -> io::Result<()> {
     if let Some(why) = unfinished(&answer.ended) {
         writeln!(stdout, "\n{}", Line::of(Style::Warning, &why).paint(out))?;
     }
-    stdout.flush()?;
-    writeln!(
-        io::stderr(),
-        "{}",
-        Line::of(Style::Dim, &cost(answer)).paint(err)
-    )
+    stdout.flush()
 }
 
 /// Returns why an answer is incomplete.

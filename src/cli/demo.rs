@@ -8,6 +8,7 @@ use super::args::{ConfigurationArgs, DemoArgs};
 use super::embedded::{DEMO, EmbeddedFiles, RECORDING, RECORDING_PROJECT};
 use super::run::{OutputMode, Stdin, check, follow};
 use super::services::configuration;
+use super::standard::note;
 use super::view::summary::ProjectLifetime;
 use super::{Outcome, WrongUse, models};
 use starling_config::{ConfigError, ModelKind};
@@ -33,7 +34,7 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<Outcome> {
         }
     };
     let root = project.root();
-    eprintln!("the project is in {}", root.display());
+    note(format_args!("the project is in {}", root.display()));
     let tree = match args.keep {
         true => ProjectLifetime::Stays,
         false => ProjectLifetime::Temporary,
@@ -45,7 +46,10 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<Outcome> {
             .scratch
             .keep()
             .context("cannot keep the temporary project")?;
-        eprintln!("the project was kept in {}", kept.join(PROJECT).display());
+        note(format_args!(
+            "the project was kept in {}",
+            kept.join(PROJECT).display()
+        ));
     }
     outcome
 }
@@ -87,7 +91,7 @@ async fn fetch_weights(world: &ConfigurationArgs) -> anyhow::Result<()> {
     };
     let wanted = sources.agent.iter().any(default);
     if cfg!(feature = "local") && wanted && weights::path(weights::DEFAULT_MODEL).is_err() {
-        eprintln!("downloading the weights of the local model (only once)");
+        note("downloading the weights of the local model (only once)");
         models::pull(weights::DEFAULT_MODEL).await?;
     }
     Ok(())

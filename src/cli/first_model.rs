@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::args::ConfigurationArgs;
 use super::init::{ModelChoice, remember};
 use super::services::configuration;
+use super::standard::note;
 use starling_config::{Config, ModelConfig, user_file};
 use starling_models::openai::{ApiKey, ProbeResult, probe};
 use starling_models::price::list_price;
@@ -44,16 +45,20 @@ pub async fn choose_once(
         return Ok(());
     }
     if is_json || !can_ask() {
-        eprintln!("{}", note(&seen));
+        note(hint(&seen));
         return Ok(());
     }
     let Some(choice) = ask_about(&seen).await? else {
-        eprintln!("{}", note(&seen));
+        note(hint(&seen));
         return Ok(());
     };
     if let Some(path) = user_file() {
         remember(&path, &choice)?;
-        eprintln!("saved the model {} in {}", choice.name, path.display());
+        note(format_args!(
+            "saved the model {} in {}",
+            choice.name,
+            path.display()
+        ));
     }
     Ok(())
 }
@@ -75,7 +80,7 @@ pub fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-fn note(seen: &[Provider]) -> String {
+fn hint(seen: &[Provider]) -> String {
     let variables: Vec<&str> = seen.iter().map(|one| one.variable).collect();
     let are_set = if let [_] = seen { "is set" } else { "are set" };
     let example = match seen {
@@ -103,7 +108,9 @@ async fn ask_about(seen: &[Provider]) -> anyhow::Result<Option<ModelChoice>> {
         Ok(ProbeResult::Answers { models }) => models,
         Ok(ProbeResult::KeyRefused { status }) => {
             let variable = provider.variable;
-            eprintln!("{url} rejects the API key in {variable} ({status})");
+            note(format_args!(
+                "{url} rejects the API key in {variable} ({status})"
+            ));
             Vec::new()
         }
         Ok(_) | Err(_) => Vec::new(),
@@ -277,12 +284,12 @@ mod tests {
 
     #[test]
     fn without_a_terminal_a_note_says_that_the_local_model_is_used() {
-        let one = note(&[provider("OPENAI_API_KEY")]);
+        let one = hint(&[provider("OPENAI_API_KEY")]);
         assert!(
             one.contains("OPENAI_API_KEY is set, but no model is configured, so the local one")
         );
         assert!(one.contains("`--model openai:MODEL` or `starling init`") && !one.contains('\n'));
-        let two = note(&[provider("OPENAI_API_KEY"), provider("XAI_API_KEY")]);
+        let two = hint(&[provider("OPENAI_API_KEY"), provider("XAI_API_KEY")]);
         assert!(two.contains("OPENAI_API_KEY, XAI_API_KEY are set"), "{two}");
     }
 

@@ -8,6 +8,7 @@ use anyhow::Context;
 
 use super::args::InitArgs;
 use super::first_model;
+use super::standard::{note, print_line};
 use super::{Outcome, WrongUse};
 use starling_config::{Config, ModelConfig, user_file};
 use starling_models::providers::with_key;
@@ -60,21 +61,21 @@ pub async fn run(args: InitArgs) -> anyhow::Result<Outcome> {
         None => first_model::ask().await?,
     };
     write_new(&path, &text(choice.as_ref()))?;
-    println!("{}", path.display());
+    print_line(path.display())?;
     if let Some(file) = args.model.as_deref().and_then(missing_file) {
-        eprintln!(
+        note(format_args!(
             "note: the weights file {file} does not exist or is not a file; runs fail until it exists"
-        );
+        ));
     }
     let seen = with_key(&|name| std::env::var(name).ok());
     if let (None, Some(provider)) = (&choice, seen.first()) {
-        eprintln!(
+        note(format_args!(
             "{} is set, but you chose no model, so the file configures the local model: edit `agent` in it to use another",
             provider.variable
-        );
+        ));
     }
-    eprintln!(
-        "`starling config explain` lists all settings; `starling doctor` checks whether they work"
+    note(
+        "`starling config explain` lists all settings; `starling doctor` checks whether they work",
     );
     Ok(Outcome::Settled)
 }

@@ -61,11 +61,13 @@ impl Write for LogLineWriter {
             }
             *view = None;
         }
-        io::stderr().write(bytes)
+        // `tracing` would report the error on stderr, which panics if stderr is closed.
+        let _ = io::stderr().write_all(bytes);
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        io::stderr().flush()
+        Ok(())
     }
 }
 

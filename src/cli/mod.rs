@@ -26,6 +26,7 @@ mod screen;
 mod services;
 mod session_file;
 mod slices;
+mod standard;
 mod status;
 #[cfg(feature = "bench")]
 mod swebench;
@@ -35,7 +36,6 @@ mod trust;
 mod undo;
 mod view;
 
-use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -43,6 +43,7 @@ use clap::Parser;
 use starling_text::harmless_json;
 
 use args::{Cli, Command, ConfigCommand, ConfigurationArgs};
+use standard::{note, print, print_line};
 
 const NO_DIRECTORY: &str = "the current directory does not exist any more";
 
@@ -79,13 +80,15 @@ pub fn main() -> ExitCode {
     #[cfg(feature = "local")]
     starling_local::threads::limit_thread_pools(matches!(cli.command, Command::Lsp(_)));
     if let Err(error) = log::start(cli.log_file.as_deref()) {
-        eprintln!("starling: {error}");
+        note(format_args!("starling: {error}"));
         return ExitCode::from(2);
     }
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => {
-            eprintln!("starling: cannot start the worker threads: {error}");
+            note(format_args!(
+                "starling: cannot start the worker threads: {error}"
+            ));
             return ExitCode::from(1);
         }
     };
@@ -94,24 +97,12 @@ pub fn main() -> ExitCode {
     runtime.shutdown_background();
     match outcome {
         Ok(outcome) => outcome.into(),
-        // The reader of stdout has closed the pipe, so there is no one to report to.
-        Err(error) if is_broken_pipe(&error) => ExitCode::from(1),
         Err(error) => {
-            // stderr may be closed as well.
-            let _ = writeln!(std::io::stderr(), "starling: {error:#}");
+            note(format_args!("starling: {error:#}"));
             let wrong_use = error.downcast_ref::<WrongUse>().is_some();
             ExitCode::from(if wrong_use { 2 } else { 1 })
         }
     }
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    let kind = |cause: &(dyn std::error::Error + 'static)| {
-        cause.downcast_ref::<std::io::Error>().map(|io| io.kind())
-    };
-    error
-        .chain()
-        .any(|cause| kind(cause) == Some(std::io::ErrorKind::BrokenPipe))
 }
 
 async fn dispatch(command: Command) -> anyhow::Result<Outcome> {
@@ -157,11 +148,8 @@ async fn examine(
     )
     .await;
     match json {
-        true => println!(
-            "{}",
-            harmless_json(&serde_json::to_string_pretty(&findings)?)
-        ),
-        false => print!("{}", doctor::as_text(&findings)),
+        true => print_line(harmless_json(&serde_json::to_string_pretty(&findings)?))?,
+        false => print(doctor::as_text(&findings))?,
     }
     match doctor::verdict(&findings) {
         doctor::Health::Ok | doctor::Health::Warn => Ok(Outcome::Settled),
@@ -178,34 +166,15 @@ fn explain(key: Option<&str>, json: bool, world: &ConfigurationArgs) -> anyhow::
     }
     let settings = explain::explain(&loaded, key).map_err(|error| WrongUse(error.to_string()))?;
     match json {
-        true => println!(
-            "{}",
-            harmless_json(&serde_json::to_string_pretty(&settings)?)
-        ),
-        false => print!("{}", explain::as_text(&settings)),
+        true => print_line(harmless_json(&serde_json::to_string_pretty(&settings)?))?,
+        false => print(explain::as_text(&settings))?,
     }
     Ok(Outcome::Settled)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Error, ErrorKind};
-
     use super::*;
-
-    #[test]
-    fn broken_pipe_is_detected_in_nested_errors() {
-        let io = |kind| anyhow::Error::from(Error::from(kind));
-        assert!(is_broken_pipe(&io(ErrorKind::BrokenPipe)));
-        let wrapped = io(ErrorKind::BrokenPipe)
-            .context("while writing")
-            .context("a run");
-        assert!(is_broken_pipe(&wrapped));
-        assert!(!is_broken_pipe(
-            &io(ErrorKind::NotFound).context("broken pipe")
-        ));
-        assert!(!is_broken_pipe(&WrongUse("broken pipe".to_owned()).into()));
-    }
 
     #[test]
     fn wrong_use_is_detected_behind_added_context() {

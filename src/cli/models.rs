@@ -6,6 +6,7 @@ use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::Outcome;
 use super::args::ModelsCommand;
+use super::standard::{note, print_line};
 use super::terminal;
 use starling_models::weights::{self, DEFAULT_MODEL, Progress};
 
@@ -14,7 +15,7 @@ pub async fn run(command: ModelsCommand) -> anyhow::Result<Outcome> {
     match command {
         ModelsCommand::Pull { name } => {
             let path = pull(name.as_deref().unwrap_or(DEFAULT_MODEL)).await?;
-            println!("{}", path.display());
+            print_line(path.display())?;
         }
         ModelsCommand::List => {
             for model in weights::list()? {
@@ -23,15 +24,15 @@ pub async fn run(command: ModelsCommand) -> anyhow::Result<Outcome> {
                     None => "not downloaded".to_owned(),
                 };
                 let size = HumanBytes(model.bytes);
-                println!(
+                print_line(format_args!(
                     "{:<32} {size:>12}  {place}\n    {}",
                     model.name, model.about
-                );
+                ))?;
             }
         }
         ModelsCommand::Path { name } => {
             let name = name.as_deref().unwrap_or(DEFAULT_MODEL);
-            println!("{}", weights::path(name)?.display());
+            print_line(weights::path(name)?.display())?;
         }
     }
     Ok(Outcome::Settled)
@@ -47,7 +48,7 @@ fn pull_now(name: &str) -> Result<PathBuf, weights::WeightsError> {
     let bar = ProgressBar::new(0);
     if terminal::is_dumb() {
         bar.set_draw_target(ProgressDrawTarget::hidden());
-        eprintln!("downloading {name}");
+        note(format_args!("downloading {name}"));
     }
     let style = "{msg} {bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
     if let Ok(style) = ProgressStyle::with_template(style) {

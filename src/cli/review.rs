@@ -15,6 +15,7 @@ use super::project;
 use super::run::{Viewer, to_name};
 use super::screen::Screen;
 use super::services::services;
+use super::standard::{note, print_line};
 use super::undo::{half_applied, moment, told, trajectories};
 use super::view::state::{Review, RunState};
 use super::view::summary::{command, waiting};
@@ -179,10 +180,12 @@ fn applied(runs: &[WaitingRun]) -> usize {
 }
 
 fn say(json: bool, line: &str) -> io::Result<()> {
-    use io::Write;
     match json {
-        true => writeln!(io::stderr(), "{line}"),
-        false => writeln!(io::stdout(), "{line}"),
+        true => {
+            note(line);
+            Ok(())
+        }
+        false => print_line(line),
     }
 }
 

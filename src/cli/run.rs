@@ -21,6 +21,7 @@ use super::project::{self, Project};
 use super::review::{EndedRun, OFFERED_WITHIN, Reviewed};
 use super::screen::Screen;
 use super::services::{allowed_writes, configuration, doubts, services};
+use super::standard::{note, print_line};
 use super::view::prompt::{self, NextLine, PendingQuestion, Prompt, UserCommand};
 use super::view::state::{Finished, Review, RunState};
 use super::view::summary::{ProjectLifetime, Traces, summary};
@@ -128,8 +129,8 @@ pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
     }
     for line in first {
         match show {
-            OutputMode::Terminal => writeln!(io::stdout(), "{line}")?,
-            OutputMode::Json => eprintln!("{line}"),
+            OutputMode::Terminal => print_line(line)?,
+            OutputMode::Json => note(line),
         }
     }
     follow(
@@ -224,8 +225,10 @@ pub async fn follow(
         tree,
         ..Viewer::new(&editor, screen)
     };
-    let outcome = viewer.show(root, params, Inputs::of(source)).await?;
-    editor.shutdown().await?;
+    let shown = viewer.show(root, params, Inputs::of(source)).await;
+    let ended = editor.shutdown().await;
+    let outcome = shown?;
+    ended?;
     Ok(outcome)
 }
 
@@ -307,6 +310,7 @@ impl<'a> Viewer<'a> {
             viewer.watch(run, inputs).await?;
         }
         viewer.screen.settle()?;
+        viewer.screen.end()?;
         Ok(match viewer.stopping {
             true => Reviewed::Stopped,
             false => Reviewed::Through,
@@ -331,6 +335,7 @@ impl<'a> Viewer<'a> {
             tree: self.tree,
         };
         self.screen.say(&summary(&self.state, traces))?;
+        self.screen.end()?;
         Ok(self
             .state
             .finished
@@ -382,18 +387,32 @@ impl<'a> Viewer<'a> {
             if let NextAction::Stop = self.take_lines(&run).await? {
                 return Ok(());
             }
-            if !answers && !self.stopping && !self.state.reviews.is_empty() {
-                let why = "stdin is closed, so your answers cannot be read: use --approve auto or --approve proxy";
+            if let Some(why) = self.unanswerable(answers) {
                 if self.ended.is_some() {
-                    eprintln!(
-                        "starling: stdin is closed, so your answers cannot be read; the proposals still wait for review"
-                    );
+                    note(format_args!(
+                        "starling: {why}; the proposals still wait for review"
+                    ));
                     self.stopping = true;
                     return Ok(());
                 }
-                eprintln!("starling: {why}");
+                note(format_args!(
+                    "starling: {why}: use --approve auto or --approve proxy"
+                ));
                 self.stop(&run).await?;
             }
+        }
+    }
+
+    /// Returns why the open reviews can have no answer. `answers` is whether stdin is open.
+    fn unanswerable(&self, answers: bool) -> Option<&'static str> {
+        if self.stopping || self.state.reviews.is_empty() {
+            None
+        } else if self.screen.is_gone() {
+            Some("stdout is closed, so its questions cannot be shown")
+        } else if !answers {
+            Some("stdin is closed, so your answers cannot be read")
+        } else {
+            None
         }
     }
 
@@ -755,7 +774,7 @@ async fn next_log(logs: &mut Option<mpsc::UnboundedReceiver<String>>) -> Option<
 /// stdin cannot be read, or is not UTF-8.
 pub fn read_stdin() -> anyhow::Result<String> {
     if io::stdin().is_terminal() {
-        eprintln!("type the text, then press Ctrl-D:");
+        note("type the text, then press Ctrl-D:");
     }
     let mut text = String::new();
     io::stdin()

@@ -10,6 +10,7 @@ use crossterm::terminal::{
 };
 use crossterm::{execute, queue};
 
+use super::standard::SurvivingWriter;
 use super::terminal::{is_dumb, size};
 use super::view::prompt::Prompt;
 use super::view::state::{Review, RunState};
@@ -22,7 +23,7 @@ use starling_text::harmless_json;
 /// A display of a run and its output stream.
 pub struct Screen {
     kind: OutputKind,
-    out: Box<dyn Write + Send>,
+    out: SurvivingWriter,
     /// Whether the user was told to press Enter after a key.
     is_enter_told: bool,
 }
@@ -61,7 +62,7 @@ impl Screen {
     fn of(kind: OutputKind, out: Box<dyn Write + Send>) -> Screen {
         Screen {
             kind,
-            out,
+            out: SurvivingWriter::new(out),
             is_enter_told: false,
         }
     }
@@ -93,6 +94,19 @@ impl Screen {
     /// Whether plain lines go to a terminal without cursor movement.
     pub fn is_dumb_terminal(&self) -> bool {
         matches!(self.kind, OutputKind::Lines(_)) && io::stdout().is_terminal()
+    }
+
+    /// Whether nobody sees the display, because an earlier write failed.
+    pub fn is_gone(&self) -> bool {
+        self.out.is_gone()
+    }
+
+    /// Ends the output.
+    ///
+    /// # Errors
+    /// A part of the output is missing, although its reader is still there.
+    pub fn end(&mut self) -> io::Result<()> {
+        self.out.end()
     }
 
     /// Displays an event or intent of the run.

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::args::{RunArgs, TrustArgs};
 use super::project::root;
 use super::services::configuration;
+use super::standard::print_line;
 use super::view::words;
 use super::{Outcome, WrongUse};
 use starling_config::{
@@ -26,14 +27,14 @@ pub fn run(args: &TrustArgs) -> anyhow::Result<Outcome> {
                 TrustDecision::Trusted(_) => "trusted",
                 TrustDecision::Refused => "refused",
             };
-            println!("{word}  {root}");
+            print_line(format_args!("{word}  {root}"))?;
         }
         return Ok(Outcome::Settled);
     }
     let root = root(args.repo.as_deref())?;
     if args.remove {
         list.decide(&root, None)?;
-        println!("{}: no longer trusted", root.display());
+        print_line(format_args!("{}: no longer trusted", root.display()))?;
         return Ok(Outcome::Settled);
     }
     let file = ProjectFile::of(&root);
@@ -45,12 +46,12 @@ pub fn run(args: &TrustArgs) -> anyhow::Result<Outcome> {
         return Err(WrongUse(message).into());
     };
     list.decide(&root, Some(TrustDecision::Trusted(fingerprint)))?;
-    println!(
+    print_line(format_args!(
         "{} is trusted from now on, until its configuration changes",
         root.display()
-    );
+    ))?;
     for line in programs(&file) {
-        println!("{line}");
+        print_line(line)?;
     }
     Ok(Outcome::Settled)
 }

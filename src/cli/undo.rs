@@ -1,7 +1,7 @@
 //! `starling undo`: reverts the changes of a run.
 
 use std::collections::BTreeSet;
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::args::UndoArgs;
 use super::project::root;
 use super::run::to_name;
+use super::standard::{note, print, print_line};
 use super::view::story::diff;
 use super::view::summary::command;
 use super::view::text::{Line, Paint, Style};
@@ -502,21 +503,19 @@ fn symbols(symbols: &[SymbolPath]) -> String {
 fn agreed(proposals: usize) -> anyhow::Result<bool> {
     let what = words::count(proposals as u64, "proposal");
     loop {
-        write!(io::stdout(), "Take {what} back? [y/n/?] ")?;
-        io::stdout().flush()?;
+        print(format_args!("Take {what} back? [y/n/?] "))?;
         let mut line = String::new();
         if io::stdin().lock().read_line(&mut line)? == 0 {
-            writeln!(io::stdout())?;
-            eprintln!("starling: stdin is closed, so your answer cannot be read: use --yes");
+            print_line("")?;
+            note("starling: stdin is closed, so your answer cannot be read: use --yes");
             return Ok(false);
         }
         match line.trim().to_ascii_lowercase().as_str() {
             "y" | "yes" => return Ok(true),
             "n" | "no" | "q" | "" => return Ok(false),
-            _ => writeln!(
-                io::stdout(),
+            _ => print_line(format_args!(
                 "  y  take {what} back\n  n  take nothing back; Enter alone does so, too\n  ?  show these keys"
-            )?,
+            ))?,
         }
     }
 }
@@ -525,20 +524,15 @@ fn agreed(proposals: usize) -> anyhow::Result<bool> {
 pub fn say(json: bool, lines: &[Line]) -> io::Result<()> {
     for line in lines {
         match json {
-            true => writeln!(io::stderr(), "{}", line.paint(Paint::Plain))?,
-            false => writeln!(io::stdout(), "{}", line.paint(Paint::of_stdout()))?,
+            true => note(line.paint(Paint::Plain)),
+            false => print_line(line.paint(Paint::of_stdout()))?,
         }
     }
     Ok(())
 }
 
 fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
-    writeln!(
-        io::stdout(),
-        "{}",
-        harmless_json(&serde_json::to_string_pretty(value)?)
-    )?;
-    Ok(())
+    Ok(print_line(harmless_json(&serde_json::to_string_pretty(value)?))?)
 }
 
 /// The outcome of an undo, as JSON.

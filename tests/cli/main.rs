@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod ask;
+mod closed_output;
 mod endpoint;
 mod log_file;
 mod terminal;

@@ -4,10 +4,11 @@ use std::time::Instant;
 
 use serde::Serialize;
 
+use super::super::standard::note;
 use super::super::view::text::Line;
 use super::super::{Outcome, WrongUse};
 use super::args::DefinitionArgs;
-use super::output::{SymbolLocation, note, print_json, print_lines};
+use super::output::{SymbolLocation, print_json, print_lines};
 use super::{file_of, open_for_question};
 use starling_index::{Definitions, Position};
 

@@ -5,9 +5,10 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::super::Outcome;
+use super::super::standard::note;
 use super::super::view::text::{Line, Style};
 use super::args::LocateArgs;
-use super::output::{SymbolLocation, kind_name, note, note_languages, print_json, print_lines};
+use super::output::{SymbolLocation, kind_name, note_languages, print_json, print_lines};
 use super::{open_for_question, text};
 use starling_index::{Index, Located, LocatedFile};
 

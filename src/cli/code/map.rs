@@ -5,10 +5,11 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::super::Outcome;
+use super::super::standard::note;
 use super::super::view::text::{Line, Style};
 use super::super::view::words;
 use super::args::MapArgs;
-use super::output::{note, note_languages, print_json, print_lines};
+use super::output::{note_languages, print_json, print_lines};
 use super::{open_for_question, text};
 use starling_index::{MapFile, MapSymbol, RepositoryMap, Seed};
 use starling_syntax::SymbolKind;

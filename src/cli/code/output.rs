@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::super::Outcome;
 use super::super::languages;
+use super::super::standard::{note, unless_gone};
 use super::super::view::text::{Line, Paint, Style};
 use starling_index::{Definition, Description, Index};
 use starling_syntax::{SymbolKind, SymbolPath};
@@ -93,16 +94,7 @@ pub fn print_lines(lines: &[Line]) -> anyhow::Result<Outcome> {
 /// Prints lines. A reader that closes the pipe early is not an error.
 fn print(lines: &[String]) -> anyhow::Result<Outcome> {
     let mut out = io::stdout().lock();
-    let mut written = lines.iter().try_for_each(|line| writeln!(out, "{line}"));
-    written = written.and_then(|()| out.flush());
-    match written {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
-        Err(_) | Ok(()) => Ok(Outcome::Settled),
-    }
-}
-
-/// Prints a remark to stderr, so that stdout contains only the result.
-pub fn note(text: &str) {
-    // stderr may be closed.
-    let _ = writeln!(io::stderr(), "{text}");
+    let written = lines.iter().try_for_each(|line| writeln!(out, "{line}"));
+    unless_gone(written.and_then(|()| out.flush()))?;
+    Ok(Outcome::Settled)
 }

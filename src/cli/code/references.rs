@@ -5,11 +5,12 @@ use std::time::Instant;
 
 use serde::Serialize;
 
+use super::super::standard::note;
 use super::super::view::text::{Line, Style};
 use super::super::view::words;
 use super::super::{Outcome, WrongUse};
 use super::args::ReferencesArgs;
-use super::output::{note, print_json, print_lines};
+use super::output::{print_json, print_lines};
 use super::{file_of, open_for_question};
 use starling_index::{Certainty, Index, Usage, Usages, is_test_file};
 use starling_syntax::{BadSymbolPath, FilePath, SymbolPath};

@@ -4,11 +4,12 @@ use std::time::Instant;
 
 use serde::Serialize;
 
+use super::super::standard::note;
 use super::super::view::text::Line;
 use super::super::{Outcome, WrongUse};
 use super::args::SymbolsArgs;
 use super::open_for_question;
-use super::output::{SymbolLocation, note, note_languages, print_json, print_lines};
+use super::output::{SymbolLocation, note_languages, print_json, print_lines};
 
 /// The JSON output of `starling symbols`.
 #[derive(Debug, Serialize)]

@@ -8,6 +8,7 @@ use anyhow::Context;
 
 use super::args::EnvArgs;
 use super::chosen;
+use crate::cli::standard::note;
 use crate::cli::{Outcome, WrongUse};
 use starling_bench::{Checkouts, Env, Grader, Runs, TrainerSessionEnd, read_environments};
 use starling_sandbox::{Policy, Shadows, cache_dir};
@@ -56,10 +57,10 @@ pub(super) async fn serve(args: &EnvArgs) -> anyhow::Result<Outcome> {
     match env.serve(input, tokio::io::stdout()).await? {
         TrainerSessionEnd::Closed => Ok(Outcome::Settled),
         TrainerSessionEnd::Idle => {
-            eprintln!(
+            note(format_args!(
                 "no request was received for {} s; exiting",
                 args.idle_seconds
-            );
+            ));
             Ok(Outcome::NotSettled)
         }
     }

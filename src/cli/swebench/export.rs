@@ -9,6 +9,7 @@ use anyhow::Context;
 use super::args::ExportArgs;
 use super::samples;
 use crate::cli::WrongUse;
+use crate::cli::standard::{note, unless_gone};
 use starling_bench::{
     Export, ExportError, Exported, Graded, HeldOutPolicy, RunSource, read_instances,
 };
@@ -22,15 +23,15 @@ pub(super) fn export(args: &ExportArgs) -> anyhow::Result<()> {
             let file = private_file(path).with_context(|| path.display().to_string())?;
             write(&exported, BufWriter::new(file)).with_context(|| path.display().to_string())?;
         }
-        None => write(&exported, std::io::stdout().lock())?,
+        None => unless_gone(write(&exported, std::io::stdout().lock()))?,
     }
-    eprintln!(
+    note(format_args!(
         "{} examples; left out: {} duplicates, {} instances with another grade, {} without a trajectory",
         exported.lines.len(),
         exported.duplicates,
         exported.other_outcomes,
         exported.untold,
-    );
+    ));
     Ok(())
 }
 

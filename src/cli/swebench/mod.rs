@@ -18,6 +18,7 @@ use args::{CeilingArgs, DatasetArgs, GradeArgs, SwebenchCommand};
 use futures::StreamExt;
 
 use super::{Outcome, WrongUse};
+use crate::cli::standard::{print, print_line};
 use starling_bench::{
     Ceiling, Checkouts, Grader, Grades, Instance, Prediction, Scaling, ceiling, read_environments,
     read_instances, read_predictions,
@@ -60,8 +61,8 @@ async fn measure_ceiling(args: &CeilingArgs) -> anyhow::Result<Outcome> {
     let found = ceiling(&instances, &args.data.repositories(), |_| bar.inc(1)).await;
     bar.finish_and_clear();
     match args.json {
-        true => println!("{}", harmless_json(&serde_json::to_string(&found)?)),
-        false => print!("{}", told(&found)),
+        true => print_line(harmless_json(&serde_json::to_string(&found)?))?,
+        false => print(told(&found))?,
     }
     Ok(match found.failed.is_empty() {
         true => Outcome::Settled,
@@ -99,8 +100,8 @@ async fn grade(args: &GradeArgs) -> anyhow::Result<Outcome> {
     if samples::count(&args.predictions) > 0 {
         let found = samples::grade(grader, &args.predictions, &instances, args.workers).await?;
         match args.json {
-            true => println!("{}", harmless_json(&serde_json::to_string(&found)?)),
-            false => print!("{}", scaling_text(&found)),
+            true => print_line(harmless_json(&serde_json::to_string(&found)?))?,
+            false => print(scaling_text(&found))?,
         }
         return Ok(Outcome::Settled);
     }
@@ -125,8 +126,8 @@ async fn grade(args: &GradeArgs) -> anyhow::Result<Outcome> {
 
 fn print_grades(grades: &Grades, args: &GradeArgs) -> anyhow::Result<Outcome> {
     match args.json {
-        true => println!("{}", harmless_json(&serde_json::to_string(grades)?)),
-        false => print!("{}", graded_text(grades)),
+        true => print_line(harmless_json(&serde_json::to_string(grades)?))?,
+        false => print(graded_text(grades))?,
     }
     Ok(match grades.errors.is_empty() {
         true => Outcome::Settled,

@@ -9,6 +9,7 @@ use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
 use super::args::RunArgs;
 use super::{chosen, ray, report, samples};
+use crate::cli::standard::{note, print_line};
 use crate::cli::view::words;
 use crate::cli::{Outcome, WrongUse};
 use starling_bench::{
@@ -31,8 +32,8 @@ pub(super) async fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
     }
     let (report, ended) = solve(args, &instances, String::new()).await?;
     match args.json {
-        true => println!("{}", harmless_json(&serde_json::to_string(&report)?)),
-        false => println!("{}", told(&report, ended, args)),
+        true => print_line(harmless_json(&serde_json::to_string(&report)?))?,
+        false => print_line(told(&report, ended, args))?,
     }
     Ok(match report.failed == 0 && ended == Ended::All {
         true => Outcome::Settled,
@@ -215,7 +216,7 @@ async fn oracle(
     for instance in instances {
         match known_changes(instance, &args.data.repositories()).await {
             Ok(changes) => drop(known.insert(instance.task.id.clone(), changes)),
-            Err(error) => eprintln!("{}: {error}", instance.task.id),
+            Err(error) => note(format_args!("{}: {error}", instance.task.id)),
         }
     }
     Some(known)
@@ -258,7 +259,7 @@ impl Progress {
         );
         // Without a terminal, the bar is hidden and prints nothing.
         match self.bar.is_hidden() {
-            true => eprintln!("{line}"),
+            true => note(format_args!("{line}")),
             false => self.bar.println(line),
         }
         self.bar.inc(1);

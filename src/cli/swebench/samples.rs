@@ -20,6 +20,7 @@ use serde::de::DeserializeOwned;
 
 use super::args::{RunArgs, SampleSettings};
 use super::run::solve;
+use crate::cli::standard::print_line;
 use crate::cli::{Outcome, WrongUse};
 use starling_bench::{
     Candidate, Choice, Ended, Grade, Grader, Grades, Instance, Judge, Prediction, Record, Report,
@@ -70,14 +71,14 @@ pub(super) async fn run(args: &RunArgs, instances: &[Instance]) -> anyhow::Resul
     };
     write(&args.out.join("report.json"), &sampled)?;
     match args.json {
-        true => println!("{}", harmless_json(&serde_json::to_string(&sampled)?)),
-        false => println!(
+        true => print_line(harmless_json(&serde_json::to_string(&sampled)?))?,
+        false => print_line(format_args!(
             "{} of {} instances have a chosen change (from {} samples each): {}",
             sampled.chosen,
             sampled.instances,
             args.samples,
             args.out.join("predictions.jsonl").display()
-        ),
+        ))?,
     }
     Ok(match all_ended {
         true => Outcome::Settled,

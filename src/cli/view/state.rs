@@ -481,6 +481,13 @@ impl RunState {
         self.proposals.get(&id)
     }
 
+    /// Describes the callers of a changed contract that no owner follows up.
+    pub fn callers_without_owner(&self, changed: &SymbolPath) -> Option<String> {
+        let is_it = |made: &&Proposal| made.symbols.contains(changed);
+        let made = self.proposals.values().rev().find(is_it)?;
+        made.evidence.as_ref()?.callers_without_owner()
+    }
+
     /// Records that an agent waits for the review of its intent.
     pub fn intent_asked(&mut self, view: IntentView) {
         self.agent(&ActorId::Agent(view.symbol.clone())).doing = Doing::InReview;

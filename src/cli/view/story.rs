@@ -91,7 +91,10 @@ fn of_run(event: &Event, state: &RunState) -> Vec<Line> {
     {
         let to: Vec<String> = to.iter().map(ToString::to_string).collect();
         let told = match to.is_empty() {
-            true => "no other owner needs to follow up".to_owned(),
+            true => match state.callers_without_owner(changed) {
+                Some(callers) => format!("no other owner is told, but {callers}"),
+                None => "no other owner needs to follow up".to_owned(),
+            },
             false => format!("tells {}", words::few(&to)),
         };
         let text = format!("{}; {told}", changes.join("; "));
@@ -540,9 +543,16 @@ fn tests_evidence(found: &TestEvidence) -> Vec<Line> {
                 .count()
                 .map_or(String::new(), |count| format!("{count}, "));
             let by = found.by_print();
-            let text = format!("{passed} pass ({some}{seconds:.1} s){by}");
+            // Tests that failed before and are not near the change say nothing about it.
+            let is_none_near = *passed == 0 && tried.has_none_near();
+            let text = match is_none_near {
+                true => "none is near the change".to_owned(),
+                false => format!("{passed} pass ({some}{seconds:.1} s){by}"),
+            };
             let mut lines = vec![fact("tests", Style::Plain, &text)];
-            lines.extend(found.fates().map(|(fate, ids)| {
+            let is_told = |fate: &TestDelta| !(is_none_near && *fate == TestDelta::StillFailing);
+            let fates = found.fates().filter(|(fate, _)| is_told(fate));
+            lines.extend(fates.map(|(fate, ids)| {
                 let style = match fate {
                     TestDelta::Fixed => Style::Good,
                     TestDelta::Broken => Style::Bad,

@@ -12,7 +12,7 @@ use super::text::{Line, Paint};
 use super::tree::view;
 use starling_core::*;
 use starling_swarm::*;
-use starling_syntax::SymbolPath;
+use starling_syntax::{FilePath, SymbolPath};
 
 fn symbol(path: &str) -> SymbolPath {
     path.parse().unwrap()
@@ -755,6 +755,75 @@ fn each_part_of_a_set_is_shown_with_the_check_of_the_set() {
     for gone in ["NameError", "BROKEN", "only tests"] {
         assert!(!told.contains(gone), "{gone} in\n{told}");
     }
+}
+
+fn made_and_checked(proposal: ProposalId, evidence: Evidence) -> [Event; 2] {
+    let made = Event::ProposalMade {
+        proposal,
+        agent: agent("stats.py::calc"),
+        symbols: vec![symbol("stats.py::calc")],
+        reason: "rename".to_owned(),
+        diff: DIFF.to_owned(),
+        revises: None,
+    };
+    [made, Event::ProposalChecked { proposal, evidence }]
+}
+
+#[test]
+fn contract_change_without_owners_to_follow_up_names_its_other_callers() {
+    let mut found = evidence();
+    found.test_callers = 1;
+    found.indirect_callers = vec![IndirectCaller {
+        through: None,
+        is_value: true,
+        file: FilePath::new("filters.py"),
+        line: 3,
+    }];
+    let mut events = made_and_checked(ProposalId(6), found).to_vec();
+    events.push(Event::FollowedUp {
+        changed: symbol("stats.py::calc"),
+        changes: vec!["a parameter more".to_owned()],
+        to: Vec::new(),
+    });
+    let told = plain(&story(&events));
+    let expected = "a parameter more; no other owner is told, but 1 test calls it as before; it may be \
+                    called by code that is not known, because it is stored or passed on at filters.py:3";
+    assert!(told.ends_with(expected), "{told}");
+}
+
+#[test]
+fn failing_tests_that_are_not_near_the_change_are_not_shown_with_it() {
+    let mut found = evidence();
+    found.tests = TestEvidence::Known {
+        command: "pytest".to_owned(),
+        outcome: TestOutcome::Failed,
+        passed: 0,
+        fixed: Vec::new(),
+        broken: Vec::new(),
+        still_failing: vec!["test_a".to_owned(), "test_b".to_owned()],
+        details: String::new(),
+        millis: 500,
+        tried: Tried::Nearest {
+            tests: 2,
+            of: 22,
+            are_near: false,
+            files: Vec::new(),
+            whole_at_end: true,
+        },
+        only_as_changed: Default::default(),
+        uncounted: Default::default(),
+        source: Default::default(),
+    };
+    let mut events = made_and_checked(ProposalId(6), found).to_vec();
+    events.push(Event::ProposalReviewed {
+        proposal: ProposalId(6),
+        by: ActorId::Starling,
+        verdict: Verdict::Accept,
+    });
+    let told = plain(&story(&events));
+    let is_line = |line: &str| line == "  tests: none is near the change";
+    assert!(told.lines().any(is_line), "{told}");
+    assert!(!told.contains("still failing"), "{told}");
 }
 
 #[test]

@@ -1,0 +1,108 @@
+//! Tests of the program when the reader of its output goes away.
+
+use super::*;
+
+/// Runs a command whose stdout or stderr nobody reads.
+fn unread(bed: &TestProject, args: &[&str], stdout: bool, stderr: bool) -> CommandResult {
+    let mut child = bed
+        .starling()
+        .args(args)
+        .env("STARLING_LOG", "info")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    if stdout {
+        drop(child.stdout.take());
+    }
+    if stderr {
+        drop(child.stderr.take());
+    }
+    CommandResult::of(&child.wait_with_output().unwrap())
+}
+
+#[test]
+fn run_goes_on_to_its_end_when_its_output_is_closed() {
+    for (stdout, stderr) in [(true, false), (false, true), (true, true)] {
+        for json in [false, true] {
+            let bed = TestProject::new();
+            let model = bed.tape(&[NEW]);
+            let mut args = vec!["run", "--approve", "auto", "--model", &model, "Simplify f."];
+            args.extend(json.then_some("--json"));
+            let said = unread(&bed, &args, stdout, stderr);
+            assert_eq!(said.code, Some(0), "{stdout} {stderr} {json}: {said:?}");
+            assert_eq!(bed.work(), NEW, "{stdout} {stderr} {json}: {said:?}");
+        }
+    }
+}
+
+#[test]
+fn run_goes_on_to_its_end_when_the_reader_stops_early() {
+    let bed = TestProject::new();
+    let model = bed.tape(&[NEW]);
+    let mut command = bed.starling();
+    command.args(["run", "--approve", "auto", "--model", &model, "Simplify f."]);
+    let mut program = RunningProgram::begin(command);
+    program.hear("tests before");
+    let RunningProgram { child, out, .. } = program;
+    drop(out);
+    let said = CommandResult::of(&child.wait_with_output().unwrap());
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+    assert_eq!(bed.work(), NEW);
+}
+
+#[test]
+fn run_stops_at_a_question_that_nobody_can_see() {
+    let bed = TestProject::new();
+    let model = bed.tape(&[NEW]);
+    let mut command = bed.starling();
+    command.args(["run", "--model", &model, "Simplify f."]);
+    let RunningProgram { mut child, out, .. } = RunningProgram::begin(command);
+    drop(out);
+    // An answer could still come.
+    let stdin = child.stdin.take();
+    let said = CommandResult::of(&child.wait_with_output().unwrap());
+    drop(stdin);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.err.contains("stdout is closed"), "{said:?}");
+    assert_eq!(bed.work(), OLD);
+}
+
+#[test]
+fn commands_that_print_end_quietly_when_their_output_is_closed() {
+    let bed = TestProject::new();
+    for args in [
+        &["undo", "--list"] as &[&str],
+        &["undo", "--list", "--json"],
+        &["undo"],
+        &["review"],
+        &["trust", "--list"],
+        &["trust"],
+        &["models", "list"],
+        &["config", "explain"],
+        &["config", "explain", "--json"],
+        &["index"],
+        &["locate", "f"],
+        &["init"],
+        &["help"],
+    ] {
+        let code = bed.say(args).code;
+        std::fs::remove_file(bed.dir.path().join("config/starling/config.toml")).ok();
+        for (stdout, stderr) in [(true, false), (false, true)] {
+            let said = unread(&bed, args, stdout, stderr);
+            assert_eq!(said.code, code, "{args:?}: {said:?}");
+            assert!(!said.err.contains("panicked"), "{args:?}: {said:?}");
+            std::fs::remove_file(bed.dir.path().join("config/starling/config.toml")).ok();
+        }
+    }
+}
+
+#[test]
+fn undo_takes_everything_back_when_its_output_is_closed() {
+    let bed = TestProject::new();
+    let model = bed.tape(&[NEW]);
+    let args = ["run", "--approve", "auto", "--model", &model, "Simplify f."];
+    assert_eq!(bed.say(&args).code, Some(0));
+    let said = unread(&bed, &["undo", "--yes"], true, true);
+    assert_eq!((said.code, bed.work().as_str()), (Some(0), OLD));
+}
