@@ -532,7 +532,9 @@ pub fn say(json: bool, lines: &[Line]) -> io::Result<()> {
 }
 
 fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
-    Ok(print_line(harmless_json(&serde_json::to_string_pretty(value)?))?)
+    Ok(print_line(harmless_json(&serde_json::to_string_pretty(
+        value,
+    )?))?)
 }
 
 /// The outcome of an undo, as JSON.

@@ -52,7 +52,7 @@ pub(super) fn replaced_lines(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, R
         .collect();
     let mut next: Option<usize> = None;
     for (was, is) in runs.iter_mut().rev() {
-        let (lines, run) = match (was.len() == 0, is.len() == 0) {
+        let (lines, run) = match (was.is_empty(), is.is_empty()) {
             (true, false) => (new, is.clone()),
             (false, true) => (old, was.clone()),
             (false, false) | (true, true) => (old, 0..0),
@@ -61,7 +61,7 @@ pub(super) fn replaced_lines(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, R
         let limit = next.map_or(old.len(), |next| next.saturating_sub(1));
         let room = limit.saturating_sub(was.end);
         let fits = |by: &usize| lines.get(run.start + by) == lines.get(run.end + by);
-        let by = (0..room).take_while(|by| run.len() > 0 && fits(by)).count();
+        let by = (0..room).take_while(|by| !run.is_empty() && fits(by)).count();
         *was = was.start + by..was.end + by;
         *is = is.start + by..is.end + by;
         next = Some(was.start);
