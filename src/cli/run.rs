@@ -1,7 +1,7 @@
 //! `starling run`: performs one task through the headless editor.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ use super::project::{self, Project};
 use super::review::{EndedRun, OFFERED_WITHIN, Reviewed};
 use super::screen::Screen;
 use super::services::{allowed_writes, configuration, doubts, services};
-use super::standard::{note, print_line};
+use super::standard::{note, print_line, read_stdin};
 use super::view::prompt::{self, NextLine, PendingQuestion, Prompt, UserCommand};
 use super::view::state::{Finished, Review, RunState};
 use super::view::summary::{ProjectLifetime, Traces, summary};
@@ -766,21 +766,6 @@ async fn next_log(logs: &mut Option<mpsc::UnboundedReceiver<String>>) -> Option<
         Some(logs) => logs.recv().await,
         None => std::future::pending().await,
     }
-}
-
-/// Reads all of stdin, for an argument `-`.
-///
-/// # Errors
-/// stdin cannot be read, or is not UTF-8.
-pub fn read_stdin() -> anyhow::Result<String> {
-    if io::stdin().is_terminal() {
-        note("type the text, then press Ctrl-D:");
-    }
-    let mut text = String::new();
-    io::stdin()
-        .read_to_string(&mut text)
-        .map_err(|error| WrongUse(format!("cannot read stdin: {error}")))?;
-    Ok(text)
 }
 
 /// Returns the project's root if it is not found from the current directory.

@@ -1,8 +1,10 @@
-//! stdout and stderr, whose readers may go away before the program ends (`| head`, a closed
-//! terminal).
+//! stdin, stdout and stderr. The readers of stdout and stderr may go away before the program ends (`| head`,
+//! a closed terminal).
 
 use std::fmt::Display;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Read, Write};
+
+use super::WrongUse;
 
 /// Writes a text to stdout. A reader that has gone away is not an error: the text is dropped.
 ///
@@ -90,6 +92,21 @@ impl Write for SurvivingWriter {
     fn flush(&mut self) -> io::Result<()> {
         self.surviving((), |out| out.flush())
     }
+}
+
+/// Reads all of stdin, for an argument `-`.
+///
+/// # Errors
+/// stdin cannot be read, or is not UTF-8.
+pub fn read_stdin() -> anyhow::Result<String> {
+    if io::stdin().is_terminal() {
+        note("type the text, then press Ctrl-D:");
+    }
+    let mut text = String::new();
+    io::stdin()
+        .read_to_string(&mut text)
+        .map_err(|error| WrongUse(format!("cannot read stdin: {error}")))?;
+    Ok(text)
 }
 
 #[cfg(test)]

@@ -61,7 +61,9 @@ pub(super) fn replaced_lines(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, R
         let limit = next.map_or(old.len(), |next| next.saturating_sub(1));
         let room = limit.saturating_sub(was.end);
         let fits = |by: &usize| lines.get(run.start + by) == lines.get(run.end + by);
-        let by = (0..room).take_while(|by| !run.is_empty() && fits(by)).count();
+        let by = (0..room)
+            .take_while(|by| !run.is_empty() && fits(by))
+            .count();
         *was = was.start + by..was.end + by;
         *is = is.start + by..is.end + by;
         next = Some(was.start);

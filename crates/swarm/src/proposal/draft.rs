@@ -13,6 +13,7 @@ use crate::evidence::check_results::ImportMends;
 use crate::evidence::ids::ProposalId;
 use crate::evidence::return_reason::ReturnReason;
 use crate::proposal::auto_imports;
+use crate::proposal::permission::{may_be_brought, may_be_changed};
 use crate::proposal::small_replies;
 use crate::proposal::small_replies::own_part;
 use crate::protocol::{AddSymbol, Propose};
@@ -26,7 +27,7 @@ use starling_syntax::{
     SymbolPath, SymbolTree, carry, omission_marks, rewrite,
 };
 use starling_text::ChangeSet;
-use starling_workspace::{ReadError, WriteRule, encode};
+use starling_workspace::{ReadError, encode};
 
 /// Why a draft was refused. The message tells the agent what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -56,14 +57,17 @@ impl Refusal {
 }
 
 /// Refuses a draft, with separate messages for the agent and the user.
-fn unusable<T>(to_agent: impl Into<String>, to_user: impl Into<String>) -> Result<T, Refusal> {
+pub(super) fn unusable<T>(
+    to_agent: impl Into<String>,
+    to_user: impl Into<String>,
+) -> Result<T, Refusal> {
     Err(Refusal::Unusable {
         why: ReturnReason::new(to_agent, to_user),
     })
 }
 
 /// Refuses a draft with the same message for the agent and the user.
-fn unusable_as<T>(why: impl Into<String>) -> Result<T, Refusal> {
+pub(super) fn unusable_as<T>(why: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal::Unusable {
         why: ReturnReason::for_both(why),
     })
@@ -265,61 +269,6 @@ pub(crate) fn target(
             "the proposal does not say what it changes",
         ),
     }
-}
-
-/// Returns why only a person may accept a change to this file; empty if no person is needed. This
-/// is checked before the file is read, so that the run does not read a forbidden file.
-fn may_be_changed(run: &RunContext, file: &FilePath) -> Result<Vec<String>, Refusal> {
-    needed_person(run, file, run.policy().may_write(file))
-}
-
-/// Returns why only a person may accept this new text of a file; empty if no person is needed.
-fn may_be_brought(
-    run: &RunContext,
-    file: &FilePath,
-    before: &str,
-    after: &str,
-) -> Result<Vec<String>, Refusal> {
-    needed_person(run, file, run.policy().may_bring(file, before, after))
-}
-
-/// Returns the reason for which the path policy requires a person's approval.
-///
-/// # Errors
-/// Returns a [`Refusal`] if the change is forbidden, or if it requires a person and the run asks
-/// none.
-fn needed_person(
-    run: &RunContext,
-    file: &FilePath,
-    rule: WriteRule,
-) -> Result<Vec<String>, Refusal> {
-    match (rule, run.task.approval) {
-        (WriteRule::Allowed, _) => Ok(Vec::new()),
-        (WriteRule::NeedsPerson { why }, Approval::Ask) => Ok(vec![why.to_owned()]),
-        (WriteRule::NeedsPerson { why }, Approval::Proxy | Approval::Auto) => {
-            let options = allow_write(run, file);
-            unusable(
-                format!(
-                    "Not changed: {file} is changed only after a person accepted that very change ({why}), and \
-                 nobody is asked in this run. Do without it, and say in your summary what should be changed \
-                 there. The user can allow it by {options}."
-                ),
-                format!(
-                    "{file} is changed only after you accepted that very change ({why}); allow it by \
-                 {options}"
-                ),
-            )
-        }
-        (WriteRule::Never { why }, _) => unusable_as(format!("Not changed: {why}.")),
-    }
-}
-
-/// Returns the command-line options that allow agents to change a file, one for each file name that
-/// needs permission.
-fn allow_write(run: &RunContext, file: &FilePath) -> String {
-    let names = run.policy().names_to_allow(file).into_iter();
-    let options = names.map(|name| format!("--allow-write '{}'", name.display()));
-    options.collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the current text of the user, after updating the run's workspace; `None` if there is no

@@ -16,6 +16,7 @@ pub(crate) mod made;
 pub(crate) mod objection;
 pub(crate) mod outcome;
 pub(crate) mod parts;
+pub(crate) mod permission;
 pub(crate) mod propose;
 pub(crate) mod renew;
 pub(crate) mod review;

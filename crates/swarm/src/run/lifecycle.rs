@@ -1,6 +1,5 @@
 //! Runs a task from the request to the stop reason.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,36 +11,31 @@ use crate::budget::Budget;
 use crate::budget::CallFailed;
 use crate::check::test_run;
 use crate::check::test_run::no_tests;
-use crate::check::{
-    each_part, expected, moved, new_tests, original_tests, reached, required, scripts, selection,
-    steady,
-};
+use crate::check::{each_part, expected, moved, new_tests, original_tests, required, selection};
 use crate::context::prompt_parts;
 use crate::event::actor::ActorId;
 use crate::event::events::{Cause, Event, EventLog, RunId, StopReason, TestPhase};
 use crate::evidence::ids::ProposalId;
-use crate::evidence::ids::WHOLE_RUN;
 use crate::evidence::test_evidence::failing_ids;
-use crate::evidence::wording::counted;
 use crate::excerpt::Focus;
 use crate::lookup::Lookup;
+use crate::proposal::undo;
 use crate::proposal::undo_error::UndoError;
-use crate::proposal::{apply, undo};
 use crate::protocol::Pick;
-use crate::run::aim::ChangeRelevance;
-use crate::run::ending::{self, LastCheck, RunFacts, TakenBack, Unchanged, unchanged};
+use crate::run::ending::{self, Unchanged, unchanged};
+use crate::run::finish::{changed, finished, unproven};
 use crate::run::scout::NoPick;
 use crate::run::settle::RemainingFailures;
-use crate::run::{aim, context_failures, possible_uses, scout, settle, unsettled};
+use crate::run::{aim, possible_uses, scout, settle, unsettled};
 use crate::state::run_context::RunContext;
 use crate::state::services::RunServices;
 use crate::state::test_scope;
-use crate::state::test_scope::{Extent, TestScope};
+use crate::state::test_scope::TestScope;
 use crate::task::goal::Goal;
 use crate::task::goal::excluded::ExcludedTests;
 use crate::task::request::Task;
+use crate::task::stated;
 use crate::task::stated::absent;
-use crate::task::{mentions, stated};
 use starling_core::{CommandOrigin, Driver, Role, TestOutcome, TestReport, Tokens};
 use starling_syntax::{FilePath, SymbolPath};
 
@@ -237,12 +231,6 @@ fn without_proof(run: &RunContext, stop_reason: StopReason) -> StopReason {
         },
         None => stop_reason,
     }
-}
-
-/// Returns why the run's changes are not proven by tests; `None` if they are proven or need no
-/// proof.
-pub(crate) fn unproven(run: &RunContext, stop_reason: &StopReason) -> Option<String> {
-    with_facts(run, stop_reason, &changed(run), ending::unproven)
 }
 
 /// Runs the stages of a run: tests before the change, search for symbols, choice of the owners,
@@ -592,226 +580,4 @@ fn stop_reason(run: &RunContext, left: RemainingFailures) -> StopReason {
     } else {
         StopReason::Settled
     }
-}
-
-/// Returns the symbols whose changes are applied.
-pub(crate) fn changed(run: &RunContext) -> Vec<SymbolPath> {
-    let symbols = run.proposals().changed_symbols();
-    let symbols: BTreeSet<SymbolPath> = symbols.into_iter().collect();
-    symbols.into_iter().collect()
-}
-
-fn finished(run: &RunContext, stop_reason: StopReason) -> Event {
-    let applied = changed(run);
-    let tally = {
-        let state = run.proposals();
-        let tally = state.tally.iter();
-        tally.map(|(model, wins)| (model.clone(), *wins)).collect()
-    };
-    let spent = run.budget.spent();
-    let summary = summary(&stop_reason, &applied, run);
-    let mut ending = with_facts(run, &stop_reason, &applied, ending::ending);
-    if stop_reason.is_settled() {
-        ending.headline.push_str(&still_mentioned(run, &applied));
-    }
-    Event::RunFinished {
-        ending: Some(ending),
-        stop_reason,
-        applied,
-        diff: apply::whole_diff(run),
-        spent,
-        summary,
-        tally,
-    }
-}
-
-/// Describes where documents still mention a name that the run renamed or deleted.
-fn still_mentioned(run: &RunContext, applied: &[SymbolPath]) -> String {
-    if applied.is_empty() {
-        return String::new();
-    }
-    let told = mentions::still_mentioned(run.stated(), &run.lookup());
-    told.iter().map(|told| format!("; {told}")).collect()
-}
-
-/// Returns why the last proposal was refused, in the form for the user.
-fn last_refusal(events: &[Event]) -> Option<String> {
-    events.iter().rev().find_map(|event| match event {
-        Event::ProposalRefused { why, shown, .. } => Some(shown.as_ref().unwrap_or(why).clone()),
-        _ => None,
-    })
-}
-
-/// Data about the changes of a run that does not come from test results.
-#[derive(Default)]
-struct ChangeFacts {
-    /// Whether code changed whose behaviour a test can show.
-    behave_otherwise: bool,
-    /// Whether only documents, comments and docstrings changed.
-    only_words: bool,
-    /// The changed symbols that no test of the last test run can reach.
-    unreached: Vec<SymbolPath>,
-    aim: ChangeRelevance,
-}
-
-fn changes(run: &RunContext, changed: &[SymbolPath]) -> ChangeFacts {
-    let (before, after, latest) = {
-        let state = run.state();
-        let before = state.without_the_run();
-        (
-            before,
-            state.world.snapshot.clone(),
-            state.tests.latest.clone(),
-        )
-    };
-    let scripts = scripts::of_test_command(run);
-    let found =
-        latest.map(|report| reached::unreached(&before, &after, changed, &report, &scripts));
-    let changing = reached::changing_behaviour(&before, &after, changed, &scripts);
-    ChangeFacts {
-        behave_otherwise: !changing.is_empty(),
-        only_words: reached::are_words(&before, &after, changed),
-        unreached: found.unwrap_or_default(),
-        aim: aim::of(run, changed, &changing),
-    }
-}
-
-/// Collects the facts at the end of a run and passes them to `read`.
-fn with_facts<R>(
-    run: &RunContext,
-    stop_reason: &StopReason,
-    changed: &[SymbolPath],
-    read: impl FnOnce(&RunFacts<'_>) -> R,
-) -> R {
-    let by_all = unchanged(&run.log.events()).by_all;
-    let has_command = run.services.tests.command().is_some();
-    let count = run.lookup().index().test_count();
-    let only_as_changed = original_tests::known(run).unwrap_or_default();
-    let changes = match changed.is_empty() {
-        true => ChangeFacts::default(),
-        false => changes(run, changed),
-    };
-    // If there are required tests, they decide whether the task is done, and refused proposals are
-    // not mentioned.
-    let events = run.log.events();
-    let none_required = run.tests().required.ids.is_empty();
-    let (left_out, left_out_is_named) = match none_required {
-        true => {
-            let refused = ending::refused(&events);
-            (ending::left_out(&events), aim::names_refused(run, &refused))
-        }
-        false => (Vec::new(), false),
-    };
-    let rejected = ending::rejected(&run.log.events());
-    let are_context = !changed.is_empty() && context_failures::are_all(run, changed);
-    let unsteady = steady::known(run);
-    let goal = required::goal(run);
-    let state = run.state();
-    let untested = match (has_command, state.tests.selection.scope.end) {
-        (false, _) => no_tests(run),
-        (true, Extent::Nearest) if stop_reason.is_settled() => match count {
-            1 => "the only test was not found near the change".to_owned(),
-            count => format!("none of the {count} tests was found near the change"),
-        },
-        (true, Extent::Whole | Extent::Nearest) => "the tests did not run after it".to_owned(),
-    };
-    let refused = match changed {
-        [] => last_refusal(&run.log.events()),
-        _ => None,
-    };
-    // A required test that also passes without the changes (because it is flaky) does not prove the
-    // changes.
-    let passes_without = &state.tests.flaky.unsteady_before & &state.tests.required.ids;
-    let failed_before = &state.tests.failing_before - &passes_without;
-    // If the output of the command names no single tests, only the failure of the command is known.
-    let is_to_pass = matches!(goal, Goal::Bug | Goal::RedTests);
-    let tests_say_otherwise = !state.tests.required.ids.is_disjoint(&state.tests.failing)
-        || is_to_pass
-            && state.tests.failing.iter().all(|id| id == WHOLE_RUN)
-            && !state.tests.failing.is_empty();
-    read(&RunFacts {
-        stop_reason,
-        task: &run.task.text,
-        goal,
-        changed,
-        taken_back: match &state.proposals.taken_back {
-            Some(patch) => TakenBack::Yes(patch.as_deref()),
-            None => TakenBack::No,
-        },
-        last_check: match &state.tests.latest {
-            Some(report) => LastCheck::Known(report),
-            None => LastCheck::Absent { why: &untested },
-        },
-        failed_before: &failed_before,
-        required: &state.tests.required.ids,
-        possible: &state.tests.required.possible,
-        only_as_changed: &only_as_changed.tests,
-        unheld: &only_as_changed.unheld,
-        unsteady: &unsteady.all,
-        doubtful: &unsteady.doubtful,
-        new_tests: &state.tests.at_end.new_tests,
-        unshown_parts: &state.tests.at_end.new_tests.unshown_parts,
-        unreached: &changes.unreached,
-        behaves_otherwise: changes.behave_otherwise,
-        only_words: changes.only_words,
-        aim: &changes.aim,
-        beside_failures: state.tests.required.beside_failures || are_context,
-        left_out: &left_out,
-        left_out_is_named,
-        rejected: &rejected,
-        problems: &state.tests.at_end.problems,
-        refused: refused.as_deref(),
-        report_before: state.tests.before.as_ref(),
-        nothing_to_change: by_all && !tests_say_otherwise && refused.is_none(),
-    })
-}
-
-fn summary(stop_reason: &StopReason, applied: &[SymbolPath], run: &RunContext) -> String {
-    let names: Vec<String> = applied.iter().map(ToString::to_string).collect();
-    let changed = if names.is_empty() {
-        "nothing was changed".to_owned()
-    } else {
-        format!("changed {}", names.join(", "))
-    };
-    let why = match stop_reason {
-        StopReason::Settled if run.tests().latest.is_some() => {
-            "settled, and the tests agree".to_owned()
-        }
-        StopReason::Settled => "settled".to_owned(),
-        StopReason::NothingChanged { why } => why.clone(),
-        StopReason::TestsFail { failing } => {
-            let verb = if failing.len() == 1 { "fails" } else { "fail" };
-            let count = counted(failing.len(), "test");
-            format!("{count} {verb}: {}", failing.join(", "))
-        }
-        StopReason::ProblemsRemain { problems } => {
-            let count = counted(problems.len(), "new problem");
-            format!("{count}: {}", problems.join("; "))
-        }
-        StopReason::LedgerEmpty { what } => format!("the budget is used up: {what}"),
-        StopReason::Cancelled => "cancelled".to_owned(),
-        StopReason::Failed { error } => error.clone(),
-    };
-    let missed = match run.contracts().missed.len() {
-        0 => String::new(),
-        1 => "; 1 caller of a changed contract was not notified".to_owned(),
-        count => format!("; {count} callers of changed contracts were not notified"),
-    };
-    let unfollowed = match run.contracts().unfollowed.len() {
-        0 => String::new(),
-        1 => "; 1 caller of a changed contract was notified, but not updated".to_owned(),
-        count => format!("; {count} callers of changed contracts were notified, but not updated"),
-    };
-    let not_woken: Vec<String> = run.agents().not_woken.iter().cloned().collect();
-    let not_woken = match not_woken.len() {
-        0 => String::new(),
-        1 => format!("; the owner of {} was not woken", not_woken[0]),
-        count => format!("; {count} owners were not woken: {}", not_woken.join(", ")),
-    };
-    let taken_back = match run.proposals().taken_back.clone() {
-        Some(Some(patch)) => format!("; its changes were reverted and are saved in {patch}"),
-        Some(None) => "; its changes were reverted; the run's log contains them".to_owned(),
-        None => String::new(),
-    };
-    format!("{changed}; {why}{missed}{unfollowed}{not_woken}{taken_back}")
 }

@@ -5,6 +5,7 @@ pub(crate) mod by_rule;
 pub(crate) mod context_failures;
 pub(crate) mod ending;
 pub(crate) mod final_check;
+pub(crate) mod finish;
 pub(crate) mod lifecycle;
 pub(crate) mod possible_uses;
 pub(crate) mod scout;

@@ -10,7 +10,7 @@ use crate::evidence::test_evidence::failing_ids;
 use crate::proposal::apply;
 use crate::proposal::undo;
 use crate::proposal::undo_error::UndoError;
-use crate::run::lifecycle::unproven;
+use crate::run::finish::unproven;
 use crate::state::run_context::RunContext;
 use starling_core::Approval;
 use starling_syntax::FilePath;
