@@ -1,7 +1,7 @@
 //! `starling run`: performs one task through the headless editor.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::io::{self};
+use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 

@@ -2,9 +2,9 @@
 //! classes, in assignments to their objects, and in reads.
 
 use super::class::Member;
+use super::common_names::is_common;
 use super::dangling::{Dangling, Holder};
 use super::judge::plain;
-use super::kin::is_common;
 use super::resolver::Resolver;
 use super::source::{FileId, Source};
 use super::unheld::Body;

@@ -6,6 +6,7 @@ mod annotation;
 mod attribute;
 mod calls;
 mod class;
+mod common_names;
 mod dangling;
 mod definition;
 mod eval;

@@ -1,7 +1,7 @@
 //! What is known of values from outside the workspace: whether they can be, hold or return objects of the
 //! workspace.
 
-use super::kin::is_common;
+use super::common_names::is_common;
 use crate::names::is_built_in;
 
 /// Modules of the standard library whose functions and objects neither hold nor return objects of the

@@ -1,8 +1,8 @@
 //! Finds attributes of values of unknown type whose name is not defined anywhere in the workspace,
 //! and names that were renamed in one definition but not in a related one.
 
+use super::common_names::is_common;
 use super::dangling::Dangling;
-use super::kin::is_common;
 use super::module::is_standard;
 use super::references::{Certainty, Use};
 use super::resolver::Resolver;
