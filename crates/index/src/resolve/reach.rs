@@ -6,7 +6,7 @@ use std::rc::Rc;
 use rustc_hash::FxHashSet;
 
 use super::calls::only;
-use super::kin::is_common;
+use super::common_names::is_common;
 use super::references::{Certainty, Use};
 use super::resolver::Resolver;
 use super::source::{FileId, Source};
