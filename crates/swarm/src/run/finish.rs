@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::check::test_run::no_tests;
-use crate::check::{new_tests, original_tests, reached, required, scripts, selection, steady};
+use crate::check::{original_tests, reached, required, scripts, steady};
 use crate::event::events::{Event, StopReason};
 use crate::evidence::ids::WHOLE_RUN;
 use crate::evidence::wording::counted;
@@ -14,7 +14,7 @@ use crate::run::{aim, context_failures};
 use crate::state::run_context::RunContext;
 use crate::state::test_scope::Extent;
 use crate::task::goal::Goal;
-use crate::task::{mentions, stated};
+use crate::task::mentions;
 use starling_syntax::SymbolPath;
 
 /// Returns why the run's changes are not proven by tests; `None` if they are proven or need no
