@@ -118,5 +118,5 @@ fn explains(part: &str) -> bool {
 /// `stems` cuts a word after five letters.
 fn has_no_topic(stem: &str) -> bool {
     let is_of = |word: &&str| stem.starts_with(&word[..word.len().min(5)]);
-    WITHOUT_TOPIC.iter().any(|word| is_of(word))
+    WITHOUT_TOPIC.iter().any(is_of)
 }
