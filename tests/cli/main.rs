@@ -863,7 +863,7 @@ fn run_in_an_empty_directory_makes_no_model_call() {
     let events = said.events();
     let last = &events[events.len() - 1]["event"];
     let error = last["stop_reason"]["error"].as_str().unwrap();
-    assert!(error.contains("holds no file"), "{error}");
+    assert!(error.contains("contains no files"), "{error}");
     assert_eq!(last["spent"]["calls"], 0);
 }
 

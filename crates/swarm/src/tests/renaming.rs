@@ -503,7 +503,7 @@ async fn constant_is_deleted_only_if_nothing_uses_it() {
         "OLD = 1\nOLD = 2\n",
     ] {
         let why = by_rule("delete OLD", &[("a.py", text)]).await.unwrap_err();
-        assert!(why.contains("not set by a statement of its own"), "{why}");
+        assert!(why.contains("not assigned in a separate statement"), "{why}");
     }
 }
 

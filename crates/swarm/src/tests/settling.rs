@@ -220,7 +220,7 @@ async fn empty_project_is_reported_before_any_model_call() {
     let StopReason::Failed { error } = stop(&events) else {
         panic!("{events:#?}");
     };
-    assert!(error.contains("holds no file"), "{error}");
+    assert!(error.contains("contains no files"), "{error}");
     assert_eq!(bed.model.calls(), 0);
 }
 
