@@ -52,7 +52,7 @@ pub(super) fn replaced_lines(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, R
         .collect();
     let mut next: Option<usize> = None;
     for (was, is) in runs.iter_mut().rev() {
-        let (lines, run) = match (was.is_empty(), is.is_empty()) {
+        let (lines, run) = match (was.start == was.end, is.start == is.end) {
             (true, false) => (new, is.clone()),
             (false, true) => (old, was.clone()),
             (false, false) | (true, true) => (old, 0..0),

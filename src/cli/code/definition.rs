@@ -53,7 +53,7 @@ pub fn definition(args: &DefinitionArgs) -> anyhow::Result<Outcome> {
         .map(SymbolLocation::line)
         .collect();
     let printed = print_lines(&lines);
-    answer.notes.iter().for_each(|text| note(text));
+    answer.notes.iter().for_each(note);
     printed
 }
 

@@ -66,7 +66,7 @@ pub fn map(args: &MapArgs) -> anyhow::Result<Outcome> {
     let printed = print_lines(&lines);
     if map.left_out > 0 && !map.files.is_empty() {
         let files = words::count(map.left_out as u64, "more file");
-        note(&format!(
+        note(format_args!(
             "left out: {files}, because of the token limit (--tokens)"
         ));
     }

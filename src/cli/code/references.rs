@@ -79,7 +79,7 @@ pub fn references(args: &ReferencesArgs) -> anyhow::Result<Outcome> {
     shown.retain(|one| places.insert((&one.path, one.line)));
     let lines: Vec<Line> = shown.into_iter().map(line).collect();
     let printed = print_lines(&lines);
-    answer.notes.iter().for_each(|text| note(text));
+    answer.notes.iter().for_each(note);
     printed
 }
 
