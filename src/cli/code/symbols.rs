@@ -47,7 +47,10 @@ pub fn symbols(args: &SymbolsArgs) -> anyhow::Result<Outcome> {
     let printed = print_lines(&lines);
     match (answer.total, answer.complete) {
         (0, _) => {
-            note(format_args!("no symbol has a name similar to {}", args.query));
+            note(format_args!(
+                "no symbol has a name similar to {}",
+                args.query
+            ));
             note_languages(&index);
         }
         (total, false) => note(format_args!(

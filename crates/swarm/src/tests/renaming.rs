@@ -505,16 +505,10 @@ async fn constant_is_deleted_only_if_nothing_uses_it() {
         "OLD = 1\nOLD = 2\n",
     ] {
         let why = by_rule("delete OLD", &[("a.py", text)]).await.unwrap_err();
-<<<<<<< HEAD
         assert!(
             why.contains("not assigned in a separate statement"),
             "{why}"
         );
-||||||| 9ad085d0
-        assert!(why.contains("not set by a statement of its own"), "{why}");
-=======
-        assert!(why.contains("not assigned in a separate statement"), "{why}");
->>>>>>> fix6
     }
 }
 
