@@ -1,7 +1,7 @@
 //! `starling run`: performs one task through the headless editor.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
