@@ -20,8 +20,8 @@ on.step("a task wakes agents, and an intent waits", async () => {
   await on.editor.row("means to:").waitFor();
   await on.editor.page.locator('[aria-label^="Agents, "]').waitFor();
   await on.editor.row("waits for leave").waitFor();
-  // The other agent may have made its proposal already.
-  await on.editor.status(/[12] to review/).waitFor();
+  // The other agent's proposal moves the rows of the tree, so it is waited for before a row is clicked.
+  await on.editor.status("2 to review").waitFor();
 });
 
 on.step("the accepted intent becomes proposals, with reason and evidence", async () => {
