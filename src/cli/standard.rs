@@ -15,7 +15,7 @@ pub fn print(text: impl Display) -> io::Result<()> {
     unless_gone(write!(out, "{text}").and_then(|()| out.flush()))
 }
 
-/// Writes a line to stdout, like [`print`].
+/// Writes a line to stdout, like [`print()`].
 ///
 /// # Errors
 /// stdout cannot be written for another reason than a reader that has gone away.
