@@ -1,5 +1,5 @@
-//! Edits of a run through the headless editor: they have a document version, are checked against
-//! the text that they were made for, and count as applied only when the changed text has arrived.
+//! Edits that a run sends to the headless editor. Each edit names the version of its document. An edit
+//! for an older text is refused, and an edit counts as applied only when the new text has arrived.
 
 use std::sync::Arc;
 

@@ -119,8 +119,8 @@ pub(crate) fn note_targets(checker: &Checker, symbols: &[SymbolPath]) {
     }
 }
 
-/// Adds symbols that the task is about, even if the task names other code, and determines the
-/// required tests again.
+/// Records that the task is also about these symbols, even if its text names other code. Then decides
+/// again which tests must pass.
 pub(crate) fn note_begin(checker: &Checker, symbols: &[SymbolPath]) {
     let before = {
         let mut state = checker.tests();
@@ -257,7 +257,7 @@ struct TaskCode {
     is_named: bool,
 }
 
-/// Returns the failing tests that are part of a task.
+/// Returns the failing tests that a task is about.
 fn belonging(
     goal: Goal,
     task: &str,

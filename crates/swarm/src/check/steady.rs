@@ -457,8 +457,8 @@ pub(crate) fn known(checker: &Checker) -> UnsteadyTests {
         )
     };
     let mut beside = original_tests::known(checker).unwrap_or_default().unsteady;
-    // After the changes were reverted, the workspace has no report, so the flaky tests that the
-    // repeated runs found are added.
+    // After the changes were reverted, there is no report for the files as they are now. The flaky
+    // tests that were found by running them again are still known, and are added.
     beside.extend(repeated);
     if cases.is_empty() && beside.is_empty() {
         return UnsteadyTests::default();

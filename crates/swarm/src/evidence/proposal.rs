@@ -167,8 +167,8 @@ impl Evidence {
         }
     }
 
-    /// Returns `told`, a description of failed checks, with the broken tests and the remark that no
-    /// agent will fix them.
+    /// Adds to `told`, a description of failed checks, which tests fail and that no agent will fix
+    /// them.
     fn left_broken(&self, told: &str) -> String {
         let end = "the run is over, so no agent will fix this";
         match &self.tests {

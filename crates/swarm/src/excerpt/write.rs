@@ -57,7 +57,7 @@ fn hidden_bodies(found: &Found, chosen: &BTreeSet<usize>) -> Vec<(usize, usize)>
     hidden
 }
 
-/// Writes a line that names the omitted lines. Nothing is written if only blank lines are omitted.
+/// Writes a line with the numbers of the omitted lines. If all of them are blank, writes empty lines.
 fn write_gap<'t>(shown: &mut String, gap: &[usize], line: &impl Fn(usize) -> &'t str) {
     let says = |number: &&usize| !line(**number).trim().is_empty();
     let (Some(first), Some(last)) = (gap.iter().find(says), gap.iter().rev().find(says)) else {

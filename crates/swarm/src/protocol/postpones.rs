@@ -199,14 +199,15 @@ fn is_forbidden(clause: &[&str]) -> bool {
     (0..clause.len())
         .filter(|at| is_base(clause[*at]))
         .any(|at| {
-            let words = &clause[..at];
-            let start = words
-                .iter()
-                .rposition(|word| !is_auxiliary(word))
-                .map_or(0, |last| last + 1);
-            let (subject, auxiliaries) = words.split_at(start);
+            let (subject, auxiliaries) = subject_and_auxiliaries(&clause[..at]);
             auxiliaries.iter().any(|word| NEGATES.contains(word)) && is_of_proposal(subject)
         })
+}
+
+/// Splits the words before a verb into its subject and its auxiliaries, such as "must not be".
+fn subject_and_auxiliaries<'w, 's>(words: &'w [&'s str]) -> (&'w [&'s str], &'w [&'s str]) {
+    let last = words.iter().rposition(|word| !is_auxiliary(word));
+    words.split_at(last.map_or(0, |last| last + 1))
 }
 
 fn is_auxiliary(word: &&str) -> bool {
@@ -247,12 +248,7 @@ fn has_passive(clause: &[&str], is_bound: &dyn Fn(usize) -> bool) -> bool {
     (0..clause.len())
         .filter(|at| form(clause[*at], 1))
         .any(|at| {
-            let words = &clause[..at];
-            let start = words
-                .iter()
-                .rposition(|word| !is_auxiliary(word))
-                .map_or(0, |last| last + 1);
-            let (subject, auxiliaries) = words.split_at(start);
+            let (subject, auxiliaries) = subject_and_auxiliaries(&clause[..at]);
             let is_modal = auxiliaries.contains(&"be")
                 && auxiliaries
                     .iter()

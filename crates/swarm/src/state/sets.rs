@@ -15,7 +15,7 @@ use crate::state::epoch::Epoch;
 use starling_core::Verdict;
 use starling_syntax::SymbolPath;
 
-/// What happened to an accepted proposal.
+/// The result of applying an accepted proposal.
 #[derive(Debug, Clone)]
 pub(crate) enum Landed {
     /// Applied, with the new text of its file.

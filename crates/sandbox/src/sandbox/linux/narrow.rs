@@ -31,8 +31,8 @@ pub(super) fn around(command: Command, most: u32) -> Command {
 /// Sets the limit and executes the command. Returns a status only if the command could not be
 /// executed.
 pub(super) fn enter(most: &OsStr) -> i32 {
-    // A container may forbid this write. In that case, only the checks of the init limit the number
-    // of processes.
+    // A container may forbid this write. Then the number of processes is limited only by the init
+    // process of the sandbox, which counts them.
     let _ = fs::write("/proc/sys/kernel/pid_max", most.as_encoded_bytes());
     let mut words = std::env::args_os().skip(3);
     if let Some(program) = words.next() {

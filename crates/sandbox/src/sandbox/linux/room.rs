@@ -130,8 +130,8 @@ impl SandboxRoot<'_> {
         mount("proc", &proc, "proc", flags, None)?;
         if version::kernel() >= version::LIMITS_BY_NAMESPACE {
             let most = plan.bounds.ceiling_of_processes().to_string();
-            // On some machines the minimum of this setting is higher than `most`. In that case,
-            // only the checks of the init limit the number of processes.
+            // On some machines the minimum of this setting is higher than `most`. Then the number of
+            // processes is limited only by the init process of the sandbox, which counts them.
             let _ = fs::write(proc.join("sys/kernel/pid_max"), most);
         }
         for part in OF_THE_MACHINE.map(|part| proc.join(part)) {
