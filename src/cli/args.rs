@@ -49,7 +49,7 @@ Exit status:
      - nothing was changed in the code or document that the task names;
      - the results of the tests were read only from the printed output of the test command;
      - the checks rejected the change of a symbol, no other change of that symbol was applied, and
-       no failing test shows that the change was unnecessary";
+       no test that failed before decides whether the task is done";
 
 const EXIT_STATUS_REVIEW: &str = "\
 Exit status:
@@ -202,8 +202,8 @@ pub struct RunArgs {
     /// The command that runs the tests.
     #[arg(long, value_name = "CMD")]
     pub test: Option<String>,
-    /// With --approve proxy or auto, apply a change only if a test proves it; otherwise exit with status 1
-    /// instead of 3.
+    /// With --approve proxy or auto, apply a change only if a test proves it. If no test does, exit with
+    /// status 1 instead of 3.
     #[arg(long)]
     pub require_tests: bool,
     /// Stop after spending this many US dollars on model calls.

@@ -29,10 +29,11 @@ use starling_server::{self, LockedRun, RestorePolicy, WaitingReview, WaitingRun}
 use starling_swarm::{Event, FileChange, ProposalId, Record};
 use starling_text::{harmless, new_file_diff, unified_diff};
 
-/// The end of a review.
+/// How a review ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reviewed {
-    Through,
+    /// All waiting proposals were shown.
+    Completed,
     /// The user stopped the review.
     Stopped,
 }

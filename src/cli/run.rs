@@ -313,7 +313,7 @@ impl<'a> Viewer<'a> {
         viewer.screen.end()?;
         Ok(match viewer.stopping {
             true => Reviewed::Stopped,
-            false => Reviewed::Through,
+            false => Reviewed::Completed,
         })
     }
 

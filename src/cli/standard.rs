@@ -37,8 +37,8 @@ pub fn unless_gone(written: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// A writer that drops everything after the first write that fails, so that nothing that is
-/// displayed can end the work that it displays.
+/// A writer that drops everything after the first write that fails, so that a closed or full output
+/// does not end the run that is displayed.
 pub struct SurvivingWriter {
     out: Box<dyn Write + Send>,
     failed: Option<io::Error>,

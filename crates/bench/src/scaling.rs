@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn chosen_samples_and_pairs_won_by_each_signal_are_counted() {
+    fn share_of_resolved_choices_and_accuracy_of_each_signal_are_computed() {
         let grades = BTreeMap::from([
             ("a".to_owned(), graded(&[true, false, false])),
             ("b".to_owned(), graded(&[false, true, false])),

@@ -79,7 +79,7 @@ fn qwen2_and_llama_networks_match_the_reference() {
 }
 
 #[test]
-fn scores_do_not_depend_on_the_step_length() {
+fn scores_do_not_depend_on_how_many_tokens_are_evaluated_at_once() {
     let directory = TempDir::new().unwrap();
     for (dtype, error) in [
         (GgmlDType::F32, 1e-4),

@@ -94,9 +94,7 @@ pub enum RunError {
     NobodyToSteer { run: String, why: String },
     #[error("run `{0}` is still active: stop it before you run it again")]
     StillGoing(String),
-    #[error(
-        "run `{0}` did not fail for lack of a model that can be downloaded: retry it without `download`"
-    )]
+    #[error("run `{0}` needs no download of a model: retry it without `download`")]
     NothingToFetch(String),
     #[error("run `{0}` has changed nothing yet")]
     NotStarted(String),

@@ -135,7 +135,7 @@ async fn hanging_model_call_ends_at_the_time_limit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hanging_owner_does_not_block_the_answer() {
+async fn symbol_agent_that_never_replies_does_not_block_the_answer() {
     let good = "`pay` adds up by `total` [shop.py:13].";
     let model = AskScriptedModel::new([question("shop.py::pay", "What?"), say(good)]);
     let mut project = AskTestProject::new(model.owners([ScriptedReaction::Hang(String::new())]));

@@ -94,7 +94,8 @@ pub(super) struct NamedItems {
     pub(super) files: HashMap<u32, NamedFile>,
 }
 
-/// Strength of each way in which a text can name a file.
+/// How strongly the text names one file, separately for each way of naming it; 0 if it does not name
+/// the file in this way.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct NamedFile {
     pub(super) path: f32,

@@ -49,7 +49,7 @@ fn map_never_exceeds_its_token_budget() {
 }
 
 #[test]
-fn map_lists_each_file_once_in_the_order_of_the_seed() {
+fn map_lists_each_file_once_in_the_order_of_the_seed_symbols() {
     let text = around(
         &["cart.py::empty", "tax.py::rate", "cart.py::Cart.add"],
         1000,

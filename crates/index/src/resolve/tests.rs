@@ -674,7 +674,7 @@ fn common_method_name_on_an_outside_object_is_possible_only_if_something_holds_t
 }
 
 #[test]
-fn function_of_a_module_is_not_found_on_objects_from_outside() {
+fn method_call_on_an_object_from_outside_the_workspace_is_no_reference_to_a_module_function() {
     let files = [
         ("m.py", "def mark():\n    pass\n"),
         ("a.py", "from flask import g\ng.w.mark()\n"),

@@ -209,7 +209,7 @@ struct WorkspaceWithOriginalTests {
     are_all_that_changed: bool,
     /// The test files that got their original text back.
     held: Vec<FilePath>,
-    /// The files in `held`, and the code files whose tests are unchanged.
+    /// The files in `held`, and the code files in which the tests got their original text back.
     files: Vec<FilePath>,
     /// Files whose tests could not all be restored.
     unheld: Vec<String>,

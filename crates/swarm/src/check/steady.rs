@@ -228,11 +228,11 @@ fn is_marked(report: &TestReport, id: &str) -> bool {
     cases.any(|case| case.id == id && case.message.ends_with(MENDED_ELSEWHERE))
 }
 
-/// Repeats the tests that failed before the run and pass now, on the text before the run: a test
-/// that passes there in this second run is flaky. It is marked as unsteady in the report, and
-/// counts as neither fixed nor broken. If others changed files in the meantime, it is marked as
-/// fixed by those changes instead. Tests that the task is about are repeated here only if others
-/// changed files; otherwise they are repeated on the text with the change.
+/// Repeats the tests that failed before the run and pass now, on the current text without the run's
+/// changes. A test that passes there is flaky: it is marked as unsteady in the report, and counts as
+/// neither fixed nor broken. If the user or another program changed files since the first test run,
+/// such a test is marked as fixed by those changes instead. Tests that the task is about are
+/// repeated here only in that case; otherwise they are repeated on the text with the change.
 async fn doubt_fixed(checker: &Checker, report: &mut TestReport) {
     let others_changed = others_changed_files(checker);
     let fixed: BTreeSet<String> = {

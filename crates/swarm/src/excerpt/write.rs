@@ -72,8 +72,8 @@ fn write_gap<'t>(shown: &mut String, gap: &[usize], line: &impl Fn(usize) -> &'t
     };
 }
 
-/// Formats lines with their numbers as far as the cap allows. Consecutive blank lines are one line
-/// without a number; a gap is a separate line.
+/// Formats the `wanted` lines with their numbers, up to about `most` tokens. Consecutive blank lines
+/// become one blank line without a number. Omitted lines become a line with `…`.
 pub fn numbered(text: &str, wanted: impl IntoIterator<Item = usize>, most: Tokens) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let mut shown = String::new();

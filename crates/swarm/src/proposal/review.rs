@@ -7,7 +7,7 @@ use crate::event::events::Event;
 use crate::lookup::cap;
 use crate::proposal::apply;
 use crate::protocol::conversation::Conversation;
-use crate::protocol::verdict;
+use crate::protocol::verdict::{self, UnclearDecision};
 use crate::state::proposal::Proposal;
 use crate::state::run_context::RunContext;
 use starling_core::prompts::{Prompt, ProxyPrompt, ProxySystem, ProxySystemText};
@@ -107,6 +107,7 @@ async fn decide(run: &Arc<RunContext>, conversation: String, prompt: ProxyPrompt
     };
     let mut conversation = begin();
     conversation.user(prompt.render());
+    let mut asked_about_words = false;
     for _ in 0..TRIES {
         let calling = model.profile().tool_calling;
         let tools = verdict::tools(calling);
@@ -123,10 +124,11 @@ async fn decide(run: &Arc<RunContext>, conversation: String, prompt: ProxyPrompt
                 };
             }
         };
-        let unclear = match verdict::read(&reply) {
+        let unclear = match verdict::read(&reply, asked_about_words) {
             Ok(verdict) => return verdict,
             Err(unclear) => unclear,
         };
+        asked_about_words = unclear == UnclearDecision::Worded;
         let what = format!("{unclear} {}", verdict::how(calling));
         run.event(Event::Malformed {
             agent: ActorId::Proxy,

@@ -2,9 +2,7 @@
 //! plain text protocol. The model's capability decides which format is used.
 
 mod action;
-pub(crate) mod against;
 mod plain;
-mod postpones;
 mod registry;
 pub(crate) mod verdict;
 
@@ -19,8 +17,8 @@ use starling_core::{ChatReply, Finish, Message, ToolCalling};
 use starling_dialogue::Call;
 use starling_workspace::UnusualPaths;
 
-/// One action that a reply requests. `Err` contains a message to the model: why the request is
-/// invalid.
+/// One action that a reply requests. If the request is invalid, its `action` is an `Err` with the
+/// reason, as a message to the model.
 pub type Asked = Call<Action>;
 
 /// Parses the actions that a reply requests. Tool calls are accepted in both protocols; text counts

@@ -2,14 +2,12 @@
 //! tool `decide`, or the first line of a plain-text reply. An ambiguous reply is an error.
 //!
 //! The tool has separate fields for conditions and objections, so that an acceptance with either of
-//! them is detected without parsing prose. Reasons are also compared with lists of phrases, which
-//! are never complete, and their sentences are searched for orders not to apply the proposal yet.
+//! them is detected without parsing prose. Any other words with an acceptance could set a condition,
+//! too, so they make it unclear: the model is asked once more, and then its call alone decides.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::protocol::against;
-use crate::protocol::postpones::postpones;
 use starling_core::{ChatReply, Finish, ToolCall, ToolCalling, ToolSpec, Verdict};
 use starling_text::invisible;
 
@@ -63,17 +61,13 @@ fn words<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D:
         Some(TextOrTexts::Many(texts)) => texts,
         None => Vec::new(),
     };
-    let said: Vec<&str> = said.iter().map(|text| text.trim()).collect();
-    // A text with invisible characters counts as not empty, because it may have a meaning that the
-    // user cannot see.
-    let is_hidden = |text: &str| invisible(text).next().is_some();
-    let said = said
-        .into_iter()
-        .filter(|text| is_hidden(text) || !says_nothing(text));
+    let said = said.iter().map(|text| text.trim());
+    let said = said.filter(|text| !says_nothing(text));
     Ok(said.collect::<Vec<&str>>().join("\n"))
 }
 
-/// Returns whether a text means "nothing".
+/// Returns whether a text means "nothing". A text with invisible characters does not, because it may
+/// have a meaning that the user cannot see.
 fn says_nothing(text: &str) -> bool {
     const NOTHING: [&str; 15] = [
         "",
@@ -92,9 +86,10 @@ fn says_nothing(text: &str) -> bool {
         "not applicable",
         "none needed",
     ];
+    let has_invisible = invisible(text).next().is_some();
     let text = text.to_lowercase();
     let text = text.trim_matches(|c: char| !c.is_alphanumeric());
-    NOTHING.contains(&text)
+    NOTHING.contains(&text) && !has_invisible
 }
 
 /// Why a reply of the proxy user is not a clear decision.
@@ -110,8 +105,10 @@ pub(crate) enum UnclearDecision {
     Objected,
     #[error("A REJECT or STEER must give a reason.")]
     NoReason,
-    #[error("The reason contradicts the decision.")]
-    Contradicted,
+    #[error(
+        "The acceptance came with words. If they set a condition or object to the proposal, reject or steer; if they do not, accept again without any words."
+    )]
+    Worded,
     /// The reply was cut off, so text that followed the acceptance may be missing.
     #[error("The reply was not complete, so its acceptance does not count.")]
     Incomplete,
@@ -142,24 +139,25 @@ pub(crate) fn how(calling: ToolCalling) -> &'static str {
     }
 }
 
-/// Reads the decision from a reply. Tool calls take precedence, and the text must not contradict
-/// them. A plain-text decision is also accepted from a model that has the tool. An acceptance counts
-/// only in a complete reply.
+/// Reads the decision from a reply. Tool calls take precedence, and the text beside them must not
+/// state another decision. A plain-text decision is also accepted from a model that has the tool. An
+/// acceptance counts only in a complete reply.
+///
+/// The text beside an accepting call must be empty, unless `was_asked` says that the model was
+/// already asked about such words. The reason of an acceptance must be empty in any case.
 ///
 /// # Errors
 /// Returns [`UnclearDecision`] if the reply contains no decision, is ambiguous, or breaks off after
 /// an acceptance.
-pub(crate) fn read(reply: &ChatReply) -> Result<Verdict, UnclearDecision> {
+pub(crate) fn read(reply: &ChatReply, was_asked: bool) -> Result<Verdict, UnclearDecision> {
     let said = match reply.tool_calls.as_slice() {
         [] => in_text(&reply.text)?,
         [call] => in_call(call, &reply.text)?,
         [_, _, ..] => return Err(UnclearDecision::Several),
     };
     let reason: String = said.reason.trim().chars().take(REASON_MOST).collect();
-    let beside = match reply.tool_calls.is_empty() {
-        true => "",
-        false => reply.text.as_str(),
-    };
+    let is_called = !reply.tool_calls.is_empty();
+    let has_words = !reason.is_empty() || is_called && !was_asked && !reply.text.trim().is_empty();
     let is_complete = match reply.finish {
         Finish::Stop | Finish::ToolCalls => true,
         Finish::Length | Finish::Filtered => false,
@@ -168,15 +166,8 @@ pub(crate) fn read(reply: &ChatReply) -> Result<Verdict, UnclearDecision> {
         Decision::Accept if !is_complete => Err(UnclearDecision::Incomplete),
         Decision::Accept if !said.conditions.is_empty() => Err(UnclearDecision::Conditional),
         Decision::Accept if !said.objections.is_empty() => Err(UnclearDecision::Objected),
-        Decision::Accept if against::is_refusal(&reason) => Err(UnclearDecision::Contradicted),
-        Decision::Accept if against::is_against(&reason) => Err(UnclearDecision::Contradicted),
-        Decision::Accept if against::is_against(beside) => Err(UnclearDecision::Contradicted),
-        Decision::Accept if against::is_condition(&reason) => Err(UnclearDecision::Conditional),
-        Decision::Accept if postpones(&reason) || postpones(beside) => {
-            Err(UnclearDecision::Conditional)
-        }
+        Decision::Accept if has_words => Err(UnclearDecision::Worded),
         Decision::Accept => Ok(Verdict::Accept),
-        Decision::Reject if against::is_in_favour(&reason) => Err(UnclearDecision::Contradicted),
         Decision::Reject | Decision::Steer => {
             let parts = [reason, said.objections, said.conditions];
             let parts = parts.into_iter().filter(|part| !part.is_empty());
@@ -277,7 +268,7 @@ mod tests {
     }
 
     fn text(text: &str) -> Result<Verdict, UnclearDecision> {
-        read(&reply(text, &[]))
+        read(&reply(text, &[]), false)
     }
 
     #[test]
@@ -286,7 +277,7 @@ mod tests {
         for finish in [Finish::Length, Finish::Filtered] {
             let cut = |text: &str, calls: &[(&str, &str)]| {
                 let whole = reply(text, calls);
-                read(&ChatReply { finish, ..whole })
+                read(&ChatReply { finish, ..whole }, false)
             };
             assert_eq!(cut("ACCEPT", &[]), Err(UnclearDecision::Incomplete));
             assert_eq!(cut("", &[accept]), Err(UnclearDecision::Incomplete));
@@ -339,73 +330,31 @@ mod tests {
     }
 
     #[test]
-    fn decision_with_a_contradicting_reason_is_unclear() {
-        let decide = |verdict: &str, reason: &str, text: &str| {
+    fn acceptance_with_words_is_unclear_and_a_rejection_with_any_words_is_clear() {
+        let decide = |verdict: &str, reason: &str, text: &str, was_asked| {
             let arguments = serde_json::json!({"verdict": verdict, "reason": reason}).to_string();
-            read(&reply(text, &[("decide", &arguments)]))
+            read(&reply(text, &[("decide", &arguments)]), was_asked)
         };
-        for (verdict, reason) in [
-            ("accept", "This is wrong."),
-            ("accept", "It hides the symptom; f is the cause"),
-            ("accept", "Do NOT apply it"),
-            ("accept", "Don’t apply this."),
-            ("accept", "The tests fail with it"),
-            ("accept", "It should be rejected"),
-            ("accept", "This doesn't fix the cause"),
-            ("accept", "reject"),
-            ("accept", "No."),
-            ("accept", "Wrong."),
-            ("accept", "Steer: use fsum"),
-            ("accept", "It breaks callers of total"),
-            ("accept", "I would not merge this"),
-            ("accept", "This deletes data, I do not want it"),
-            ("accept", "The change breaks existing callers."),
-            ("accept", "Terrible idea, it leaks the password"),
-            ("accept", "That is incorrect for floats"),
-            ("accept", "I disagree with the approach"),
-            ("reject", "Looks right, accept"),
-            ("reject", "It is correct, accept."),
-            ("reject", "This should be accepted"),
+        for words in [
+            "This is wrong.",
+            "Do not apply it before g is mended",
+            "Good, provided mul is fixed",
+            "It should be rejected",
+            "No.",
+            "It is right.",
+            "\u{200b}",
         ] {
-            assert_eq!(
-                decide(verdict, reason, ""),
-                Err(UnclearDecision::Contradicted),
-                "{reason}"
-            );
+            let unclear = Err(UnclearDecision::Worded);
+            for (reason, text, was_asked) in
+                [(words, "", false), (words, "", true), ("", words, false)]
+            {
+                let decided = decide("accept", reason, text, was_asked);
+                assert_eq!(decided, unclear, "{reason:?} {text:?} {was_asked}");
+            }
+            assert_eq!(decide("accept", "", words, true), Ok(Verdict::Accept));
+            assert_eq!(decide("reject", words, "", false), reject(words.trim()));
         }
-        let said = "The change is wrong.";
-        assert_eq!(
-            decide("accept", "", said),
-            Err(UnclearDecision::Contradicted)
-        );
-        for reason in [
-            "",
-            "It does not hide anything",
-            "Mends the cause, and no tests fail",
-            "I see nothing that is wrong",
-            "It mends what was wrong: before this, tests fail",
-            "The tests fail without it",
-            "The tests fail no longer",
-            "No problem found",
-            "Once merged, callers get the right sum",
-            "It breaks nothing",
-            "It breaks no callers",
-            "The password leaks no longer",
-            "Takes the value that is provided by the caller",
-            "It checks for None first",
-        ] {
-            let decided = decide("accept", reason, "It is right.");
-            assert_eq!(decided, Ok(Verdict::Accept), "{reason}");
-        }
-        for reason in [
-            "It hides the symptom.\nAccept it only when g is mended too.",
-            "Tests fail",
-            "It should not be accepted",
-            "Looks right but hides the bug",
-        ] {
-            assert_eq!(decide("reject", reason, ""), reject(reason), "{reason}");
-        }
-        // The text of a STEER verdict may contain objections.
+        assert_eq!(decide("accept", " ", "\n", false), Ok(Verdict::Accept));
         let steer = Verdict::Steer {
             text: "This is wrong: keep the name".to_owned(),
         };
@@ -413,43 +362,7 @@ mod tests {
     }
 
     fn decide(arguments: serde_json::Value) -> Result<Verdict, UnclearDecision> {
-        read(&reply("", &[("decide", &arguments.to_string())]))
-    }
-
-    #[test]
-    fn acceptance_with_a_condition_in_its_reason_is_unclear() {
-        for reason in [
-            "only if the test is added first",
-            "Fine once mul has been rewritten",
-            "Accept once the tests are added",
-            "OK as long as nobody calls it with None",
-            "Good, provided mul is fixed",
-            "Provided that the tests are added.",
-            "Right after the tests have been run again",
-            "The test must be added first",
-            "Add a test first.",
-            "But do not apply it before g is mended",
-            "Right, but it may only land after #2",
-        ] {
-            for (conditions, objections) in [("", ""), ("none", "no")] {
-                let mut said = serde_json::json!({
-                    "verdict": "accept", "reason": reason,
-                    "conditions": conditions, "objections": objections,
-                });
-                let decided = decide(said.clone());
-                assert_eq!(decided, Err(UnclearDecision::Conditional), "{reason}");
-                said["conditions"] = serde_json::Value::Null;
-                said["objections"] = serde_json::Value::Null;
-                let decided = decide(said);
-                assert_eq!(decided, Err(UnclearDecision::Conditional), "{reason}");
-            }
-        }
-        let accept = (
-            "decide",
-            r#"{"verdict": "accept", "conditions": "", "objections": ""}"#,
-        );
-        let beside = read(&reply("Do not merge it before g is mended.", &[accept]));
-        assert_eq!(beside, Err(UnclearDecision::Conditional));
+        read(&reply("", &[("decide", &arguments.to_string())]), false)
     }
 
     #[test]
@@ -503,8 +416,8 @@ mod tests {
     fn exactly_one_call_of_the_decide_tool_decides() {
         let accept = ("decide", r#"{"verdict": "accept"}"#);
         let no = ("decide", r#"{"verdict": "reject", "reason": "no"}"#);
-        assert_eq!(read(&reply("It is right.", &[accept])), Ok(Verdict::Accept));
-        assert_eq!(read(&reply("REJECT: no", &[no])), reject("no"));
+        assert_eq!(read(&reply("", &[accept]), false), Ok(Verdict::Accept));
+        assert_eq!(read(&reply("REJECT: no", &[no]), false), reject("no"));
         for (said, calls, why) in [
             ("", vec![accept, no], UnclearDecision::Several),
             ("", vec![accept, accept], UnclearDecision::Several),
@@ -522,7 +435,11 @@ mod tests {
             ("ACCEPT", vec![("decide", "{")], UnclearDecision::Missing),
             ("ACCEPT", vec![("propose", "{}")], UnclearDecision::Missing),
         ] {
-            assert_eq!(read(&reply(said, &calls)), Err(why), "{said:?} {calls:?}");
+            assert_eq!(
+                read(&reply(said, &calls), false),
+                Err(why),
+                "{said:?} {calls:?}"
+            );
         }
     }
 }

@@ -347,7 +347,7 @@ fn not_known_by_name(lookup: &Lookup, path: &SymbolPath, symbol: &Symbol) -> Res
     let mut others = decorators.filter(|one| !PLAIN.contains(&one.trim()));
     if let Some(other) = others.next() {
         return Err(format!(
-            "`{}` is decorated with {other}, which may use it by name",
+            "`{}` is decorated with {other}, which may register it for use under its name",
             path.name
         ));
     }

@@ -166,6 +166,7 @@ async fn pick_once(run: &Arc<RunContext>) -> Result<Vec<Pick>, NoPick> {
     let world = run.world().snapshot.clone();
     run.world().scouted_in = Some(world);
     let AgentContext { shown, imports } = material(run, Role::Scout);
+    note_shown(run, shown.iter().map(|one| one.symbol.as_str()));
     let candidates = ScoutPrompt {
         candidates: shown,
         imports,
@@ -187,6 +188,23 @@ async fn pick_once(run: &Arc<RunContext>) -> Result<Vec<Pick>, NoPick> {
         (Some(why), _) => Err(NoPick::Unknown(why)),
         (None, _) => Ok(fallback(run)),
     }
+}
+
+/// Records the texts that the scout is shown in files that changed on disk after the run began and
+/// before they were first read. The changes that the scout writes are based on these texts.
+fn note_shown<'s>(run: &RunContext, targets: impl Iterator<Item = &'s str>) {
+    let lookup = run.lookup();
+    let Some(mut scouted_in) = run.world().scouted_in.clone() else {
+        return;
+    };
+    for symbol in targets.filter_map(|target| lookup.address(target).ok()) {
+        if scouted_in.read_unchanged(&symbol.file).is_none()
+            && let Ok(tree) = lookup.tree(&symbol.file)
+        {
+            scouted_in = scouted_in.with(symbol.file, Some(Arc::clone(tree.text())));
+        }
+    }
+    run.world().scouted_in = Some(scouted_in);
 }
 
 /// The conversation loop of the scout.
@@ -276,6 +294,11 @@ impl Turns for ScoutTurns<'_> {
         if let Some(why) = self.final_words(reply, &calls) {
             let (results, end) = (Vec::new(), Some(Err(why)));
             return ToolCallsOutcome { results, end };
+        }
+        for one in &calls {
+            if let Ok(Action::Read(read)) = &one.action {
+                note_shown(self.run, read.symbols.iter().map(String::as_str));
+            }
         }
         let mut results = self.tools.execute_all(calls).await;
         let mut end = None;

@@ -286,6 +286,19 @@ async fn rejection_whose_reason_contains_the_word_accept_stays_a_rejection() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn proxy_user_is_asked_once_more_about_words_beside_an_acceptance() {
+    let with = |reason: &str| call("decide", json!({"verdict": "accept", "reason": reason}));
+    let condition = "Fine, but not before g is mended.";
+    let (bed, events) = proxy_says(vec![with(condition), with("")]).await;
+    let asked = &malformed(&events)[0];
+    assert!(asked.contains("The acceptance came with words."), "{asked}");
+    assert_ne!(bed.read("a.py"), ONE, "{events:#?}");
+    let (bed, events) = proxy_says(vec![with(condition), with(condition)]).await;
+    assert_eq!(bed.read("a.py"), ONE, "{events:#?}");
+    assert!(bed.model.prompts("agent a.py::f")[1].contains("gave no clear decision"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn decision_that_stays_unclear_counts_as_a_rejection() {
     let both = Line::Call(vec![
         ("decide".to_owned(), json!({"verdict": "accept"})),

@@ -305,7 +305,8 @@ async fn flaky_test_that_failed_before_the_change_does_not_count_as_fixed() {
 /// The run changes an import of the test file, and `test_clock` fails with the original import. The
 /// run does not change `test_clock` itself.
 #[tokio::test(start_paused = true)]
-async fn test_that_the_run_left_unchanged_is_not_reported_as_passing_only_because_it_was_changed() {
+async fn unchanged_test_in_a_changed_test_file_does_not_count_as_passing_only_because_of_the_change()
+ {
     let tests = "from a import f\n\n\ndef test_f():\n    assert f(1) == 1\n\n\ndef test_clock():\n    assert clock()\n";
     let clock = "test_a.py::test_clock";
     let imports = "from a import f  # the same\n";

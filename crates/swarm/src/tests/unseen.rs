@@ -304,3 +304,30 @@ async fn hunks_fit_a_file_that_changed_elsewhere_before_an_agent_saw_it() {
     let is_refused = |event: &Event| matches!(event, Event::ProposalRefused { .. });
     assert!(!events.iter().any(is_refused), "{events:#?}");
 }
+
+/// The file changes on disk after the run began and before it was first read. The scout, which was
+/// shown the later text, writes a hunk for a part of a line while the user types at the end of that
+/// line.
+#[tokio::test(start_paused = true)]
+async fn hunk_of_the_scout_is_not_merged_into_a_line_that_the_user_changed_meanwhile() {
+    let hunk = json!({"old": "return x", "new": "return x + 1"});
+    let pick = json!({"symbol": "a.py::f", "why": "one more", "hunks": [hunk]});
+    let mut model = Scripted::native()
+        .on("scout", [call("wake", json!({"symbols": [pick]}))])
+        .always("agent", finish("nothing"));
+    model.latency = Duration::from_secs(5);
+    let text = format!("{F_AND_G}# a line at the end\n");
+    let typed = text.replacen("return x\n", "return x  # mine\n", 1);
+    let mut bed = Bed::new(&[("a.py", F_AND_G)], model)
+        .with(|task| task.text = "Let `f` return one more.".into());
+    let handle = bed.start();
+    until(&handle, |event| matches!(event, Event::RunStarted { .. })).await;
+    std::fs::write(bed.path("a.py"), &text).unwrap();
+    until(&handle, |event| matches!(event, Event::TurnStarted { .. })).await;
+    std::fs::write(bed.path("a.py"), &typed).unwrap();
+    handle.finished().await;
+    let prompts = bed.model.prompts("scout");
+    assert!(prompts[0].contains("return x"), "{}", prompts[0]);
+    assert!(!prompts[0].contains("mine"), "{}", prompts[0]);
+    assert_eq!(bed.read("a.py"), typed, "{:#?}", handle.log.events());
+}

@@ -14,7 +14,8 @@ const EXPLAINS: [&str; 24] = [
     "it", "they", "this", "that", "these", "those", "he", "she", "we", "you", "i", "there",
     "because", "since", "so", "but", "which", "when", "if", "as", "while", "where", "then", "not",
 ];
-/// Beginnings of words that only say that something is wrong, or that it must be done.
+/// Beginnings of words without a topic: they say only that something is wrong, or that something
+/// must be done.
 const WITHOUT_TOPIC: [&str; 24] = [
     "break", "broke", "cannot", "change", "correct", "crash", "error", "fail", "forget", "hang",
     "ignore", "lose", "make", "mend", "must", "never", "raise", "repair", "return", "should",

@@ -99,7 +99,7 @@ pub(super) enum EntityKind {
     Variable,
     /// An attribute, which may be a method.
     Member,
-    /// A parameter or an option, which is not a name of a module.
+    /// A parameter or an option. Its name is not defined at module level.
     Parameter,
     File,
     /// A text in strings: a column, a key or a message.
