@@ -73,7 +73,7 @@ pub(crate) fn of(lookup: &Lookup, task: &str) -> ExplicitEdits {
     for sentence in sentences.iter().filter(|sentence| !sentence.is_empty()) {
         // All parts must be understood: `remove a and b from the list`, for example, deletes no
         // symbol.
-        let parts = sentence::parts(sentence).into_iter();
+        let parts = sentence::parts(lookup, sentence).into_iter();
         let parts: Option<Vec<_>> = parts.map(|part| of_one(lookup, &part)).collect();
         let all = parts.or_else(|| Some(vec![of_one(lookup, sentence)?]));
         match all {
@@ -85,6 +85,13 @@ pub(crate) fn of(lookup: &Lookup, task: &str) -> ExplicitEdits {
         }
     }
     found.are_whole_task &= !found.all.is_empty();
+    for stated in &mut found.all {
+        let (ExplicitEdit::Renamed { from: named, .. } | ExplicitEdit::Deleted { what: named }) =
+            stated;
+        if let Named::Word(word) = named {
+            word.is_partial |= kept::keeps_elsewhere(lookup, task, word);
+        }
+    }
     found
 }
 

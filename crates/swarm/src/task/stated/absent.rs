@@ -104,7 +104,7 @@ pub(crate) fn may_be_named(task: &str) -> bool {
 pub(crate) fn only(lookup: &Lookup, task: &str) -> Vec<AbsentName> {
     let mut absent = Vec::new();
     for sentence in sentences(&task.replace("->", " to ").replace('→', " to ")) {
-        for part in sentence::parts(&sentence) {
+        for part in sentence::parts(lookup, &sentence) {
             let Some(wish) = sentence::wish(lookup, &part) else {
                 match sentence::says_nothing_else(&part) {
                     true => continue,

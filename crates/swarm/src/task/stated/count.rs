@@ -15,13 +15,42 @@ pub(super) fn count(lookup: &Lookup, word: &Word) -> usize {
             .map(|file| in_range(lookup, file, None, &word.name))
             .sum();
     }
-    let in_symbol = |symbol: &SymbolPath| match symbol.is_module() {
-        true => in_range(lookup, &symbol.file, None, &word.name),
+    let within = word.within.iter();
+    within
+        .map(|symbol| in_symbol(lookup, symbol, &word.name))
+        .sum()
+}
+
+/// Counts the occurrences of a name in a symbol, or in the whole file of a module.
+pub(super) fn in_symbol(lookup: &Lookup, symbol: &SymbolPath, name: &str) -> usize {
+    match symbol.is_module() {
+        true => in_range(lookup, &symbol.file, None, name),
         false => lookup.symbol(symbol).map_or(0, |found| {
-            in_range(lookup, &symbol.file, Some(found.symbol.span), &word.name)
+            in_range(lookup, &symbol.file, Some(found.symbol.span), name)
         }),
+    }
+}
+
+/// Returns whether a function, a class or a file that contained a name before contains it no more.
+/// The name may have come to other code meanwhile, so occurrences are not compared in number.
+pub(super) fn is_gone_somewhere(word: &Word, before: &Lookup, after: &Lookup) -> bool {
+    let is_meant = |symbol: &SymbolPath| {
+        let mut within = word.within.iter();
+        word.within.is_empty() || within.any(|one| one.encloses(symbol))
     };
-    word.within.iter().map(in_symbol).sum()
+    let count = |lookup: &Lookup, symbol: &SymbolPath| in_symbol(lookup, symbol, &word.name);
+    let files = before.files().iter();
+    let mut code = files.filter(|file| {
+        Language::of(file) == Language::Python && in_range(before, file, None, &word.name) > 0
+    });
+    code.any(|file| {
+        let is_gone = |symbol: &SymbolPath| {
+            is_meant(symbol) && count(before, symbol) > 0 && count(after, symbol) == 0
+        };
+        before
+            .tree(file)
+            .is_ok_and(|tree| tree.symbols().iter().any(|one| is_gone(&one.path)))
+    })
 }
 
 pub(super) fn in_range(

@@ -1,9 +1,12 @@
-//! Finds the strings that must keep the old name because the task says so: `the alert keeps its
-//! name "frost"`, "but not in strings", "the strings stay".
+//! Finds what must keep the old name because the task says so: strings (`the alert keeps its name
+//! "frost"`, "but not in strings", "the strings stay"), and code ("keep the attribute on the base
+//! class").
 
+use super::named::{RequestScope, Word};
+use super::sentence::EntityKind;
 use crate::lookup::Lookup;
 use crate::task::whole_word::has_word;
-use starling_syntax::FilePath;
+use starling_syntax::{FilePath, SymbolPath};
 
 /// Words that say that something does not change.
 const KEEP: [&str; 20] = [
@@ -83,6 +86,54 @@ impl KeptStrings {
             !has_word(&rest, name) && rest != text
         })
     }
+}
+
+/// Returns whether a task says that a name stays in code to which the request is not restricted
+/// anyway: `remove f from the shops; keep it in Base`, `remove f except in base.py`.
+pub(super) fn keeps_elsewhere(lookup: &Lookup, task: &str, word: &Word) -> bool {
+    const EXCEPT: [&str; 4] = ["except", "excepting", "excluding", "besides"];
+    let is_kept = |clause: &&str| {
+        let bare_words: Vec<String> = clause.split_whitespace().map(bare).collect();
+        let has_name = has_word(clause, &word.name);
+        if !quoted(clause).is_empty() {
+            return false;
+        }
+        let is_exception = has_name && has(&bare_words, &EXCEPT);
+        let is_kept = has(&bare_words, &KEEP)
+            && !has(&bare_words, &NOT)
+            && !has(&bare_words, &CHANGE)
+            && (has_name || refers_to(&bare_words, word));
+        is_exception || is_kept
+    };
+    let is_inside = |clause: &str| {
+        let words: Vec<&str> = clause
+            .split_whitespace()
+            .map(|word| word.trim_matches(|c: char| !(c.is_alphanumeric() || "_/".contains(c))))
+            .collect();
+        let places = RequestScope::of(lookup, &words);
+        let modules = places.files.into_iter().map(SymbolPath::module);
+        let places: Vec<SymbolPath> = places.symbols.into_iter().chain(modules).collect();
+        let holds = |within: &SymbolPath| match places.is_empty() {
+            true => within.is_module(),
+            false => places.iter().any(|place| within.encloses(place)),
+        };
+        word.within.is_empty() || word.within.iter().any(holds)
+    };
+    clauses(task).filter(is_kept).any(is_inside)
+}
+
+/// Returns whether a clause that says to keep something refers to a name without naming it: `keep
+/// the attribute in Base`, `keep it in Base`, `Base keeps it`.
+fn refers_to(words: &[String], word: &Word) -> bool {
+    const IT: [&str; 5] = ["it", "them", "one", "own", "theirs"];
+    const IN: [&str; 7] = ["in", "on", "of", "at", "for", "under", "within"];
+    const SUBJECT_KEEPS: [&str; 3] = ["keeps", "leaves", "retains"];
+    let is_kind = |one: &String| match EntityKind::of(one) {
+        Some(EntityKind::Member) => true,
+        Some(EntityKind::Variable | EntityKind::Parameter | EntityKind::Text) => !word.is_member,
+        Some(EntityKind::Code | EntityKind::File) | None => false,
+    };
+    words.iter().any(is_kind) || has(words, &IT) && (has(words, &IN) || has(words, &SUBJECT_KEEPS))
 }
 
 fn has(words: &[String], known: &[&str]) -> bool {

@@ -43,13 +43,13 @@ pub(super) fn left(
     (!places.is_empty()).then(|| format!("`{}` is still at {}", word.name, first_of(places)))
 }
 
-/// Returns the words that a task renames, with their new names.
+/// Returns the words that a task renames everywhere, with their new names.
 fn words(statements: &ExplicitEdits) -> impl Iterator<Item = (&Word, &str)> {
     statements.all.iter().filter_map(|stated| match stated {
         ExplicitEdit::Renamed {
             from: Named::Word(word),
             to,
-        } => Some((word, &**to)),
+        } => (!word.is_partial).then_some((word, &**to)),
         ExplicitEdit::Renamed { .. } | ExplicitEdit::Deleted { .. } => None,
     })
 }

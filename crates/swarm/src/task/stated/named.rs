@@ -31,6 +31,9 @@ pub(crate) struct Word {
     pub is_member: bool,
     /// Whether the task says that the name occurs in strings.
     pub is_text: bool,
+    /// Whether some uses of the name may stay: the task says so, or it restricts a deletion in words
+    /// that name no file and no symbol.
+    pub is_partial: bool,
 }
 
 impl Named {
@@ -55,9 +58,9 @@ impl Named {
 }
 
 /// The files and symbols to which a request is restricted.
-struct RequestScope {
-    files: Vec<FilePath>,
-    symbols: Vec<SymbolPath>,
+pub(super) struct RequestScope {
+    pub(super) files: Vec<FilePath>,
+    pub(super) symbols: Vec<SymbolPath>,
     are_clear: bool,
 }
 
@@ -72,7 +75,8 @@ pub(super) fn find(lookup: &Lookup, wish: &SentenceRequest<'_>) -> Option<Named>
     }
     // In `it should be called once`, "once" is not a name.
     let is_name = |to: &Token| to.is_quoted || is_code(&to.word);
-    let is_clear = !wish.is_called || wish.to.is_some_and(is_name);
+    let is_called = wish.is_called && matches!(wish.kind, None | Some(EntityKind::Code));
+    let is_clear = !is_called || wish.to.is_some_and(is_name);
     let is_text = wish.kind == Some(EntityKind::Text);
     if is_text && wish.to.is_none() {
         return None;
@@ -101,8 +105,8 @@ pub(super) fn find(lookup: &Lookup, wish: &SentenceRequest<'_>) -> Option<Named>
         false => name.rsplit(['.', ':']).next().unwrap_or(name),
     };
     let of = classes(lookup, whole, &places);
-    let modules = places.files.into_iter().map(SymbolPath::module);
-    let within: Vec<SymbolPath> = places.symbols.into_iter().chain(modules).collect();
+    let modules = places.files.iter().cloned().map(SymbolPath::module);
+    let within: Vec<SymbolPath> = places.symbols.iter().cloned().chain(modules).collect();
     let is_parameter = wish.kind == Some(EntityKind::Parameter);
     let may_be_it = |symbol: &SymbolPath| {
         let is_within = within.is_empty() || within.iter().any(|one| one.encloses(symbol));
@@ -116,6 +120,7 @@ pub(super) fn find(lookup: &Lookup, wish: &SentenceRequest<'_>) -> Option<Named>
         of,
         is_member: wish.kind == Some(EntityKind::Member),
         is_text,
+        is_partial: wish.to.is_none() && !places.are_clear,
     };
     let mut stands = super::count::count(lookup, &word) > 0;
     if !stands && wish.to.is_some() {
@@ -191,24 +196,25 @@ fn defined(
 }
 
 impl RequestScope {
-    fn of(lookup: &Lookup, told: &[&str]) -> Self {
-        const NOWHERE: [&str; 12] = [
-            "the", "our", "this", "my", "a", "whole", "project", "code", "codebase", "base", "all",
-            "files",
+    pub(super) fn of(lookup: &Lookup, told: &[&str]) -> Self {
+        const NOWHERE: [&str; 11] = [
+            "the", "our", "this", "my", "a", "whole", "project", "code", "codebase", "all", "files",
         ];
         let mut places = RequestScope {
             files: Vec::new(),
             symbols: Vec::new(),
             are_clear: true,
         };
-        for word in told {
+        for (at, word) in told.iter().enumerate() {
             let word = word.trim_start_matches('@').trim_end_matches("()");
             let files = lookup.files().iter();
             let of_name: Vec<FilePath> =
                 files.filter(|one| names_file(word, one)).cloned().collect();
             let symbols = lookup.index().definitions_of(word);
-            let is_filler =
-                NOWHERE.contains(&word.to_lowercase().as_str()) || EntityKind::of(word).is_some();
+            let is_code_base = word == "base" && told[..at].ends_with(&["code"]);
+            let is_filler = is_code_base
+                || NOWHERE.contains(&word.to_lowercase().as_str())
+                || EntityKind::of(word).is_some();
             if !of_name.is_empty() {
                 places.files.extend(of_name);
             } else if !symbols.is_empty() && !is_filler {

@@ -3,6 +3,7 @@
 
 use crate::lookup::Lookup;
 use crate::task::asked::{Token, names_file};
+use starling_syntax::{SymbolKind, SymbolPath};
 
 const ARTICLES: [&str; 6] = ["the", "our", "this", "that", "a", "my"];
 /// Words before the name of a symbol to delete.
@@ -109,8 +110,8 @@ pub(super) enum EntityKind {
 impl EntityKind {
     pub(super) fn of(word: &str) -> Option<Self> {
         let kind = match word {
-            "function" | "functions" | "method" | "methods" | "class" | "classes" | "helper"
-            | "helpers" | "symbol" | "enum" => EntityKind::Code,
+            "function" | "functions" | "method" | "methods" | "class" | "classes" | "dataclass"
+            | "dataclasses" | "helper" | "helpers" | "symbol" | "enum" => EntityKind::Code,
             "constant" | "constants" | "variable" | "variables" | "global" => EntityKind::Variable,
             "attribute" | "attributes" | "field" | "fields" | "property" | "member" | "members" => {
                 EntityKind::Member
@@ -166,7 +167,7 @@ pub(super) fn says_nothing_else(words: &[Token]) -> bool {
 /// Splits a sentence with requests about several names into one sentence for each request: `delete
 /// a and b`, `rename a to b and c to d`. Each result begins with the words before the first name.
 /// Returns the sentence itself if it contains only one request.
-pub(super) fn parts(sentence: &[Token]) -> Vec<Vec<Token>> {
+pub(super) fn parts(lookup: &Lookup, sentence: &[Token]) -> Vec<Vec<Token>> {
     let word = |token: &Token| token.word.to_lowercase();
     let is_verb = |token: &Token| {
         let word = word(token);
@@ -186,7 +187,10 @@ pub(super) fn parts(sentence: &[Token]) -> Vec<Vec<Token>> {
         let all = &sentence[from..at];
         let words = &all[usize::from(is_and(from))..];
         from = at;
-        if let Some(last) = parts.last_mut().filter(|_| says_no_name(words)) {
+        let is_more = |last: &Vec<Token>| says_no_name(words) || is_place(lookup, last, words);
+        if let Some(last) = parts.last_mut()
+            && is_more(last)
+        {
             last.extend_from_slice(all);
             continue;
         }
@@ -199,6 +203,55 @@ pub(super) fn parts(sentence: &[Token]) -> Vec<Vec<Token>> {
         parts.push(part);
     }
     parts
+}
+
+/// A kind of entity that a deletion may be restricted to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PlaceSort {
+    File,
+    Class,
+}
+
+impl PlaceSort {
+    fn of(lookup: &Lookup, word: &str) -> Option<PlaceSort> {
+        if lookup.files().iter().any(|file| names_file(word, file)) {
+            return Some(PlaceSort::File);
+        }
+        let defined = lookup.index().definitions_of(word);
+        let mut defined = defined.iter();
+        let is_class = |symbol: &SymbolPath| {
+            let found = lookup.symbol(symbol);
+            found.is_ok_and(|found| found.symbol.kind == SymbolKind::Class)
+        };
+        let is_any = defined.any(|one| is_class(&one.symbol));
+        is_any.then_some(PlaceSort::Class)
+    }
+}
+
+/// Returns whether words continue the list of files or classes at the end of a deletion, as `B` does
+/// in `delete the method f of A and B`.
+fn is_place(lookup: &Lookup, before: &[Token], words: &[Token]) -> bool {
+    let lower = |token: &Token| token.word.to_lowercase();
+    let is_told = |token: &&Token| {
+        let word = lower(token);
+        !ARTICLES.contains(&word.as_str()) && EntityKind::of(&word).is_none()
+    };
+    let of = before
+        .iter()
+        .rposition(|one| OF.contains(&lower(one).as_str()));
+    let place = of.and_then(|of| before[of + 1..].iter().find(is_told));
+    let sort = place.and_then(|place| PlaceSort::of(lookup, &place.word));
+    let Some(at) = words.iter().position(|token| is_told(&token)) else {
+        return false;
+    };
+    let is_rename = before.iter().any(|token| lower(token) == "rename");
+    !is_rename
+        && sort.is_some()
+        && PlaceSort::of(lookup, &words[at].word) == sort
+        && words[..at]
+            .iter()
+            .all(|token| EntityKind::of(&lower(token)) != Some(EntityKind::Member))
+        && says_no_name(&words[at + 1..])
 }
 
 fn says_no_name(words: &[Token]) -> bool {
@@ -236,6 +289,12 @@ impl<'s> Sentence<'s, '_> {
 
     /// Parses `a should be called b`.
     fn called(&self) -> Option<SentenceRequest<'s>> {
+        /// Words after "called" that say how often or how a function is called.
+        const HOW: [&str; 24] = [
+            "once", "twice", "thrice", "again", "only", "never", "always", "exactly", "lazily",
+            "early", "late", "first", "last", "before", "after", "by", "with", "without", "from",
+            "for", "when", "if", "in", "at",
+        ];
         const MUST: [&str; 4] = ["should", "must", "shall", "to"];
         const CALLED: [&str; 3] = ["called", "named", "renamed"];
         let is_must = |word: &String| MUST.contains(&word.as_str());
@@ -246,20 +305,40 @@ impl<'s> Sentence<'s, '_> {
         if !is_it || self.is_negated(must) {
             return None;
         }
-        // For example `a in b.py should be called c`.
-        let last = must.checked_sub(1)?;
-        let in_place = last.checked_sub(1).filter(|at| self.is_any(*at, &OF));
-        let from = in_place.map_or(Some(last), |at| at.checked_sub(1))?;
-        let mut begin = from;
-        while begin > 0 && (self.is_any(begin - 1, &ARTICLES) || self.kind(begin - 1).is_some()) {
+        // For example `a of the class B in b.py should be called c`.
+        let (mut begin, name) = self.phrase_before(must)?;
+        let mut places = vec![name];
+        while let Some(of) = begin.checked_sub(1).filter(|at| self.is_any(*at, &OF)) {
+            let name;
+            (begin, name) = self.phrase_before(of)?;
+            places.push(name);
+        }
+        places.pop();
+        let mut object = self.object(begin)?;
+        let places = places.into_iter().map(|at| self.tokens[at].word.as_str());
+        object.place.extend(places);
+        let to = self.skip(called + 1, &[&TO]);
+        let is_quoted = self.tokens.get(to).is_some_and(|to| to.is_quoted);
+        if self.is_any(to, &HOW) && !is_quoted {
+            return None;
+        }
+        self.wish(object, (begin, to), self.words[called] == "called")
+    }
+
+    /// Returns the indices of the first word of the phrase that ends before `end`, such as `the
+    /// field a` or `the A class`, and of the name in it.
+    fn phrase_before(&self, end: usize) -> Option<(usize, usize)> {
+        let is_beside = |at: usize| self.is_any(at, &ARTICLES) || self.kind(at).is_some();
+        let mut name = end.checked_sub(1)?;
+        let is_name = |at: usize| !is_beside(at) && !self.is_any(at, &OF);
+        if self.kind(name).is_some() && name.checked_sub(1).is_some_and(is_name) {
+            name -= 1;
+        }
+        let mut begin = name;
+        while begin > 0 && is_beside(begin - 1) {
             begin -= 1;
         }
-        let mut object = self.object(begin)?;
-        if in_place.is_some() {
-            object.place.push(&self.tokens[last].word);
-        }
-        let to = self.skip(called + 1, &[&TO]);
-        self.wish(object, (begin, to), self.words[called] == "called")
+        Some((begin, name))
     }
 
     /// Creates the request to rename an object. `begin` is the index of the first word of the
@@ -308,6 +387,10 @@ impl<'s> Sentence<'s, '_> {
             if let Some((told, after)) = of {
                 place.push(told);
                 next = after;
+                while let Some((told, after)) = self.further_place(told, next) {
+                    place.push(told);
+                    next = after;
+                }
             } else if !self.may_follow(next) {
                 return None;
             }
@@ -321,6 +404,20 @@ impl<'s> Sentence<'s, '_> {
             is_called: false,
             is_whole: before && says_no_name(&self.tokens[next..]),
         })
+    }
+
+    /// Returns the place that continues a list of places: `C` in `from A, B and C`.
+    fn further_place(&self, told: &str, next: usize) -> Option<(&'s str, usize)> {
+        let sort = PlaceSort::of(self.lookup, told)?;
+        let is_and = self.is_any(next, &["and"]);
+        if !is_and && !self.tokens.get(next - 1)?.ends_clause {
+            return None;
+        }
+        let at = self
+            .skip_kinds(next + usize::from(is_and), &[&["and"], &ARTICLES])
+            .0;
+        let word = &self.tokens.get(at)?.word;
+        (PlaceSort::of(self.lookup, word) == Some(sort)).then_some((word, at + 1))
     }
 
     /// Returns whether the word at `at` may follow the name of a symbol to delete.
@@ -383,8 +480,7 @@ impl<'s> Sentence<'s, '_> {
     /// not exist.
     fn known_place(&self, at: usize) -> Option<(&'s str, usize)> {
         let (told, next) = self.any_place(at)?;
-        let is_known = self.is_file(told) || is_symbol(self.lookup, told);
-        is_known.then_some((told, next))
+        self.is_known_place(told).then_some((told, next))
     }
 
     fn any_place(&self, at: usize) -> Option<(&'s str, usize)> {
@@ -393,18 +489,37 @@ impl<'s> Sentence<'s, '_> {
         }
         let at = self.skip_kinds(at + 1, &[&ARTICLES]).0;
         let token = self.tokens.get(at)?;
-        Some((&token.word, at + 1))
+        // For example `from the abstract base class A`.
+        let is_class = |at: &usize| {
+            self.kind(*at) == Some(EntityKind::Code) && !self.tokens[at - 1].ends_clause
+        };
+        let named = (at + 1..at + 3).find(is_class).map(|class| class + 1);
+        let named = named.filter(|_| !self.is_known_place(&token.word));
+        let named = named.filter(|at| {
+            let is_known = |token: &Token| is_symbol(self.lookup, &token.word);
+            !self.tokens[at - 1].ends_clause && self.tokens.get(*at).is_some_and(is_known)
+        });
+        let at = named.unwrap_or(at);
+        Some((&self.tokens[at].word, at + 1))
     }
 
-    /// Returns whether the words before the verb ask for nothing else. File names among these words
-    /// are added to `place`.
+    fn is_known_place(&self, told: &str) -> bool {
+        self.is_file(told) || is_symbol(self.lookup, told)
+    }
+
+    /// Returns whether the words before the verb ask for nothing else. Files and symbols that these
+    /// words name as places are added to `place`.
     fn before(&self, verb: usize, place: &mut Vec<&'s str>) -> bool {
-        let (files, others): (Vec<&Token>, Vec<&Token>) = self.tokens[..verb]
-            .iter()
-            .partition(|token| self.is_file(&token.word));
-        place.extend(files.iter().map(|token| token.word.as_str()));
-        let is_beside = |token: &&Token| BESIDE.contains(&token.word.to_lowercase().as_str());
-        others.iter().all(is_beside)
+        let is_place = |at: &usize| {
+            let word = &self.tokens[*at].word;
+            let is_after_of = at.checked_sub(1).is_some_and(|of| self.is_any(of, &OF));
+            self.is_file(word) || is_after_of && is_symbol(self.lookup, word)
+        };
+        let (places, others): (Vec<usize>, Vec<usize>) = (0..verb).partition(is_place);
+        place.extend(places.iter().map(|at| self.tokens[*at].word.as_str()));
+        let mut others = others.iter().map(|at| &self.tokens[*at]);
+        let is_beside = |token: &Token| BESIDE.contains(&token.word.to_lowercase().as_str());
+        others.all(is_beside)
     }
 
     fn is_file(&self, word: &str) -> bool {

@@ -82,6 +82,19 @@ fn renames_and_deletions_are_parsed_from_plain_english() {
         ("total should be called sum_up", "total>sum_up"),
         ("`total` must be renamed to `sum_up`.", "total>sum_up"),
         ("the function total should be named sum_up", "total>sum_up"),
+        ("the total function must be called sum_up", "total>sum_up"),
+        (
+            "In Cart, `best_before` should be called `use_by`",
+            "?best_before(shop.py::Cart)>use_by",
+        ),
+        (
+            "The field best_before of the class Cart should be called sellby everywhere",
+            "?best_before(shop.py::Cart)>sellby",
+        ),
+        (
+            "The attribute best_before of the Cart class in shop.py should be named `use_by`",
+            "?best_before(shop.py::Cart)(shop.py::)>use_by",
+        ),
         (
             "Rename total to sum_up. It must round to cents.",
             "total>sum_up!",
@@ -158,6 +171,8 @@ fn task_that_requests_no_rename_or_deletion_is_parsed_as_having_none() {
         "LIMIT should be called twice",
         "RATE should be called once",
         "best_before should be called once",
+        "the function total should be called once",
+        "total of the class Cart should be called twice",
         "add a function total_of to shop.py",
         "a test for total",
         "",
@@ -544,4 +559,53 @@ fn string_with_the_old_name_of_a_renamed_column_or_option_is_reported() {
         &[("cli.py", &half)],
     );
     assert_eq!(why.as_deref(), Some("`--gap` is still at cli.py:2"));
+}
+
+const CONVERTERS: &str = "class Base:\n    extensions = ()\n\n\nclass Csv(Base):\n    extensions = ('.csv',)\n\n\n\
+                          class Yaml(Base):\n    extensions = ('.yaml',)\n\n\nclass Text:\n    pass\n\n\n\
+                          def register(name):\n    def wrap(cls):\n        return cls\n\n    return wrap\n";
+
+#[test]
+fn name_may_stay_where_the_task_says_to_keep_it() {
+    let without = |classes: &[&str]| {
+        // Other code may get the name.
+        let mut text = CONVERTERS.replace("register(name)", "register(name, *extensions)");
+        text = text.replace(
+            "        return cls\n",
+            "        cls.extensions = extensions\n        return cls\n",
+        );
+        for class in classes {
+            text = text.replace(&format!("    extensions = ('.{class}',)\n"), "    pass\n");
+        }
+        text
+    };
+    let files = [("converters.py", CONVERTERS)];
+    let unmet = |task: &str, text: &str| unmet_between(task, &files, &[("converters.py", text)]);
+    let left = Some("`extensions` is still there".to_owned());
+    for task in [
+        "Remove the class attributes `extensions` from the two converters; keep the attribute on the base class.",
+        "Remove the class attribute extensions from the converters. It stays in Base.",
+        "Remove the attribute `extensions`, but keep it in Base",
+        "Remove the attribute `extensions` from converters.py; only Base keeps it",
+        "Remove the attribute `extensions` everywhere except in Base. `extensions` stays there.",
+        "Remove the attribute `extensions` from Csv and Yaml; keep it on the base class.",
+        "Remove the attribute `extensions` from the classes Csv, Yaml and Text; Base keeps its own.",
+    ] {
+        assert_eq!(unmet(task, &without(&["csv", "yaml"])), None, "{task}");
+        assert_eq!(unmet(task, CONVERTERS), left, "{task}");
+    }
+    let task = "Remove the attribute `extensions` from the abstract base class Base, because register sets it.";
+    assert_eq!(unmet(task, &without(&["csv", "yaml"])), left);
+    let base = CONVERTERS.replace("    extensions = ()\n", "    pass\n");
+    assert_eq!(unmet(task, &base), None);
+    let task = "Remove the attribute `extensions` from the base class";
+    assert_eq!(unmet(task, &base), None);
+    for task in [
+        "Remove the attribute `extensions` from Csv and Yaml; keep it on the base class.",
+        "Remove the attribute `extensions` of Csv and Yaml",
+        "Remove the attribute `extensions` everywhere; keep the tests green",
+        "Remove the attribute `extensions` everywhere and do not keep it in Base",
+    ] {
+        assert_eq!(unmet(task, &without(&["csv"])), left, "{task}");
+    }
 }

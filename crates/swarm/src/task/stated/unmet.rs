@@ -1,6 +1,6 @@
 //! Detects renames and deletions that a task asks for and the run did not carry out.
 
-use super::count::{count, in_range};
+use super::count::{count, in_symbol, is_gone_somewhere};
 use super::kept::KeptStrings;
 use super::named::{Named, Word, original_of, stub_of};
 use super::{ExplicitEdit, left, twins};
@@ -56,12 +56,15 @@ pub(super) fn unmet(
         Named::Word(word) => unmet_word(word, to, before, after)
             .or_else(|| left_in_stub(word, before, after))
             .or_else(|| match word.is_symbol {
-                true => half_done(before, after, &word.name, to)
+                true => half_done(before, after, &word.name, to.filter(|_| !word.is_partial))
                     .or_else(|| left_in_strings(after, &word.name, kept))
                     .or_else(|| still_used(before, after, &word.name)),
                 false => None,
             })
-            .or_else(|| left::left((word, to?), kept, before, after)),
+            .or_else(|| {
+                let to = to.filter(|_| !word.is_partial)?;
+                left::left((word, to), kept, before, after)
+            }),
     }
 }
 
@@ -140,11 +143,7 @@ fn still_used(before: &Lookup, after: &Lookup, name: &str) -> Option<String> {
 /// Describes a stub file that still declares a parameter or attribute which was renamed or deleted
 /// in the function that the stub describes.
 fn left_in_stub(word: &Word, before: &Lookup, after: &Lookup) -> Option<String> {
-    let in_symbol = |lookup: &Lookup, symbol: &SymbolPath| {
-        lookup.symbol(symbol).map_or(0, |found| {
-            in_range(lookup, &symbol.file, Some(found.symbol.span), &word.name)
-        })
-    };
+    let in_symbol = |lookup: &Lookup, symbol: &SymbolPath| in_symbol(lookup, symbol, &word.name);
     let stubs = after.files().iter().filter(|file| {
         let module = original_of(file);
         module.is_some_and(|module| after.files().binary_search(&module).is_ok())
@@ -174,7 +173,11 @@ fn left_in_stub(word: &Word, before: &Lookup, after: &Lookup) -> Option<String> 
 /// name.
 fn unmet_word(word: &Word, to: Option<&str>, before: &Lookup, after: &Lookup) -> Option<String> {
     let stood = count(before, word) > 0;
-    if stood && count(after, word) == 0 {
+    let is_gone = || match (word.is_partial, to) {
+        (true, None) => is_gone_somewhere(word, before, after),
+        (_, _) => count(after, word) == 0,
+    };
+    if stood && is_gone() {
         return None;
     }
     let Some(to) = to else {
@@ -187,6 +190,7 @@ fn unmet_word(word: &Word, to: Option<&str>, before: &Lookup, after: &Lookup) ->
         of: Vec::new(),
         is_member: false,
         is_text: false,
+        is_partial: false,
     };
     let is_new = count(after, &new) > count(before, &new);
     match (is_new, stood) {
