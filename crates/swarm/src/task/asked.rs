@@ -89,8 +89,11 @@ const OTHER_CLAUSE: &[&str] = &[
     "what", "whatever", "where", "how", "which", "as", "with", "by", "per", "against", "see",
     "satisfy", "break", "breaking", "fails", "fail", "without", "not", "like", "ensure",
     "ensuring", "sure", "check", "verify", "confirm", "have", "having", "using", "via", "through",
-    "after", "before", "once", "from",
+    "after", "before", "once", "from", "based",
 ];
+/// Verbs that begin another request after a word of [`JOINTS`].
+const OTHER_REQUEST: [&str; 6] = ["add", "adding", "write", "writing", "create", "creating"];
+const JOINTS: [&str; 4] = ["and", "then", "also", "but"];
 /// Words after a name that make the name the subject of a clause.
 const SUBJECT: &[&str] = &[
     "must", "should", "has", "have", "needs", "need", "can", "is", "are", "may", "shall", "will",
@@ -101,6 +104,36 @@ const SUBJECT: &[&str] = &[
 const BETWEEN: usize = 6;
 /// Words that refer to all tests.
 const ALL_TESTS: [&str; 4] = ["tests", "suite", "testsuite", "fixtures"];
+/// Words that refer to the tests concerned if [`AFTER_TEST`] tells that no other word follows that
+/// they belong to, as in "the test command".
+const ONE_TEST: [&str; 3] = ["test", "testcase", "unittest"];
+/// Words after "the test" that do not name the test or something that belongs to it.
+const AFTER_TEST: [&str; 24] = [
+    "too",
+    "also",
+    "as",
+    "well",
+    "accordingly",
+    "and",
+    "or",
+    "for",
+    "of",
+    "in",
+    "that",
+    "which",
+    "to",
+    "if",
+    "so",
+    "with",
+    "then",
+    "but",
+    "likewise",
+    "case",
+    "cases",
+    "file",
+    "files",
+    "please",
+];
 /// Words between a name and a participle of [`CHANGED`].
 const AUXILIARY: [&str; 16] = [
     "must", "should", "has", "have", "needs", "need", "to", "be", "can", "is", "are", "also",
@@ -131,13 +164,13 @@ const CHANGED: [&str; 17] = [
 pub(crate) fn to_remove(task: &str, id: &str) -> bool {
     let name = name_of(id);
     let is_it = |token: &str| token == id || name_of(token) == name;
-    asks(task, &is_it, &[&REMOVAL])
+    asks(task, &by_word(&is_it), &[&REMOVAL])
 }
 
 /// Returns whether a task asks to delete the symbol `name`, or to make it needless.
 pub(crate) fn to_delete(task: &str, name: &str) -> bool {
     let is_it = |token: &str| name_of(token) == name;
-    asks(task, &is_it, &[&DELETION])
+    asks(task, &by_word(&is_it), &[&DELETION])
 }
 
 /// Returns whether a task mentions `name` and contains a word for renaming, moving or removing.
@@ -156,14 +189,14 @@ pub(crate) fn speaks_of_parameters(task: &str) -> bool {
 /// Returns whether a task asks to change the symbol `name`.
 pub(crate) fn to_change(task: &str, name: &str) -> bool {
     let is_it = |token: &str| name_of(token) == name;
-    asks(task, &is_it, &[&CHANGE])
+    asks(task, &by_word(&is_it), &[&CHANGE])
 }
 
 /// Returns whether a task asks to change the test `id`.
 pub(crate) fn to_change_test(task: &str, id: &str) -> bool {
     let name = name_of(id);
     let is_it = |token: &str| token == id || name_of(token) == name;
-    asks(task, &is_it, &[&CHANGE])
+    asks(task, &by_word(&is_it), &[&CHANGE])
 }
 
 /// Returns whether a task asks to change a test file. The task may refer to the file by its path,
@@ -183,18 +216,17 @@ pub(crate) fn to_change_file(
         let is_path = token.trim_start_matches("./") == path;
         names_file(token, file) && (is_path || !is_code(token))
     };
-    let is_all = |token: &str| ALL_TESTS.contains(&token.to_lowercase().as_str());
     if forbids(task, file) {
         return false;
     }
+    let is_it = by_word(&is_it);
     let mends = !holds_tests && asks(task, &is_it, &[&MEND]);
-    mends || asks(task, &is_it, &[&CHANGE]) || asks(task, &is_all, &[&CHANGE])
+    mends || asks(task, &is_it, &[&CHANGE]) || asks(task, &is_all_tests, &[&CHANGE])
 }
 
 /// Returns whether a task asks to change all tests and does not forbid it for a file.
 pub(crate) fn to_change_all_tests(task: &str, file: &FilePath) -> bool {
-    let is_all = |token: &str| ALL_TESTS.contains(&token.to_lowercase().as_str());
-    !forbids(task, file) && asks(task, &is_all, &[&CHANGE])
+    !forbids(task, file) && asks(task, &is_all_tests, &[&CHANGE])
 }
 
 /// Returns whether a task asks to change docstrings or the examples in them.
@@ -208,7 +240,17 @@ pub(crate) fn to_change_examples(task: &str) -> bool {
         "examples",
     ];
     let is_it = |token: &str| EXAMPLES.contains(&token.to_lowercase().as_str());
-    asks(task, &is_it, &[&CHANGE, &MEND])
+    asks(task, &by_word(&is_it), &[&CHANGE, &MEND])
+}
+
+/// Returns whether a task says what its code is to do from now on, in contrast to one that only tells
+/// of a fault.
+pub(crate) fn demands_behaviour(task: &str) -> bool {
+    const DEMANDS: [&str; 14] = [
+        "must", "should", "shall", "instead", "rather", "needs", "let", "make", "change", "allow",
+        "add", "support", "longer", "also",
+    ];
+    words(task).any(|word| DEMANDS.contains(&word.to_lowercase().as_str()))
 }
 
 /// Returns whether a word is the path of a file or the end of its path.
@@ -221,14 +263,14 @@ pub(crate) fn names_file(token: &str, file: &FilePath) -> bool {
 /// Returns whether a task forbids changes to a test file. The task may refer to the file by its
 /// name, by a parent directory, or as one of all tests.
 fn forbids(task: &str, file: &FilePath) -> bool {
-    let is_meant = |token: &str| {
+    let is_meant = |sentence: &[Token], at: usize| {
+        let token = &sentence[at].word;
         let folder = token.trim_start_matches("./").trim_end_matches('/');
         let is_above = !folder.is_empty() && file.as_str().starts_with(&format!("{folder}/"));
-        let is_all = ALL_TESTS.contains(&token.to_lowercase().as_str());
-        is_above || is_all || names_file(token, file)
+        is_above || is_all_tests(sentence, at) || names_file(token, file)
     };
     sentences(task).iter().any(|sentence| {
-        let mut objects = (0..sentence.len()).filter(|at| is_meant(&sentence[*at].word));
+        let mut objects = (0..sentence.len()).filter(|at| is_meant(sentence, *at));
         objects.any(|at| is_forbidden(&sentence[..at]))
     })
 }
@@ -314,11 +356,31 @@ fn words(task: &str) -> impl Iterator<Item = &str> {
     task.split(|c: char| !(c.is_alphanumeric() || c == '_'))
 }
 
+/// Returns whether the word at an index of a sentence is an object, according to the word alone.
+fn by_word(is_object: &dyn Fn(&str) -> bool) -> impl Fn(&[Token], usize) -> bool {
+    move |sentence, at| is_object(&sentence[at].word)
+}
+
+/// Returns whether the word at an index of a sentence refers to all tests, or to "the test", which
+/// is the one that the change concerns.
+fn is_all_tests(sentence: &[Token], at: usize) -> bool {
+    let word = sentence[at].word.to_lowercase();
+    let ends_phrase = || {
+        let next = sentence.get(at + 1).map(|next| next.word.to_lowercase());
+        let is_beside = |next: &str| {
+            let follows = AFTER_TEST.contains(&next);
+            follows || AUXILIARY.contains(&next) || SUBJECT.contains(&next)
+        };
+        sentence[at].ends_clause || next.is_none_or(|next| is_beside(&next))
+    };
+    ALL_TESTS.contains(&word.as_str()) || ONE_TEST.contains(&word.as_str()) && ends_phrase()
+}
+
 /// Returns whether a text asks to change an object, with a verb before the object or a participle
 /// after it.
-fn asks(text: &str, is_object: &dyn Fn(&str) -> bool, verbs: &[&[&str]]) -> bool {
+fn asks(text: &str, is_object: &dyn Fn(&[Token], usize) -> bool, verbs: &[&[&str]]) -> bool {
     sentences(text).iter().any(|sentence| {
-        let objects = (0..sentence.len()).filter(|at| is_object(&sentence[*at].word));
+        let objects = (0..sentence.len()).filter(|at| is_object(sentence, *at));
         let mut objects = objects.collect::<Vec<_>>().into_iter();
         objects.any(|at| {
             let (before, after) = (&sentence[..at], &sentence[at + 1..]);
@@ -338,7 +400,12 @@ fn has_verb(before: &[Token], verbs: &[&[&str]]) -> bool {
                 earlier.any(|token| NEGATION.contains(&token.word.to_lowercase().as_str()));
             return !is_negated;
         }
-        if token.ends_clause || OTHER_CLAUSE.contains(&word.as_str()) {
+        let follows_joint = || {
+            let joint = before.iter().rev().nth(distance + 1);
+            joint.is_some_and(|one| JOINTS.contains(&one.word.to_lowercase().as_str()))
+        };
+        let is_other_request = OTHER_REQUEST.contains(&word.as_str()) && follows_joint();
+        if token.ends_clause || is_other_request || OTHER_CLAUSE.contains(&word.as_str()) {
             return false;
         }
     }
@@ -476,6 +543,12 @@ mod tests {
             "The tests should be adapted",
             "simplify test_a.py",
             "simplify @tests/test_a.py",
+            "f must return 3 instead of 2. Change the test, too.",
+            "f must return 3 instead of 2 and adapt the test",
+            "Return 3 and update its test accordingly.",
+            "Return 3. The test must be updated as well.",
+            "Return 3; adjust the corresponding test case",
+            "Return 3 and update the expected value in the test.",
         ] {
             assert!(to_change_file(task, &file, true, &|_| false), "{task}");
         }
@@ -494,6 +567,15 @@ mod tests {
             "Refactor f without changing the tests",
             "Refactor f, keeping the tests green",
             "Change the test command",
+            "Change the test runner, too",
+            "Change f and add a test",
+            "Change f and add tests for it",
+            "Change f to satisfy the test.",
+            "Change f, following the test.",
+            "Change the value that the test expects",
+            "Return 3. Do not change the test.",
+            "Return 3 and change the test test_b, too",
+            "Add a test",
             "Update test_b.py",
         ] {
             assert!(!to_change_file(task, &file, true, &|_| false), "{task}");
