@@ -13,7 +13,7 @@ use crate::check::test_files::{
     folder_of_tests, folders, is_called_after_tests, is_module, is_of_tests, is_test_data,
 };
 use crate::check::test_run::run_tests;
-use crate::check::{concerned, expected, scripts, steady};
+use crate::check::{concerned, expected, required, scripts, steady};
 use crate::evidence::ids::WHOLE_RUN;
 use crate::evidence::test_evidence::{OnlyAsChanged, TestEvidence, failing_ids};
 use crate::state::checker::Checker;
@@ -21,8 +21,10 @@ use crate::state::disk_texts::DiskTexts;
 use crate::state::epoch::Epoch;
 use crate::state::test_scope::Extent;
 use crate::task::asked;
+use crate::task::goal::Goal;
+use crate::task::names::Names;
 use starling_core::{Approval, TestCase, TestOutcome, TestReport, TestStatus};
-use starling_syntax::FilePath;
+use starling_syntax::{FilePath, SymbolPath};
 use starling_workspace::Snapshot;
 
 /// Maximum number of test files that are selected. With more files, the whole command runs.
@@ -91,7 +93,7 @@ pub(crate) fn remember(checker: &Checker, epoch: Epoch, found: OnlyAsChanged) {
 pub(crate) fn differ(checker: &Checker, without: &Snapshot, with: &Snapshot) -> bool {
     let changed = expected::changed_files(without, with);
     let scripts = scripts::of_test_command(checker);
-    let own = own_tests(checker, without, None);
+    let own = own_tests(checker, without, None).following(following(checker));
     let is_of_tests = |file: &FilePath| {
         let is_beside = || {
             let (Ok(was), Ok(is)) = (without.read(file), with.read(file)) else {
@@ -118,6 +120,35 @@ pub(crate) fn own_tests(
     let ids = ids.chain(state.expected.iter().cloned()).collect();
     let command = checker.services.tests.command().unwrap_or_default();
     OwnTests::of(without, &command, ids)
+}
+
+/// Returns the functions and classes whose behaviour the task changes, as far as it names them, and
+/// whose own examples did not fail before the run. An example that failed tells what is right.
+fn following(checker: &Checker) -> Vec<SymbolPath> {
+    let changes_behaviour = match required::goal(checker) {
+        Goal::Bug | Goal::Feature => asked::demands_behaviour(&checker.task.text),
+        Goal::RedTests
+        | Goal::NewTest
+        | Goal::Refactoring
+        | Goal::Documentation
+        | Goal::Question => false,
+    };
+    if !changes_behaviour {
+        return Vec::new();
+    }
+    let state = checker.tests();
+    let failed: Vec<&String> = state.failing_before.union(&state.required.ids).collect();
+    let is_example_of = |id: &str, symbol: &SymbolPath| {
+        let last = id.rsplit("::").next().unwrap_or(id);
+        let dotted = format!(".{}", symbol.name);
+        last.ends_with(&dotted) || last.contains(&format!("{dotted}."))
+    };
+    let names = state.required.names.iter().flat_map(Names::symbols);
+    let names = names.filter(|symbol| {
+        let mut failed = failed.iter();
+        !symbol.is_module() && !failed.any(|id| is_example_of(id, symbol))
+    });
+    names.cloned().collect()
 }
 
 /// Returns the tests that pass in `after` with the changed test files, but not with the original
@@ -255,7 +286,7 @@ impl WorkspaceWithOriginalTests {
         let without = checker.state().without_the_run();
         let changed = expected::changed_files(&without, after);
         let scripts = scripts::of_test_command(checker);
-        let own = own_tests(checker, &without, Some(report));
+        let own = own_tests(checker, &without, Some(report)).following(following(checker));
         let is_of_tests = |file: &FilePath| {
             is_of_tests(&without, file) || scripts.contains(file) || own.are_all_of(file)
         };

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::task::asked;
 use starling_syntax::{FilePath, Symbol, SymbolKind, SymbolPath, SymbolTree};
+use starling_text::ByteRange;
 use starling_workspace::Snapshot;
 
 /// Files in which pytest looks for its configuration.
@@ -32,6 +33,9 @@ pub(crate) struct OwnTests {
     ids: BTreeSet<String>,
     /// Whether examples in docstrings run, according to the test command or the configuration.
     runs_examples: bool,
+    /// Functions and classes whose behaviour the task changes, so that the results in their own
+    /// examples may follow.
+    following: Vec<SymbolPath>,
 }
 
 /// A changed code file in which the tests got their original text back.
@@ -64,7 +68,13 @@ impl OwnTests {
             documents,
             ids,
             runs_examples,
+            following: Vec::new(),
         }
+    }
+
+    /// Allows the examples of these functions and classes to follow the change of their code.
+    pub fn following(self, following: Vec<SymbolPath>) -> OwnTests {
+        OwnTests { following, ..self }
     }
 
     /// Returns whether the whole file consists of tests: it matches a configured pattern, or it is
@@ -164,8 +174,11 @@ impl OwnTests {
             })
         };
         let runs_examples = self.run_examples_of(file);
+        let mut held = original.to_string();
         if runs_examples && !asked::to_change_examples(task) {
             let documented = before.symbols().iter().filter(|symbol| !is_in_test(symbol));
+            let (followed, documented): (Vec<&Symbol>, Vec<&Symbol>) =
+                documented.partition(|symbol| self.may_follow(symbol, &before, &after));
             for symbol in documented {
                 let Some(docstring) = symbol.docstring else {
                     continue;
@@ -181,6 +194,9 @@ impl OwnTests {
                 if let Some(now) = now.and_then(|now| now.docstring) {
                     edits.push((now, was));
                 }
+            }
+            for docstring in followed.iter().rev().filter_map(|symbol| symbol.docstring) {
+                held.replace_range(docstring.start..docstring.end, "\n");
             }
         }
         edits.retain(|(range, was)| &text[range.start..range.end] != *was);
@@ -198,7 +214,7 @@ impl OwnTests {
         }
         whole.push_str(&text[from..]);
         let has_examples = || {
-            let (was, is) = (examples(original), examples(&whole));
+            let (was, is) = (examples(&held), examples(&whole));
             was.is_subset(&is)
         };
         let examples_are_held = !runs_examples || asked::to_change_examples(task) || has_examples();
@@ -208,6 +224,39 @@ impl OwnTests {
         };
         (restored.text != *text || !restored.is_whole).then_some(restored)
     }
+
+    /// Returns whether the results of the examples of a symbol may follow a change: the task changes
+    /// the behaviour of the symbol, its code changed, and each example still stands.
+    fn may_follow(&self, symbol: &Symbol, before: &SymbolTree, after: &SymbolTree) -> bool {
+        let mut following = self.following.iter();
+        let Some(now) = after
+            .find(&symbol.path.name)
+            .filter(|_| !symbol.path.is_module())
+        else {
+            return false;
+        };
+        let (Some(was_docstring), Some(is_docstring)) = (symbol.docstring, now.docstring) else {
+            return false;
+        };
+        let (was, is) = (
+            was_docstring.of(before.text()),
+            is_docstring.of(after.text()),
+        );
+        let code = |tree: &SymbolTree, symbol: &Symbol, docstring: ByteRange| {
+            let text = tree.text();
+            let head = &text[symbol.span.start..docstring.start];
+            format!("{head}{}", &text[docstring.end..symbol.span.end])
+        };
+        following.any(|one| one.encloses(&symbol.path))
+            && code(before, symbol, was_docstring) != code(after, now, is_docstring)
+            && calls(was).is_subset(&calls(is))
+    }
+}
+
+/// Returns the lines of code of the examples in a text.
+fn calls(text: &str) -> BTreeSet<&str> {
+    let lines = text.lines().map(str::trim);
+    lines.filter(|line| line.starts_with(PROMPT)).collect()
 }
 
 /// The part of a test id after the file.
@@ -373,6 +422,7 @@ mod tests {
             documents: Vec::new(),
             ids: ids.iter().map(|id| (*id).to_owned()).collect(),
             runs_examples: command.contains("doctest"),
+            following: Vec::new(),
         }
     }
 
@@ -452,6 +502,30 @@ mod tests {
             restored(&own(&["pkg/calc.py::test_a"], ""), "Mend add.", was, &is),
             None
         );
+    }
+
+    #[test]
+    fn results_of_examples_follow_a_change_of_their_own_function_only() {
+        let was = "def add(a):\n    \"\"\"Adds.\n\n    >>> add(1)\n    3\n    \"\"\"\n    return a + 2\n\n\n\
+                   def twice(a):\n    \"\"\"Adds.\n\n    >>> twice(1)\n    6\n    \"\"\"\n    return add(a) * 2\n";
+        let following = |name: &str| {
+            let symbol = SymbolPath::new(FilePath::new("pkg/calc.py"), name);
+            own(&[], "python -m doctest pkg/calc.py").following(vec![symbol])
+        };
+        let add = was.replace("    3\n", "    4\n").replace("a + 2", "a + 3");
+        assert_eq!(restored(&following("add"), "", was, &add), None);
+        // Another function, only the example, and an example that is gone.
+        let only_example = was.replace("    3\n", "    4\n");
+        let gone = add.replace("    >>> add(1)\n    4\n", "");
+        for (symbol, is) in [("twice", &add), ("add", &only_example), ("add", &gone)] {
+            assert!(
+                restored(&following(symbol), "", was, is).is_some(),
+                "{symbol}: {is}"
+            );
+        }
+        let both = add.replace("    6\n", "    8\n");
+        let found = restored(&following("add"), "", was, &both);
+        assert_eq!(found, Some((add, true)));
     }
 
     #[test]

@@ -202,3 +202,28 @@ async fn changed_doctest_runs_with_its_original_text_when_only_selected_tests_ru
     let events = bed.run().await;
     assert_eq!(bed.read("a.py"), example, "{events:#?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn example_of_a_function_follows_the_behaviour_that_the_task_demands() {
+    let code = "def double(x):\n    \"\"\"Gives it.\n\n    >>> double(1)\n    2\n    \"\"\"\n    return x * 2\n";
+    let changed = code.replace("    2\n", "    3\n").replace("x * 2", "x * 3");
+    // The example fails if the code and the example do not fit.
+    let judge = |all: &str| {
+        let fits = all.contains("x * 2") == all.contains("    2\n");
+        let message = if fits { PASSES } else { "Expected: 2" };
+        vec![("a.py::a.double".to_owned(), message.to_owned())]
+    };
+    for (task, is_followed) in [
+        ("double() must return three times its argument", true),
+        ("`double` should triple, not double", true),
+        ("double() is slow. Make it faster.", false),
+        ("double() is wrong", false),
+        ("main() must print three times its argument", false),
+    ] {
+        let files = [("a.py", code)];
+        let mut bed = bed(&files, &[("a.py::double", &changed)], task, Approval::Auto).tests(judge);
+        let events = bed.run().await;
+        let is_changed = bed.read("a.py").contains("x * 3");
+        assert_eq!(is_changed, is_followed, "{task}: {events:#?}");
+    }
+}
