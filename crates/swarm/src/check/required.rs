@@ -14,6 +14,7 @@
 //!   them red is not proven ([`wishes`]).
 //! - Every other goal requires only the tests that the task names or whose error it quotes.
 //! - A task that states only renames and deletions requires no tests.
+//! - A case of a parametrized test is a test of its own where the task names a case.
 //! - Tests that the task says to leave as they are, and tests that fail because a module cannot be
 //!   found and that the task does not name, are never required.
 
@@ -33,6 +34,7 @@ use crate::state::test_state::TestState;
 use crate::task::goal::Goal;
 use crate::task::goal::excluded::ExcludedTests;
 use crate::task::names::Names;
+use crate::task::test_names::{names_function, names_test};
 use crate::task::whole_word::has_word;
 use starling_core::{TestCase, TestReport, TestStatus};
 use starling_index::{Certainty, frames, is_test_file};
@@ -273,7 +275,14 @@ fn belonging(
         let fitting = failing.iter().filter(|case| fits(case));
         fitting.map(|case| case.id.clone()).collect()
     };
-    let named = ids(&|case| is_named(task, case) || is_quoted(task, case));
+    let is_case = |case: &TestCase| case.id != WHOLE_RUN && names_test(task, &case.id);
+    let named = ids(&|case| is_case(case) || is_quoted(task, case));
+    // If the task names only cases that do not fail, the test itself is meant.
+    let is_function = |case: &TestCase| case.id != WHOLE_RUN && names_function(task, &case.id);
+    let named = match named.is_empty() {
+        true => ids(&is_function),
+        false => named,
+    };
     let (mut near, mut possible) = (BTreeSet::new(), BTreeSet::new());
     let required = match goal {
         Goal::RedTests => {
@@ -366,17 +375,6 @@ fn failing_cases(report: &TestReport) -> Vec<TestCase> {
     failing
 }
 
-/// Returns whether a task names a test, by its id or by the last part of its id.
-fn is_named(task: &str, case: &TestCase) -> bool {
-    if case.id == WHOLE_RUN {
-        return false;
-    }
-    let id = case.id.split('[').next().unwrap_or(&case.id);
-    let last = id.rsplit(['.', ':', '/']).next().unwrap_or(id);
-    let is_file = id.ends_with(".py");
-    has_word(task, id) || !is_file && has_word(task, last)
-}
-
 /// Returns whether a task names the file of a test.
 fn is_in_named_file(task: &str, case: &TestCase) -> bool {
     let (file, _) = case.id.split_once("::").unwrap_or((&case.id, ""));
@@ -454,6 +452,11 @@ pub(crate) fn reached(
     let reach = ReachingTests::of(lookup, symbols);
     let reached = tests.iter().filter(|case| reach.includes(lookup, case));
     reached.map(|case| case.id.clone()).collect()
+}
+
+/// Returns whether the name or the source of a test contains a word of one of the task's wishes.
+pub(crate) fn share_a_word(lookup: &Lookup, task: &str, test: &TestCase) -> bool {
+    Wishes::of(task).share_a_word(&TestWords::of(lookup, test))
 }
 
 /// Number of steps between a test and the code that it reaches.

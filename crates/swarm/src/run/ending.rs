@@ -22,8 +22,10 @@ use crate::evidence::test_evidence::failing_ids;
 use crate::evidence::without_change::WithoutChange;
 use crate::evidence::wording::{counted, some_of};
 use crate::run::aim::ChangeRelevance;
+use crate::run::context_failures;
 use crate::task::goal::Goal;
 use crate::task::goal::excluded::ExcludedTests;
+use crate::task::test_names::parts;
 use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
 
 /// Prefix of the stop reason if the run changed nothing because the approver sent its proposals
@@ -116,14 +118,13 @@ pub(crate) fn ending(facts: &RunFacts<'_>) -> Ending {
             facts,
             &format!(
                 "{}what was proposed was refused: {}",
-                still_failing(facts),
+                still_open(facts),
                 first_line(facts.refused.unwrap_or_default())
             ),
         ),
-        StopReason::NothingChanged { why } => not_done(
-            facts,
-            &format!("{}{}", still_failing(facts), first_line(why)),
-        ),
+        StopReason::NothingChanged { why } => {
+            not_done(facts, &format!("{}{}", still_open(facts), first_line(why)))
+        }
         StopReason::TestsFail { failing } => tests_fail(facts, failing),
         StopReason::ProblemsRemain { problems } => not_done(facts, &some_of(problems)),
         StopReason::LedgerEmpty { what } => (
@@ -219,6 +220,16 @@ fn not_done(facts: &RunFacts<'_>, why: &str) -> (Proof, String) {
         false => format!("; {}", left_behind(facts)),
     };
     (Proof::NotDone, format!("Not done: {why}{rest}"))
+}
+
+/// For a run that changed nothing, describes what the task asks for and is not there, followed by
+/// the failing tests that the task is about.
+fn still_open(facts: &RunFacts<'_>) -> String {
+    let problems = match facts.problems {
+        [] => String::new(),
+        problems => format!("{}; ", some_of(problems)),
+    };
+    format!("{problems}{}", still_failing(facts))
 }
 
 /// For a run that changed nothing, describes the failing tests that the task is about, for example
@@ -349,18 +360,50 @@ fn done(facts: &RunFacts<'_>) -> (Proof, String) {
             (Proof::Unproven, format!("Done, but {why}; {passing}{what}"))
         }
         (LastTestResult::Fails(what), None, _) => {
+            let left = cases_left(facts);
             let passing = passing(facts);
             let passing = passing.trim_end_matches("; ");
             let beside = match passing.is_empty() {
                 true => String::new(),
                 false => format!("; {passing}"),
             };
-            (Proof::Unproven, format!("Done, but {what}{beside}"))
+            let headline = match left {
+                Some(left) => format!("{left}{beside}"),
+                None => format!("Done, but {what}{beside}"),
+            };
+            (Proof::Unproven, headline)
         }
         (LastTestResult::Untested(why), ..) => match &facts.aim.missed {
             Some(missed) => (Proof::Unproven, format!("Done, but {missed}; {why}")),
             None => (Proof::Unproven, format!("Done, untested: {why}")),
         },
+    }
+}
+
+/// Returns the headline of a run that settled because it fixed other cases of the parametrized tests
+/// that still fail; `None` if there are none.
+fn cases_left(facts: &RunFacts<'_>) -> Option<String> {
+    let LastCheck::Known(report) = facts.last_check else {
+        return None;
+    };
+    let is_left = |id: &String| facts.required.contains(id) && !parts(id).1.is_empty();
+    let left: Vec<String> = failing_ids(report).into_iter().filter(is_left).collect();
+    let others = other_failures(report, &left);
+    let beginning = match context_failures::are_asked_for(facts.goal, facts.task, &left) {
+        true => "Partly done: ",
+        false => "Done, but ",
+    };
+    match left.as_slice() {
+        _ if !fail_as_before(facts) => None,
+        [] => None,
+        [only] => Some(format!(
+            "{beginning}another case of a fixed test still fails: {only}{others}"
+        )),
+        many => Some(format!(
+            "{beginning}{} other cases of fixed tests still fail: {}{others}",
+            many.len(),
+            some_of(many)
+        )),
     }
 }
 

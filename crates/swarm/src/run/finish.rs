@@ -192,7 +192,10 @@ fn with_facts<R>(
         problems: &state.tests.at_end.problems,
         refused: refused.as_deref(),
         report_before: state.tests.before.as_ref(),
-        nothing_to_change: by_all && !tests_say_otherwise && refused.is_none(),
+        nothing_to_change: by_all
+            && !tests_say_otherwise
+            && state.tests.at_end.problems.is_empty()
+            && refused.is_none(),
     })
 }
 

@@ -26,13 +26,14 @@ use crate::run::ending::{self, Unchanged, unchanged};
 use crate::run::finish::{changed, finished, unproven};
 use crate::run::scout::NoPick;
 use crate::run::settle::RemainingFailures;
-use crate::run::{aim, possible_uses, scout, settle, unsettled};
+use crate::run::{aim, context_failures, possible_uses, scout, settle, unsettled};
 use crate::state::run_context::RunContext;
 use crate::state::services::RunServices;
 use crate::state::test_scope;
 use crate::state::test_scope::TestScope;
 use crate::task::goal::Goal;
 use crate::task::goal::excluded::ExcludedTests;
+use crate::task::new_files;
 use crate::task::request::Task;
 use crate::task::stated;
 use crate::task::stated::absent;
@@ -264,6 +265,9 @@ async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
     let mut left = settle::settle(run).await;
     left.problems.extend(new_tests::missing(run));
     let mut unmet = stated::unmet(run.stated(), &lookup_before(run), &run.lookup());
+    let goal = required::goal(run);
+    let missing = new_files::missing(&run.task.text, goal, &lookup_before(run), &run.lookup());
+    unmet.extend(missing);
     let (before, after) = {
         let state = run.state();
         (state.without_the_run(), state.world.snapshot.clone())
@@ -571,9 +575,12 @@ fn stop_reason(run: &RunContext, left: RemainingFailures) -> StopReason {
         let Unchanged { why, .. } = unchanged(&run.log.events());
         return StopReason::NothingChanged { why };
     }
-    if !failing.is_empty() {
+    let has_problems = !left.problems.is_empty() && !run.task.approval.is_by_person();
+    let task = &run.task.text;
+    let are_cases = context_failures::are_cases_of_fixed_tests(&state.tests, task, &failing);
+    if !failing.is_empty() && !are_cases {
         StopReason::TestsFail { failing }
-    } else if !left.problems.is_empty() && !run.task.approval.is_by_person() {
+    } else if has_problems {
         StopReason::ProblemsRemain {
             problems: left.problems,
         }

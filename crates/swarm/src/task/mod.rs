@@ -7,6 +7,8 @@ pub(crate) mod in_strings;
 pub(crate) mod mentions;
 pub(crate) mod method_family;
 pub(crate) mod names;
+pub(crate) mod new_files;
 pub(crate) mod request;
 pub(crate) mod stated;
+pub(crate) mod test_names;
 pub(crate) mod whole_word;

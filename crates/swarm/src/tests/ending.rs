@@ -467,3 +467,40 @@ async fn tests_that_have_nothing_to_do_with_the_task_leave_it_proven() {
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn run_that_does_not_create_the_requested_file_is_not_done() {
+    let task = "Add data/lager.yaml: a lager of 25 litres";
+    let missing = "the task asks for `data/lager.yaml`, and it does not exist";
+    let model = Scripted::native()
+        .on("scout", [wake(&["data/lager.yaml::"])])
+        .always("agent", finish("Nothing more is to be changed."));
+    let mut bed = Bed::new(&[("a.py", "def f(x):\n    return x\n")], model)
+        .with(|own| own.text = task.to_owned());
+    let events = bed.run().await;
+    let headline = format!("Not done: {missing}; Nothing more is to be changed.");
+    assert_eq!(ending(&events), is(Proof::NotDone, &headline));
+
+    // Another change does not make up for the file.
+    let model = Scripted::native()
+        .on("scout", [wake(&["a.py::f"])])
+        .on("agent a.py::f", [whole("def f(x):\n    return 1\n")])
+        .always("agent", finish("done"));
+    let mut bed = Bed::new(&[("a.py", "def f(x):\n    return x\n")], model)
+        .with(|own| own.text = task.to_owned());
+    let events = bed.run().await;
+    let (proof, headline) = ending(&events);
+    assert_eq!(proof, Proof::NotDone, "{headline}");
+    assert!(headline.contains(missing), "{headline}");
+    assert!(bed.read("a.py").contains("return x"));
+
+    let model = Scripted::native()
+        .on("scout", [wake(&["data/lager.yaml::"])])
+        .on("agent data/lager.yaml::", [whole("name: Hell\n")])
+        .always("agent", finish("done"));
+    let mut bed = Bed::new(&[("a.py", "def f(x):\n    return x\n")], model)
+        .with(|own| own.text = task.to_owned());
+    let events = bed.run().await;
+    assert_eq!(bed.read("data/lager.yaml"), "name: Hell\n", "{events:#?}");
+    assert!(stop(&events).is_settled(), "{events:#?}");
+}

@@ -295,3 +295,87 @@ async fn tests_that_reach_their_time_limit_are_not_called_failing() {
     assert!(why.contains(&format!("{limit} with this change")), "{why}");
     assert!(!why.contains("passed before fail"), "{why}");
 }
+
+const FORMATS: &str = "def dump_csv(x):\n    return 1\n\n\ndef dump_yaml(x):\n    return 1\n";
+const ROUND: &str = "import pytest\nfrom formats import dump_csv, dump_yaml\n\n\n\
+    @pytest.mark.parametrize('dump', [dump_csv, dump_yaml], ids=['csv', 'yaml'])\n\
+    def test_round(dump):\n    assert dump(2) == 2\n";
+
+/// Returns the failing cases of `test_round`, which tests two functions.
+fn cases(all: &str) -> Vec<(String, String)> {
+    let ids = ["csv", "yaml"].into_iter();
+    let red = ids.filter(|one| !all.contains(&format!("def dump_{one}(x):\n    return x")));
+    let red = red.map(|one| {
+        let message = "test_round.py:7: in test_round\nE   assert 1 == 2";
+        (
+            format!("test_round.py::test_round[{one}]"),
+            message.to_owned(),
+        )
+    });
+    red.collect()
+}
+
+/// Runs a task in which the agent fixes only `dump_csv`, and returns the text of the changed file,
+/// the stop reason and the ending.
+async fn fixes_one_case(task: &str) -> (String, StopReason, Ending) {
+    let symbol = "formats.py::dump_csv";
+    let model = Scripted::native()
+        .on("scout", [wake(&[symbol])])
+        .on(
+            &format!("agent {symbol}"),
+            [whole("def dump_csv(x):\n    return x\n")],
+        )
+        .always("agent", finish("nothing more"));
+    let files = [("formats.py", FORMATS), ("test_round.py", ROUND)];
+    let mut bed = Bed::new(&files, model)
+        .tests(cases)
+        .with(|it| it.text = task.to_owned());
+    let events = bed.run().await;
+    match events.last() {
+        Some(Event::RunFinished {
+            ending: Some(ending),
+            ..
+        }) => (bed.read("formats.py"), stop(&events), ending.clone()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn case_that_the_task_names_is_a_test_of_its_own() {
+    for task in [
+        "Make test_round[csv] pass",
+        "Make test_round.py::test_round[csv] pass. Leave yaml alone.",
+        "Fix the red tests, but ignore test_round[yaml]",
+    ] {
+        let (text, stop, ending) = fixes_one_case(task).await;
+        assert_eq!(stop, StopReason::Settled, "{task}: {ending:?}");
+        assert!(text.contains("dump_csv(x):\n    return x"), "{task}");
+        assert_eq!(ending.proof, Proof::Proven, "{task}: {ending:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn fix_of_some_cases_of_a_test_is_kept_and_the_other_cases_are_reported() {
+    let task = "dump_csv writes a number that cannot be read again";
+    let (text, stop, ending) = fixes_one_case(task).await;
+    assert_eq!(stop, StopReason::Settled, "{ending:?}");
+    assert!(text.contains("dump_csv(x):\n    return x"));
+    assert_eq!(ending.proof, Proof::Unproven, "{ending:?}");
+    let left =
+        "Done, but another case of a fixed test still fails: test_round.py::test_round[yaml]";
+    assert!(ending.headline.starts_with(left), "{ending:?}");
+
+    let (text, stop, ending) = fixes_one_case("Make test_round pass").await;
+    assert_eq!(stop, StopReason::Settled, "{ending:?}");
+    assert!(text.contains("dump_csv(x):\n    return x"));
+    assert_eq!(ending.proof, Proof::Unproven, "{ending:?}");
+    let left =
+        "Partly done: another case of a fixed test still fails: test_round.py::test_round[yaml]";
+    assert!(ending.headline.starts_with(left), "{ending:?}");
+
+    // Each named case is a test of its own, and one of them is not fixed.
+    let both = "Make test_round[csv] and test_round[yaml] pass";
+    let (text, stop, ending) = fixes_one_case(both).await;
+    assert!(!stop.is_settled(), "{ending:?}");
+    assert_eq!(text, FORMATS);
+}

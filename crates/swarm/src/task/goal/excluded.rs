@@ -1,11 +1,13 @@
 //! Finds the tests that a task says to leave as they are: "ignore test_x", "test_x needs a file
 //! that we do not have, leave it", "the red tests have nothing to do with it". These tests are not
-//! part of the task, and the clauses about them are ignored when the goal is determined.
+//! part of the task, and the clauses about them are ignored when the goal is determined. So are
+//! clauses that say that no new test is wanted: "no test needed".
 
 use std::ops::Range;
 
 use super::words::{Sentence, part};
 use crate::evidence::ids::WHOLE_RUN;
+use crate::task::test_names::names_test;
 use crate::task::whole_word::has_word;
 use starling_syntax::FilePath;
 
@@ -148,6 +150,32 @@ const WANTS: &[&str] = &[
     "must|should pass|succeed|work",
 ];
 
+/// Patterns for clauses that say that no new test is wanted.
+const NO_NEW_TESTS: &[&str] = &[
+    "no ? ? @newtest ? ? needed|required|necessary|wanted|requested|expected",
+    "no need ? ? @newtest",
+    "no need to|for add|write|create|adding|writing .. @newtest",
+    "not|dont|neednt|never ? ? add|write|create .. @newtest",
+    "without adding|writing|creating .. @newtest",
+    "@newtest ? ? not|never ? needed|required|necessary|wanted|requested|expected",
+    "@newtest isnt|arent|neednt|unneeded|unnecessary|unwanted",
+    "@newtest ? ? optional|superfluous|unneeded|unnecessary|unwanted",
+    "@newtest ? ? later|separately|afterwards|myself|ourselves",
+    "^skip|omit|spare ? @newtest $",
+    "^skip|omit|spare ? @newtest for now",
+    "^skip|omit|spare ? @newtest please|now|here",
+];
+/// Patterns for clauses that say the same only where the clause is a remark on the request, as in
+/// "add f, no tests". Elsewhere they tell that the code has no tests.
+const NO_NEW_TESTS_BESIDE: &[&str] = &[
+    "^no|without ? @newtest $",
+    "^no|without ? @newtest please|for|here|now|this|yet",
+];
+/// Patterns for requests of a change to code that a remark on tests may follow.
+const REQUESTS: &[&str] = &["^@change|@edit"];
+/// Patterns for clauses that speak of tests.
+const OF_TESTS: &[&str] = &["@newtest"];
+
 /// Which failing tests a task says to leave without naming them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UnnamedLeft {
@@ -167,6 +195,8 @@ pub(crate) struct ExcludedTests<'t> {
     left: Vec<Range<usize>>,
     /// Byte ranges of the clauses that ask to make the named tests pass.
     wanted: Vec<Range<usize>>,
+    /// Byte ranges of the clauses that say that no new test is wanted.
+    declined: Vec<Range<usize>>,
     unnamed: Option<UnnamedLeft>,
 }
 
@@ -209,14 +239,19 @@ impl<'t> ExcludedTests<'t> {
             task,
             left: pick(true, &|_| true),
             wanted: pick(false, &|clause| clause.names_test() && clause.fits(WANTS)),
+            declined: declined(&clauses),
             unnamed,
         }
     }
 
-    /// Returns the task without the clauses about tests that must be left as they are.
+    /// Returns the task without the clauses about tests that must be left as they are or need not
+    /// be written.
     pub fn rest(&self) -> String {
         let mut rest = self.task.to_owned();
-        for range in self.left.iter().rev() {
+        let mut ranges: Vec<&Range<usize>> = self.left.iter().chain(&self.declined).collect();
+        ranges.sort_by_key(|range| range.start);
+        ranges.dedup();
+        for range in ranges.into_iter().rev() {
             rest.replace_range(range.clone(), " ");
         }
         rest
@@ -242,21 +277,38 @@ impl<'t> ExcludedTests<'t> {
     }
 }
 
+/// Returns the byte ranges of the clauses that say that no new test is wanted.
+fn declined(clauses: &[Clause<'_>]) -> Vec<Range<usize>> {
+    let declines = |at: &usize| {
+        let clause = &clauses[*at];
+        if clause.fits(WANTS) || clause.names_test() {
+            return false;
+        }
+        let before = at.checked_sub(1).map(|before| &clauses[before]);
+        let is_remark = before.is_none_or(|before| {
+            let is_beside = before.sentence != clause.sentence || before.text.trim().ends_with(',');
+            is_beside || before.fits(REQUESTS) && !before.fits(OF_TESTS)
+        });
+        clause.fits(NO_NEW_TESTS) || is_remark && clause.fits(NO_NEW_TESTS_BESIDE)
+    };
+    let found = (0..clauses.len()).filter(declines);
+    found.map(|at| clauses[at].range.clone()).collect()
+}
+
 /// Returns whether a text names a test, or names its file without a test after the file. The file
 /// alone counts only if the text tells to ignore it: "leave" a file means not to change it, but
 /// "ignore" a file means to ignore the results of its tests.
 fn names(text: &str, id: &str) -> bool {
-    let id = id.split('[').next().unwrap_or(id);
-    let last = id.rsplit(['.', ':', '/']).next().unwrap_or(id);
     let (file, _) = id.split_once("::").unwrap_or((id, ""));
     let file = FilePath::new(file).name().to_owned();
     let is_text_left = text.to_lowercase().contains("leave");
-    text.split_whitespace().any(|token| {
-        let is_of_file = !is_text_left && !token.contains("::") && file.ends_with(".py");
-        has_word(token, id)
-            || last != "py" && has_word(token, last)
-            || is_of_file && has_word(token, file.trim_end_matches(".py"))
-    })
+    let is_of_file = |token: &str| {
+        !is_text_left
+            && !token.contains("::")
+            && file.ends_with(".py")
+            && has_word(token, file.trim_end_matches(".py"))
+    };
+    names_test(text, id) || text.split_whitespace().any(is_of_file)
 }
 
 /// Returns the indices of the clauses that name the tests to which the pronoun in the clause at
@@ -480,6 +532,12 @@ mod tests {
         ] {
             assert_eq!(left(task), ["test_price"], "{task}");
         }
+        let case = "Make test_list[2] pass and ignore test_list[1].";
+        assert_eq!(left(case), ["test_list[1]"]);
+        assert_eq!(
+            left("Make test_list[1] pass and ignore test_list[2]."),
+            [""; 0]
+        );
         let both = "Fix mean. Ignore test_price, test_total and fix median.";
         assert_eq!(left(both), ["test_price", "test_total"]);
         let both = "test_price and test_total need the network, leave them. Fix mean.";
@@ -566,6 +624,54 @@ mod tests {
         ] {
             assert_eq!(left(task), [""; 0], "{task}");
         }
+    }
+
+    #[test]
+    fn task_that_wants_no_new_test_is_not_about_tests() {
+        use super::super::{Goal, of};
+        for remark in [
+            ". No test needed.",
+            ". No tests are needed",
+            ", no new tests necessary.",
+            " (no test needed)",
+            ". There is no need for a test.",
+            ". There is no need to write tests.",
+            ". You need not write a test.",
+            ". You don't have to add tests.",
+            ". Don't write any tests for it.",
+            ". Do not add tests.",
+            ". Tests are not needed.",
+            ". A test isn't needed.",
+            " without adding a test",
+            " without tests",
+            ", without tests.",
+            ". Without tests, please.",
+            ". No tests, please",
+            ", no tests",
+            ". Skip the tests for now.",
+            ". I'll write the tests later.",
+            ". Tests are optional.",
+        ] {
+            let task = format!("Add a method Recipe.gravity(){remark}");
+            assert_eq!(of(&task), Goal::Feature, "{task}");
+            let task = format!("Rename total to sum_up{remark}");
+            assert_eq!(of(&task), Goal::Refactoring, "{task}");
+        }
+        for task in [
+            "parse is without tests",
+            "parse has no tests",
+            "units.py has functions without tests",
+            "Add a test for parse. It does not need to be long.",
+            "Add tests for the functions without tests",
+            "parse has no test yet. Add one.",
+            "Add a missing test for parse",
+        ] {
+            assert_eq!(of(task), Goal::NewTest, "{task}");
+        }
+        assert_eq!(
+            of("Do not break the tests. Fix the failing tests"),
+            Goal::RedTests
+        );
     }
 
     #[test]
