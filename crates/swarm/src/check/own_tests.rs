@@ -179,22 +179,7 @@ impl OwnTests {
             let documented = before.symbols().iter().filter(|symbol| !is_in_test(symbol));
             let (followed, documented): (Vec<&Symbol>, Vec<&Symbol>) =
                 documented.partition(|symbol| self.may_follow(symbol, &before, &after));
-            for symbol in documented {
-                let Some(docstring) = symbol.docstring else {
-                    continue;
-                };
-                let was = &original[docstring.start..docstring.end];
-                if !was.contains(PROMPT) {
-                    continue;
-                }
-                let now = match symbol.path.is_module() {
-                    true => Some(after.module()),
-                    false => after.find(&symbol.path.name),
-                };
-                if let Some(now) = now.and_then(|now| now.docstring) {
-                    edits.push((now, was));
-                }
-            }
+            edits.extend(docstrings(&documented, original, &after));
             for docstring in followed.iter().rev().filter_map(|symbol| symbol.docstring) {
                 held.replace_range(docstring.start..docstring.end, "\n");
             }
@@ -251,6 +236,24 @@ impl OwnTests {
             && code(before, symbol, was_docstring) != code(after, now, is_docstring)
             && calls(was).is_subset(&calls(is))
     }
+}
+
+/// Returns the docstrings with examples of symbols, each with its range in the new text.
+fn docstrings<'t>(
+    symbols: &[&Symbol],
+    original: &'t str,
+    after: &SymbolTree,
+) -> Vec<(ByteRange, &'t str)> {
+    let restored = symbols.iter().filter_map(|symbol| {
+        let was = symbol.docstring?.of(original);
+        let now = match symbol.path.is_module() {
+            true => after.module(),
+            false => after.find(&symbol.path.name)?,
+        };
+        let is_example = was.contains(PROMPT);
+        now.docstring.filter(|_| is_example).map(|now| (now, was))
+    });
+    restored.collect()
 }
 
 /// Returns the lines of code of the examples in a text.

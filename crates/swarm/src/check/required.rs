@@ -275,14 +275,7 @@ fn belonging(
         let fitting = failing.iter().filter(|case| fits(case));
         fitting.map(|case| case.id.clone()).collect()
     };
-    let is_case = |case: &TestCase| case.id != WHOLE_RUN && names_test(task, &case.id);
-    let named = ids(&|case| is_case(case) || is_quoted(task, case));
-    // If the task names only cases that do not fail, the test itself is meant.
-    let is_function = |case: &TestCase| case.id != WHOLE_RUN && names_function(task, &case.id);
-    let named = match named.is_empty() {
-        true => ids(&is_function),
-        false => named,
-    };
+    let named = named(task, &failing);
     let (mut near, mut possible) = (BTreeSet::new(), BTreeSet::new());
     let required = match goal {
         Goal::RedTests => {
@@ -357,6 +350,24 @@ fn belonging(
         required,
         near,
         possible,
+    }
+}
+
+/// Returns the failing tests that a task names or quotes. If the task names only cases that do not
+/// fail, their test itself is meant.
+fn named(task: &str, failing: &[TestCase]) -> BTreeSet<String> {
+    let ids = |fits: &dyn Fn(&str) -> bool| -> BTreeSet<String> {
+        let fitting = failing
+            .iter()
+            .filter(|case| case.id != WHOLE_RUN && fits(&case.id));
+        fitting.map(|case| case.id.clone()).collect()
+    };
+    let quoted = failing.iter().filter(|case| is_quoted(task, case));
+    let mut named = ids(&|id| names_test(task, id));
+    named.extend(quoted.map(|case| case.id.clone()));
+    match named.is_empty() {
+        true => ids(&|id| names_function(task, id)),
+        false => named,
     }
 }
 

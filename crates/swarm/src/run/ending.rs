@@ -359,25 +359,24 @@ fn done(facts: &RunFacts<'_>) -> (Proof, String) {
             let passing = passing(facts);
             (Proof::Unproven, format!("Done, but {why}; {passing}{what}"))
         }
-        (LastTestResult::Fails(what), None, _) => {
-            let left = cases_left(facts);
-            let passing = passing(facts);
-            let passing = passing.trim_end_matches("; ");
-            let beside = match passing.is_empty() {
-                true => String::new(),
-                false => format!("; {passing}"),
-            };
-            let headline = match left {
-                Some(left) => format!("{left}{beside}"),
-                None => format!("Done, but {what}{beside}"),
-            };
-            (Proof::Unproven, headline)
-        }
+        (LastTestResult::Fails(what), None, _) => (Proof::Unproven, done_but_failing(facts, &what)),
         (LastTestResult::Untested(why), ..) => match &facts.aim.missed {
             Some(missed) => (Proof::Unproven, format!("Done, but {missed}; {why}")),
             None => (Proof::Unproven, format!("Done, untested: {why}")),
         },
     }
+}
+
+/// Returns the headline of a run that settled although tests fail.
+fn done_but_failing(facts: &RunFacts<'_>, what: &str) -> String {
+    let passing = passing(facts);
+    let passing = passing.trim_end_matches("; ");
+    let beside = match passing.is_empty() {
+        true => String::new(),
+        false => format!("; {passing}"),
+    };
+    let headline = cases_left(facts).unwrap_or_else(|| format!("Done, but {what}"));
+    format!("{headline}{beside}")
 }
 
 /// Returns the headline of a run that settled because it fixed other cases of the parametrized tests
