@@ -16,8 +16,8 @@ use starling_workspace::Snapshot;
 /// The renames and deletions that a task asks for.
 pub(crate) struct Renames<'c> {
     task: &'c str,
-    /// Old and new names.
-    pairs: Vec<(&'c str, &'c str)>,
+    /// Old and new names. The name of an option begins with its dashes.
+    pairs: Vec<(String, String)>,
     deleted: Vec<&'c str>,
 }
 
@@ -34,11 +34,20 @@ impl<'c> Renames<'c> {
                     from: Named::File(_),
                     ..
                 } => {}
-                ExplicitEdit::Renamed { from, to } => renames.pairs.push((from.base_name(), to)),
+                ExplicitEdit::Renamed { from, to } => renames.rename(from.base_name(), to),
                 ExplicitEdit::Deleted { what } => renames.deleted.push(what.base_name()),
             }
         }
         renames
+    }
+
+    fn rename(&mut self, from: &str, to: &str) {
+        self.pairs.push((from.to_owned(), to.to_owned()));
+        // The value of the option `--max-gap` is the attribute `max_gap`.
+        if let (Some(from), Some(to)) = (from.strip_prefix("--"), to.strip_prefix("--")) {
+            let attribute = |option: &str| option.replace('-', "_");
+            self.pairs.push((attribute(from), attribute(to)));
+        }
     }
 
     /// Returns the id under which a test ran before it was renamed, among `earlier` ids.
@@ -58,14 +67,20 @@ impl<'c> Renames<'c> {
 
     /// Returns whether two texts differ only in names that the second one has under their new name.
     fn is_renamed(&self, old: &str, new: &str) -> bool {
-        let (mut old, mut new) = (pieces(old), pieces(new));
-        loop {
-            match (old.next(), new.next()) {
-                (None, None) => return true,
-                (Some(old), Some(new)) if old == new || self.pairs.contains(&(old, new)) => {}
-                (_, _) => return false,
-            }
-        }
+        let (old, new) = (self.pieces(old), self.pieces(new));
+        let is_pair = |old: &str, new: &str| {
+            let mut pairs = self.pairs.iter();
+            pairs.any(|(from, to)| from == old && to == new)
+        };
+        let mut both = old.iter().zip(&new);
+        old.len() == new.len() && both.all(|(old, new)| old == new || is_pair(old, new))
+    }
+
+    /// Splits a text into names and the single characters between them.
+    fn pieces<'t>(&self, text: &'t str) -> Vec<&'t str> {
+        let names = self.pairs.iter().flat_map(|(from, to)| [from, to]);
+        let compound: Vec<&String> = names.filter(|name| !name.chars().all(is_part)).collect();
+        pieces(text, &compound)
     }
 
     /// Returns the original text of a file in which each line follows the renames that the new
@@ -74,12 +89,12 @@ impl<'c> Renames<'c> {
         if self.pairs.is_empty() {
             return Arc::clone(original);
         }
-        let old_name = |piece| {
+        let old_name = |piece: &str| -> String {
             let mut pairs = self.pairs.iter();
-            let pair = pairs.find(|(_, to)| *to == piece);
-            pair.map_or(piece, |(from, _)| *from)
+            let pair = pairs.find(|(_, to)| to == piece);
+            pair.map_or(piece, |(from, _)| from).to_owned()
         };
-        let reverted: String = pieces(new).map(old_name).collect();
+        let reverted: String = self.pieces(new).into_iter().map(old_name).collect();
         let edits = ChangeSet::between_lines(original, &reverted);
         let mut lines = new.split_inclusive('\n');
         let mut text = String::with_capacity(new.len());
@@ -87,10 +102,16 @@ impl<'c> Renames<'c> {
         for edit in edits.edits() {
             let same = original[from..edit.range.start].split_inclusive('\n');
             text.extend(lines.by_ref().take(same.count()));
-            text.push_str(edit.range.of(original));
             from = edit.range.end;
+            let was: Vec<&str> = edit.range.of(original).split_inclusive('\n').collect();
             let inserted = edit.insert.split_inclusive('\n').count();
-            lines.by_ref().take(inserted).for_each(drop);
+            let is: Vec<&str> = lines.by_ref().take(inserted).collect();
+            // The new name may also have stood in the original line.
+            let follows = |at: usize| {
+                let is = is.get(at).filter(|_| was.len() == is.len());
+                is.filter(|is| self.is_renamed(was[at], is))
+            };
+            text.extend((0..was.len()).map(|at| follows(at).copied().unwrap_or(was[at])));
         }
         text.extend(lines);
         text.into()
@@ -153,20 +174,39 @@ impl<'c> Renames<'c> {
     }
 }
 
-/// Splits a text into identifiers and the single characters between them.
-fn pieces(text: &str) -> impl Iterator<Item = &str> {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        let first = rest.chars().next()?;
-        let end = match is_part(first) {
-            true => rest.find(|c| !is_part(c)).unwrap_or(rest.len()),
-            false => first.len_utf8(),
+fn is_part(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// Splits a text into identifiers, options, the given other names, and the single characters between
+/// them.
+fn pieces<'t>(text: &'t str, compound: &[&String]) -> Vec<&'t str> {
+    let goes_on = |c: char| is_part(c) || c == '-';
+    let is_option = |rest: &str| {
+        let name = rest.strip_prefix("--");
+        name.is_some_and(|name| name.starts_with(is_part))
+    };
+    let mut pieces = Vec::new();
+    let mut at = 0;
+    while let Some(first) = text[at..].chars().next() {
+        let rest = &text[at..];
+        let is_here = |name: &&&String| {
+            let after = rest.strip_prefix(name.as_str());
+            let is_whole = after.is_some_and(|after| !after.starts_with(goes_on));
+            is_whole && !text[..at].ends_with(goes_on)
         };
-        let (piece, after) = rest.split_at(end);
-        rest = after;
-        Some(piece)
-    })
+        let end = match compound.iter().find(is_here) {
+            Some(name) => name.len(),
+            None if is_option(rest) && !text[..at].ends_with(goes_on) => {
+                rest.find(|c| !goes_on(c)).unwrap_or(rest.len())
+            }
+            None if is_part(first) => rest.find(|c| !is_part(c)).unwrap_or(rest.len()),
+            None => first.len_utf8(),
+        };
+        pieces.push(&rest[..end]);
+        at += end;
+    }
+    pieces
 }
 
 #[cfg(test)]
@@ -176,10 +216,58 @@ mod tests {
     use starling_workspace::Workspace;
 
     fn renames(pairs: &[(&'static str, &'static str)]) -> Renames<'static> {
-        Renames {
+        let mut renames = Renames {
             task: "",
-            pairs: pairs.to_vec(),
+            pairs: Vec::new(),
             deleted: Vec::new(),
+        };
+        for (from, to) in pairs {
+            renames.rename(from, to);
+        }
+        renames
+    }
+
+    #[test]
+    fn original_text_follows_renamed_strings() {
+        let of = |(from, to): (&'static str, &'static str), old: &str, new: &str| {
+            let renames = renames(&[(from, to)]);
+            renames.carried_out(&old.into(), new).to_string()
+        };
+        for (pair, old, new) in [
+            (
+                ("formats", "list"),
+                "main([\"formats\"]) in list(x)\n",
+                "main([\"list\"]) in list(x)\n",
+            ),
+            (
+                ("--max-gap", "--most"),
+                "run('--max-gap', '3')",
+                "run('--most', '3')",
+            ),
+            (
+                ("--max-gap", "--gap-most"),
+                "args.max_gap == 3",
+                "args.gap_most == 3",
+            ),
+            (
+                ("dry-run", "simulate"),
+                "x['dry-run'] == 'dry'",
+                "x['simulate'] == 'dry'",
+            ),
+        ] {
+            assert_eq!(of(pair, old, new), new, "{new}");
+        }
+        for (pair, old, new) in [
+            (
+                ("formats", "list"),
+                "main([\"formats\"]) == 0\n",
+                "main([\"list\"]) == 1\n",
+            ),
+            (("--max", "--most"), "run('--max-gap')", "run('--most-gap')"),
+            (("--max", "--most"), "run('--max', 1)", "run('--most', 2)"),
+            (("dry-run", "simulate"), "x['dry-run']", "x['dry']"),
+        ] {
+            assert_eq!(of(pair, old, new), old, "{new}");
         }
     }
 

@@ -10,7 +10,7 @@ pub enum Proof {
     /// without the run's change.
     Proven,
     /// The same tests pass as before the run, and the task does not ask for different behaviour,
-    /// for example in a rename.
+    /// for example in a rename, or it asks to change only tests.
     AsBefore,
     /// The task needed no change, or only documentation was changed.
     NothingToProve,

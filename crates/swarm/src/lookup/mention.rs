@@ -31,6 +31,15 @@ pub struct MissingFile {
     pub nearest: Vec<FilePath>,
 }
 
+/// A symbol that a text names after `#`, or by its full path, and that does not exist.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingSymbol {
+    pub written: String,
+    pub why: String,
+    /// The most similar name of a symbol.
+    pub nearest: Option<String>,
+}
+
 impl MissingFile {
     /// Describes the missing file, as in `there is no a/cat.py; is a/cart.py meant?`
     pub fn in_words(&self) -> String {
@@ -44,6 +53,8 @@ impl MissingFile {
     }
 }
 
+/// Minimum length of a plain word after `#` that may be a misspelt symbol.
+const SHORTEST_WORD: usize = 4;
 /// Maximum number of files that are suggested for a missing file.
 const NEAREST_MOST: usize = 3;
 
@@ -71,6 +82,31 @@ impl Lookup {
         found
     }
 
+    /// Returns the symbols that a text names after `#`, or by their full paths, and that do not exist.
+    /// A plain word, such as `#todo`, or a colour counts only if a symbol has a similar name.
+    pub fn missing_symbols(&self, text: &str) -> Vec<MissingSymbol> {
+        let unknown = self.mentions_in(text).into_iter();
+        let missing = unknown.filter_map(|mention| {
+            let Mention::Unknown { written, why } = mention else {
+                return None;
+            };
+            let is_path = written.contains("::");
+            let name = written.rsplit("::").next()?.trim_start_matches('#');
+            let is_code = name.contains(['.', '_']) || name.chars().skip(1).any(char::is_uppercase);
+            let nearest = self.index().nearest_name(name);
+            let is_colour = name.chars().all(|c| c.is_ascii_hexdigit());
+            let is_near = nearest.is_some() && name.len() >= SHORTEST_WORD && !is_colour;
+            let is_symbol =
+                is_path || written.starts_with('#') && (is_code && !is_colour || is_near);
+            is_symbol.then_some(MissingSymbol {
+                written,
+                why,
+                nearest,
+            })
+        });
+        missing.collect()
+    }
+
     /// Returns whether a file of the project has this name.
     fn is_a_name(&self, path: &str) -> bool {
         self.files().iter().any(|file| file.name() == path)
@@ -91,12 +127,23 @@ impl Lookup {
 
     /// Returns the files with similar names, the most similar first.
     fn nearest(&self, file: &FilePath) -> Vec<FilePath> {
-        let name = file.name();
-        let most = (name.len() / 3).clamp(1, 3);
+        let parts = |file: &'_ FilePath| {
+            let name = file.name();
+            let end = name.rfind('.').filter(|end| *end > 0).unwrap_or(name.len());
+            (name[..end].to_owned(), name[end..].to_owned())
+        };
+        let (stem, ending) = parts(file);
+        let most = match stem.chars().count() {
+            0..=3 => 1,
+            4..=8 => 2,
+            _ => 3,
+        };
         let near = self.files().iter().filter_map(|other| {
-            let far = distance(name, other.name());
+            let (own, own_ending) = parts(other);
+            let far = distance(&stem, &own) + distance(&ending, &own_ending);
             let places = distance(file.directory(), other.directory());
-            (far <= most).then_some((far, places, other))
+            let is_alike = own_ending == ending || own == stem;
+            (far <= most && is_alike).then_some((far, places, other))
         });
         let mut near: Vec<(usize, usize, &FilePath)> = near.collect();
         near.sort();
@@ -172,10 +219,14 @@ impl Lookup {
         let count = symbols.len();
         symbols.truncate(AMBIGUOUS_MOST);
         Some(match symbols.as_slice() {
-            [] => Mention::Unknown {
-                written: format!("#{name}"),
-                why: format!("no symbol is called `{name}`"),
-            },
+            [] => {
+                let nearest = self.index().nearest_name(name).into_iter();
+                let nearest: String = nearest.map(|near| format!("; nearest: `{near}`")).collect();
+                Mention::Unknown {
+                    written: format!("#{name}"),
+                    why: format!("no symbol is called `{name}`{nearest}"),
+                }
+            }
             [only] => Mention::One(only.clone()),
             _ => Mention::Several {
                 name: name.to_owned(),
@@ -228,6 +279,7 @@ mod tests {
             ("shop/__init__.py", ""),
             ("old shop/till.py", "def ring(): pass\n"),
             ("lib/__init__.py", ""),
+            ("tests/conftest.py", ""),
             (
                 "tests/test_cart.py",
                 "def add(): pass\ndef test_add(): pass\n",
@@ -296,6 +348,18 @@ mod tests {
             (
                 "@lib/cart.py",
                 "@lib/cart.py? there is no lib/cart.py; is shop/cart.py meant?",
+            ),
+            (
+                "@shop/convert.py",
+                "@shop/convert.py? there is no shop/convert.py",
+            ),
+            (
+                "@shop/cart.pyi",
+                "@shop/cart.pyi? there is no shop/cart.pyi; is shop/cart.py meant?",
+            ),
+            (
+                "#Cart.totl",
+                "#Cart.totl? no symbol is called `Cart.totl`; nearest: `Cart.total`",
             ),
         ] {
             assert_eq!(mentions(text), [expected]);

@@ -64,7 +64,7 @@ pub(crate) fn of(
     };
     let no_document = |symbol: &&SymbolPath| !is_documentation(&symbol.file);
     let judged: Vec<&SymbolPath> = judged.into_iter().filter(no_document).collect();
-    if judged.is_empty() || !names.lead() {
+    if judged.is_empty() || !names.lead() && names.no_symbols.is_empty() {
         return ChangeRelevance::default();
     }
     let task = &checker.task.text;
@@ -125,17 +125,24 @@ pub(crate) fn refused(
     ))
 }
 
-/// Returns whether the task names the code of one of the refused proposals.
+/// Returns whether the task names the code or the file of one of the refused proposals, or asks for
+/// a change everywhere.
 pub(crate) fn names_refused(checker: &Checker, refused: &[(&ActorId, &str)]) -> bool {
     let names = checker.tests().required.names.clone();
     let named = names.iter().flat_map(Names::code);
     let named: Vec<&SymbolPath> = named.filter(|one| !one.is_module()).collect();
+    let task = &checker.task.text;
+    let files = checker.lookup().files_named_in(task);
+    let is_named_file = |symbol: &SymbolPath| {
+        Language::of(&symbol.file) == Language::Plain && files.contains(&symbol.file)
+    };
     let is_named = |symbol: &SymbolPath| {
         named.iter().any(|named| named.encloses(symbol))
-            || asked::to_change(&checker.task.text, symbol.base_name())
+            || is_named_file(symbol)
+            || asked::to_change(task, symbol.base_name())
     };
     let mut agents = refused.iter().filter_map(|(agent, _)| agent.symbol());
-    agents.any(is_named)
+    agents.any(|symbol| asked::is_everywhere(task) || is_named(symbol))
 }
 
 /// Describes strings that may still contain a name which the task renames.
@@ -193,10 +200,12 @@ fn failed_before(checker: &Checker) -> Vec<TestCase> {
 /// names, was changed``.
 fn missed(names: &Names) -> String {
     let there = in_words(names.code());
-    match names.not_there.first() {
-        Some(gone) if there.is_empty() => {
-            format!("the task names {}, and {}", gone.written, gone.in_words())
-        }
+    let files = names.not_there.iter();
+    let files = files.map(|gone| (&gone.written, gone.in_words()));
+    let symbols = names.no_symbols.iter();
+    let symbols = symbols.map(|gone| (&gone.written, gone.why.clone()));
+    match files.chain(symbols).next() {
+        Some((written, why)) if there.is_empty() => format!("the task names {written}, and {why}"),
         Some(_) | None => format!("nothing in {there}, which the task names, was changed"),
     }
 }
@@ -218,6 +227,8 @@ struct NamedCode {
     named: Vec<SymbolPath>,
     /// Files that the task asks to create, or that it may mean although it misspells their names.
     files: Vec<FilePath>,
+    /// Symbols that the task may mean although it misspells their names.
+    nearest: Vec<SymbolPath>,
     users: CodeUsers,
 }
 
@@ -228,6 +239,11 @@ impl NamedCode {
         let after = checker.lookup();
         let gone = names.not_there.iter();
         let files = gone.flat_map(|one| one.nearest.iter().chain([&one.file]));
+        let nearest = names
+            .no_symbols
+            .iter()
+            .filter_map(|one| one.nearest.as_ref());
+        let nearest = nearest.flat_map(|name| index.definitions_of(name));
         let named: Vec<SymbolPath> = names.sure.clone();
         let symbols: Vec<SymbolPath> = (named.iter())
             .filter(|one| !one.is_module())
@@ -236,6 +252,7 @@ impl NamedCode {
         NamedCode {
             users: CodeUsers::of(&after, &symbols),
             files: files.cloned().collect(),
+            nearest: nearest.map(|one| one.symbol).collect(),
             before,
             after,
             named,
@@ -256,7 +273,7 @@ impl NamedCode {
         let is_it = |named: &SymbolPath| {
             named.encloses(changed) || changed.encloses(named) || is_gone(named)
         };
-        if self.named.iter().any(is_it) {
+        if self.named.iter().chain(&self.nearest).any(is_it) {
             return true;
         }
         // A task that asks for documentation of a symbol does not ask for documentation of its

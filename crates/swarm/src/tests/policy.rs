@@ -177,6 +177,51 @@ async fn change_of_an_automatically_executed_file_needs_a_person_or_the_users_pe
 }
 
 #[tokio::test(start_paused = true)]
+async fn headline_says_partly_done_if_a_file_that_the_task_means_needs_permission() {
+    for (task, is_partly) in [
+        ("Write new in place of old everywhere", true),
+        ("Write new in place of old in all files", true),
+        ("Write new in place of old in a.py and Makefile", true),
+        ("Write new in place of old in a.py", false),
+    ] {
+        let lines = |symbol: &str, source: &str| {
+            let propose = json!({"reason": "r", "symbol": symbol, "source": source});
+            [call("propose", propose), finish("done")]
+        };
+        let code = "def f():\n    return 'new'\n";
+        let model = Scripted::native()
+            .on("agent Makefile::", lines("Makefile::", NEW))
+            .on("agent a.py::f", lines("a.py::f", code));
+        let files = [("a.py", "def f():\n    return 'old'\n"), ("Makefile", OLD)];
+        let mut bed = Bed::new(&files, model)
+            .begin(&["a.py::f", "Makefile::"])
+            .tests(|_| Vec::new())
+            .with(|own| {
+                own.approval = Approval::Auto;
+                own.text = task.to_owned();
+            });
+        let events = bed.run().await;
+        let Some(Event::RunFinished { ending, .. }) = events.last() else {
+            panic!("{events:#?}");
+        };
+        let ending = ending.clone().unwrap();
+        assert_eq!(ending.proof, Proof::Unproven, "{}", ending.headline);
+        let partly = "Partly done: 1 proposal was refused: Makefile:: (";
+        assert_eq!(
+            ending.headline.starts_with(partly),
+            is_partly,
+            "{task}: {}",
+            ending.headline
+        );
+        assert!(
+            ending.headline.contains("--allow-write 'Makefile'"),
+            "{}",
+            ending.headline
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn review_says_that_a_file_is_executed_automatically() {
     let mut bed = changes_makefile(Approval::Ask);
     let events = bed.run().await;

@@ -160,7 +160,7 @@ async fn tests_of_a_function_that_the_task_deletes_are_deleted_with_it() {
 
 /// Names that a task renames: the code, the assertion of a test, the task, the old and the new
 /// name.
-const NAMES: [(&str, &str, &str, &str, &str); 6] = [
+const NAMES: [(&str, &str, &str, &str, &str); 10] = [
     (
         "class D(Enum):\n    TEN_K = 10\n",
         "assert D.TEN_K.name == 'TEN_K'",
@@ -203,6 +203,34 @@ const NAMES: [(&str, &str, &str, &str, &str); 6] = [
         "ten_k",
         "tenk",
     ),
+    (
+        "COMMANDS = ['formats']\n\n\nclass D:\n    pass\n",
+        "assert main(['formats']) == 0",
+        "Rename the subcommand `formats` to `list`",
+        "formats",
+        "list",
+    ),
+    (
+        "COMMANDS = ['formats']\n\n\nclass D:\n    pass\n",
+        "assert main(['formats']) == 0",
+        "The command `formats` should be called `list`",
+        "formats",
+        "list",
+    ),
+    (
+        "OPTIONS = ['--max-gap']\n\n\nclass D:\n    pass\n",
+        "assert m.OPTIONS == ['--max-gap']",
+        "Rename the option `--max-gap` to `--most`",
+        "--max-gap",
+        "--most",
+    ),
+    (
+        "ROW = {'total-kg': 1}\n\n\nclass D:\n    pass\n",
+        "assert m.ROW['total-kg'] == 1",
+        "Rename the key `total-kg` to `mass`",
+        "total-kg",
+        "mass",
+    ),
 ];
 
 #[tokio::test(start_paused = true)]
@@ -223,7 +251,10 @@ async fn original_tests_follow_every_name_that_the_task_renames() {
                 let source = code.replace(old, new);
                 json!({"symbol": "m.py::D", "why": "w", "source": source, "intended_losses": true})
             }
-            false => hunks("m.py::", &[("TEN_K = 10", "TENK = 10")]),
+            false => {
+                let line = code.lines().next().unwrap();
+                hunks("m.py::", &[(line, &line.replace(old, new))])
+            }
         };
         let picks = [of_code, hunks("test_m.py::test_d", &[of_test])];
         let files = [("m.py", code), ("test_m.py", test.as_str())];

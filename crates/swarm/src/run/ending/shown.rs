@@ -1,15 +1,26 @@
 //! Determines whether a test is known to fail without the changes of a run.
 
 use super::facts::{LastCheck, RunFacts};
+use crate::check::test_files::is_module;
 use crate::event::ending::Proof;
 use crate::task::goal::Goal;
 use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
 
 /// Returns the result of a run whose task does not ask for different behaviour: [`Proof::Proven`]
-/// if a test fails without the change, otherwise [`Proof::AsBefore`].
+/// if a test fails without the change, otherwise [`Proof::AsBefore`]. If only tests were changed,
+/// their results prove nothing.
 pub(super) fn whole(facts: &RunFacts<'_>, passed: &str) -> (Proof, String) {
     let has_new = !facts.new_tests.fails.is_empty() || !facts.new_tests.passes.is_empty();
+    let only_tests = facts.changed.iter().all(|one| is_module(&one.file));
     match is_shown(facts) {
+        true if only_tests && !facts.changed.is_empty() => {
+            let changed = match facts.changed {
+                [_] => "the test was changed",
+                _ => "the tests were changed",
+            };
+            let headline = format!("Done: {changed} as the task asks; {passed}");
+            (Proof::AsBefore, headline)
+        }
         true => (Proof::Proven, format!("Done and proven: {passed}")),
         false if has_new || facts.goal == Goal::NewTest => {
             (Proof::AsBefore, format!("Done: {passed}"))

@@ -118,7 +118,8 @@ impl EntityKind {
             }
             "parameter" | "argument" | "option" | "flag" | "keyword" => EntityKind::Parameter,
             "file" | "module" => EntityKind::File,
-            "column" | "columns" | "key" | "keys" | "label" | "message" => EntityKind::Text,
+            "column" | "columns" | "key" | "keys" | "label" | "message" | "subcommand"
+            | "subcommands" => EntityKind::Text,
             _ => return None,
         };
         Some(kind)
@@ -529,7 +530,21 @@ impl<'s> Sentence<'s, '_> {
     }
 
     fn kind(&self, at: usize) -> Option<EntityKind> {
-        EntityKind::of(self.words.get(at)?)
+        let kind = EntityKind::of(self.words.get(at)?);
+        kind.or_else(|| self.is_text_beside(at).then_some(EntityKind::Text))
+    }
+
+    /// Returns whether a word tells, beside a quoted name that no code has, that the name stands in
+    /// strings.
+    fn is_text_beside(&self, at: usize) -> bool {
+        const TEXTS: [&str; 12] = [
+            "command", "commands", "setting", "settings", "header", "heading", "tag", "event",
+            "topic", "format", "status", "entry",
+        ];
+        let is_name = |token: &Token| token.is_quoted && !is_symbol(self.lookup, &token.word);
+        let before = at.checked_sub(1).and_then(|at| self.tokens.get(at));
+        let mut beside = before.into_iter().chain(self.tokens.get(at + 1));
+        self.is_any(at, &TEXTS) && !self.tokens[at].is_quoted && beside.any(is_name)
     }
 
     fn is_any(&self, at: usize, list: &[&str]) -> bool {
