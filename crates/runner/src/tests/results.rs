@@ -305,7 +305,8 @@ async fn makefile_that_resets_pythonpath_does_not_prevent_recording_of_results()
 
 #[tokio::test]
 async fn every_session_of_a_command_is_recorded() {
-    let in_one_process = "import pytest\nfor file in ['test_m.py', 'test_n.py']:\n    pytest.main([file])\n";
+    let in_one_process =
+        "import pytest\nfor file in ['test_m.py', 'test_n.py']:\n    pytest.main([file])\n";
     let bound_before = "from pytest import main\nmain(['test_m.py'])\nmain(['-q', 'test_n.py'])\n";
     let another_process = "import pytest, subprocess, sys\npytest.main(['test_m.py'])\n\
         subprocess.call([sys.executable, '-m', 'pytest', 'test_n.py'])\n";
@@ -318,7 +319,12 @@ async fn every_session_of_a_command_is_recorded() {
         ("other.py", another_process),
         ("tests.sh", script),
     ]);
-    for command in ["python3 one.py", "python3 bound.py", "python3 other.py", "sh tests.sh"] {
+    for command in [
+        "python3 one.py",
+        "python3 bound.py",
+        "python3 other.py",
+        "sh tests.sh",
+    ] {
         let Some(tests) = tests_of(&project, Some(command)).await else {
             return;
         };
@@ -333,7 +339,11 @@ async fn every_session_of_a_command_is_recorded() {
         unittest.main('test_v', exit=False)\n\
         subprocess.call([sys.executable, '-m', 'unittest', 'test_w'])\n";
     let of = |name: &str| CASES.replace("test_", &format!("{name}_"));
-    let files = [("u", of("test_u")), ("v", of("test_v")), ("w", of("test_w"))];
+    let files = [
+        ("u", of("test_u")),
+        ("v", of("test_v")),
+        ("w", of("test_w")),
+    ];
     let tests = project.tests(Some("python3 runs.py")).await;
     let mut all = request(&[], &[("runs.py", unittests)]);
     for (name, text) in files {
