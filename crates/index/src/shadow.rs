@@ -110,7 +110,7 @@ pub(super) fn shadowing(
 /// the roots depends on how tests and programs are started.
 fn in_another_root(code: &Code, world: &Snapshot, place: &str) -> Option<Shadowing> {
     let roots = ImportRoots::of(code, world);
-    let found = roots.iter().find_map(|(root, kind)| {
+    roots.iter().find_map(|(root, kind)| {
         let path = below(root, place)?;
         let dotted = path.replace('/', ".");
         let importers = importers_of(code, &dotted);
@@ -124,8 +124,7 @@ fn in_another_root(code: &Code, world: &Snapshot, place: &str) -> Option<Shadowi
         let mut others = others.map(|(other, _)| other);
         let hidden = others.find_map(|other| module_in(code, world, (root, other), path))?;
         Some(Shadowing { hidden, importers })
-    });
-    found
+    })
 }
 
 /// Returns the part of a path below a directory.
