@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use super::code::args::{
     DefinitionArgs, IndexArgs, LocateArgs, MapArgs, ReferencesArgs, SymbolsArgs,
 };
-use super::option_values::{approval, dollars, driver, proposal};
+use super::option_values::{approval, dollars, driver, existing_path, path, proposal};
 #[cfg(feature = "bench")]
 use super::swebench::args::SwebenchCommand;
 use starling_config::Trust;
@@ -24,6 +24,7 @@ pub struct Cli {
         long,
         global = true,
         value_name = "FILE",
+        value_parser = path(),
         help_heading = "Global options"
     )]
     pub log_file: Option<PathBuf>,
@@ -102,7 +103,7 @@ pub enum Command {
     Doctor {
         /// Project directory. Default: the root of the enclosing git repository, or else the nearest
         /// parent directory with a project file such as pyproject.toml.
-        #[arg(long, value_name = "DIR")]
+        #[arg(long, value_name = "DIR", value_parser = path())]
         repo: Option<PathBuf>,
         /// Print the results of the checks as JSON.
         #[arg(long)]
@@ -164,7 +165,7 @@ pub struct ConfigurationArgs {
     pub allow_write: Vec<String>,
     /// Hide a file or directory from the tests, for example the expected results of a benchmark. Home
     /// directories and Starling's cache are always hidden. May be repeated.
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_parser = existing_path())]
     pub hide_from_tests: Vec<PathBuf>,
     /// Use the project's own .starling/config.toml in this run even if the project is not trusted. Check
     /// that file first.
@@ -191,7 +192,7 @@ pub struct RunArgs {
     pub task: String,
     /// Project directory. Default: the root of the enclosing git repository, or else the nearest parent
     /// directory with a project file such as pyproject.toml.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = path())]
     pub repo: Option<PathBuf>,
     /// Who approves each change: you (ask), a model in your place (proxy), or nobody (auto).
     #[arg(long, value_parser = approval())]
@@ -233,7 +234,7 @@ pub struct ReviewArgs {
     pub run: Option<String>,
     /// Project directory. Default: the root of the enclosing git repository, or else the nearest parent
     /// directory with a project file such as pyproject.toml.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = path())]
     pub repo: Option<PathBuf>,
     /// Print one event per line as JSON. Your answers are read from stdin, one per line.
     #[arg(long)]
@@ -258,7 +259,7 @@ pub struct UndoArgs {
     pub yes: bool,
     /// Project directory. Default: the root of the enclosing git repository, or else the nearest parent
     /// directory with a project file such as pyproject.toml.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = path())]
     pub repo: Option<PathBuf>,
     /// Print the result as JSON. Needs --yes or --list.
     #[arg(long)]
@@ -274,10 +275,10 @@ pub struct AskArgs {
     pub question: String,
     /// Project directory. Default: the root of the enclosing git repository, or else the nearest parent
     /// directory with a project file such as pyproject.toml.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = path())]
     pub repo: Option<PathBuf>,
     /// Continue the session that is stored in this file, and save the session to it afterwards.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = path())]
     pub session: Option<PathBuf>,
     /// Stop after spending this many US dollars on model calls.
     #[arg(long, value_name = "X", value_parser = dollars)]
@@ -325,7 +326,7 @@ pub struct InitArgs {
 pub struct TrustArgs {
     /// Project directory. Default: the root of the enclosing git repository, or else the nearest parent
     /// directory with a project file such as pyproject.toml.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = path())]
     pub repo: Option<PathBuf>,
     /// List the projects that you decided to trust or not to trust.
     #[arg(long, conflicts_with_all = ["remove", "repo"])]
@@ -436,6 +437,39 @@ mod tests {
     }
 
     #[test]
+    fn relative_path_is_relative_to_the_current_directory() {
+        let here = std::env::current_dir().unwrap();
+        let real = here.canonicalize().unwrap();
+        let line = "starling --log-file t run --repo p --hide-from-tests ./src/ \
+                    --hide-from-tests src/../Cargo.toml fix";
+        let read = Cli::parse_from(line.split_whitespace());
+        assert_eq!(read.log_file, Some(here.join("t")));
+        let Command::Run(run) = read.command else {
+            panic!("not a run");
+        };
+        assert_eq!(run.repo, Some(here.join("p")));
+        let hidden = [real.join("src"), real.join("Cargo.toml")];
+        assert_eq!(run.world.hide_from_tests, hidden);
+        let read = Cli::parse_from(["starling", "ask", "--session", "s", "x"]);
+        let Command::Ask(ask) = read.command else {
+            panic!("not a question");
+        };
+        assert_eq!(ask.session, Some(here.join("s")));
+    }
+
+    #[test]
+    fn path_to_hide_must_exist() {
+        for missing in ["no/such", "/no/such"] {
+            let line = ["starling", "run", "x", "--hide-from-tests", missing];
+            let error = Cli::try_parse_from(line).unwrap_err();
+            assert_eq!(error.exit_code(), 2, "{missing}");
+            let told = error.to_string();
+            assert!(told.contains("--hide-from-tests"), "{told}");
+            assert!(told.contains(&format!("'{missing}'")), "{told}");
+        }
+    }
+
+    #[test]
     fn values_of_approve_and_driver_are_parsed() {
         for (word, approval) in [
             ("ask", Approval::Ask),
@@ -468,6 +502,7 @@ mod tests {
 
     #[test]
     fn every_command_that_loads_the_configuration_accepts_its_options() {
+        let here = std::env::current_dir().unwrap().canonicalize().unwrap();
         for line in [
             "starling run x",
             "starling ask x",
@@ -478,7 +513,7 @@ mod tests {
         ] {
             let words = line.split(' ');
             let world =
-                "--model big -c limits.calls=1 --trust --allow-write a/** --hide-from-tests out";
+                "--model big -c limits.calls=1 --trust --allow-write a/** --hide-from-tests src";
             let world = world.split(' ');
             let read = Cli::try_parse_from(words.chain(world)).unwrap();
             let world = match read.command {
@@ -503,7 +538,7 @@ mod tests {
             assert_eq!(world.model.as_deref(), Some("big"), "{line}");
             assert_eq!(world.set, ["limits.calls=1"], "{line}");
             assert_eq!(world.allow_write, ["a/**"], "{line}");
-            assert_eq!(world.hide_from_tests, [PathBuf::from("out")], "{line}");
+            assert_eq!(world.hide_from_tests, [here.join("src")], "{line}");
             assert_eq!(world.trust(), Trust::Trusted, "{line}");
         }
     }

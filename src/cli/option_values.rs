@@ -1,9 +1,12 @@
 //! Reads the values of options of the command line.
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use std::path::PathBuf;
+
+use clap::builder::{PathBufValueParser, PossibleValuesParser, TypedValueParser};
 use serde::de::DeserializeOwned;
 
 use starling_core::{Approval, Driver};
+use starling_platform::files::PathExt;
 use starling_swarm::ProposalId;
 
 /// Reads who approves changes.
@@ -23,6 +26,17 @@ where
 {
     PossibleValuesParser::new(names)
         .try_map(|name| serde_json::from_value::<T>(serde_json::Value::String(name)))
+}
+
+/// Reads a path and makes it absolute. Every option for a path is resolved here, because a run's
+/// processes have other current directories.
+pub fn path() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(std::path::absolute::<PathBuf>)
+}
+
+/// Reads the path of a file or directory that exists, and resolves its links.
+pub fn existing_path() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| path.canonical())
 }
 
 pub fn dollars(text: &str) -> Result<f64, String> {

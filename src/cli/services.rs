@@ -27,7 +27,7 @@ use starling_sandbox::{Bounds, Container, Policy, Shadows, Unconfined, cache_dir
 use starling_server::protocol::{ModelItem, ModelsReply, ProviderKey};
 use starling_server::{OpenRequest, OpenedRun, RestorePolicy, RunDefaults, Services, swarm};
 use starling_swarm::RoleModels;
-use starling_workspace::{Workspace, sweep_leftovers};
+use starling_workspace::{PathPolicy, Workspace, sweep_leftovers};
 
 /// Delay of the first sweep, so that it does not slow down the start of a run.
 const SWEEP_AFTER: Duration = Duration::from_secs(5);
@@ -52,7 +52,9 @@ pub fn services(
         models: Mutex::default(),
     });
     let (for_look, for_models, for_index) = (args.clone(), args.clone(), cache.clone());
+    let for_policy = args.clone();
     Ok(Services {
+        policy: Arc::new(move |root| path_policy(root, &for_policy)),
         ignored: Arc::new(move |root| ignored(root, &for_look)),
         open: Arc::new(move |opening| {
             let world = Arc::clone(&world);
@@ -303,6 +305,18 @@ impl CliServices {
         });
         opened.await?
     }
+}
+
+/// Returns the path policy of a project as its runs have it. If its configuration is invalid, a person
+/// is needed wherever the default rules need one.
+fn path_policy(root: &Path, args: &ConfigurationArgs) -> PathPolicy {
+    let configured = || {
+        let config = configuration(root, args).ok()?.config;
+        let workspace = Workspace::open(root.to_owned()).ok()?;
+        let workspace = workspace.allowing(&allowed_writes(&config, args)).ok()?;
+        Some(workspace.snapshot(Default::default()).policy().clone())
+    };
+    configured().unwrap_or_else(|| PathPolicy::of(root))
 }
 
 /// Returns the globs of files that agents may change, from the configuration and the command line.

@@ -9,7 +9,7 @@ use anyhow::Context;
 use super::WrongUse;
 use starling_ask::session::Session;
 use starling_platform::files::PathExt;
-use starling_workspace::{Snapshot, private_file, read_text, write_given};
+use starling_workspace::{Snapshot, open_regular, private_file, read_text, write_given};
 
 /// Maximum size in bytes of a session to resume.
 const MAX_BYTES: u64 = 64 << 20;
@@ -92,10 +92,9 @@ fn directory(path: &Path) -> &Path {
 
 /// Checks that a file can be created or replaced.
 fn try_to_write(path: &Path) -> io::Result<()> {
-    if path.is_dir() {
-        return Err(io::ErrorKind::IsADirectory.into());
-    }
     if path.exists() {
+        // Opening a pipe would wait for its other end.
+        open_regular(path)?;
         OpenOptions::new().append(true).open(path)?;
     }
     // A file behind a link is replaced in the directory of the link's target.
@@ -151,7 +150,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("file"), "x").unwrap();
         fs::create_dir(dir.path().join("folder")).unwrap();
-        for name in ["file/s.json", "folder", "..", "file/deep/s.json"] {
+        // Nobody reads the pipe, so opening it to write would wait forever.
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mkfifoat(rustix::fs::CWD, dir.path().join("pipe"), mode).unwrap();
+        for name in ["file/s.json", "folder", "..", "file/deep/s.json", "pipe"] {
             let path = dir.path().join(name);
             let WrongUse(told) = SessionFile::open(&path).err().unwrap();
             assert!(told.contains("session "), "{told}");

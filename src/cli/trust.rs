@@ -10,7 +10,8 @@ use super::standard::print_line;
 use super::view::words;
 use super::{Outcome, WrongUse};
 use starling_config::{
-    FileState, ModelKind, ProgramSetting, ProjectFile, RunsIn, Trust, TrustDecision, TrustList,
+    ConfigSources, FileState, ModelKind, ProgramSetting, ProjectFile, RunsIn, Trust, TrustDecision,
+    TrustList,
 };
 use starling_models::registry::role_sources;
 use starling_text::harmless;
@@ -45,6 +46,7 @@ pub fn run(args: &TrustArgs) -> anyhow::Result<Outcome> {
         );
         return Err(WrongUse(message).into());
     };
+    usable(&file)?;
     list.decide(&root, Some(TrustDecision::Trusted(fingerprint)))?;
     print_line(format_args!(
         "{} is trusted from now on, until its configuration changes",
@@ -54,6 +56,15 @@ pub fn run(args: &TrustArgs) -> anyhow::Result<Outcome> {
         print_line(line)?;
     }
     Ok(Outcome::Settled)
+}
+
+/// Refuses a configuration that the next run would refuse.
+fn usable(file: &ProjectFile) -> Result<(), WrongUse> {
+    let sources = ConfigSources::of_process(file.clone(), Trust::Trusted, Vec::new());
+    match starling_config::load(&sources) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(WrongUse(error.to_string())),
+    }
 }
 
 /// Lists the programs that run if the project is trusted, one on each line.
@@ -124,6 +135,9 @@ pub fn ask_once(root: &Path, args: &RunArgs) -> anyhow::Result<()> {
     // Trust exactly the text that is shown, even if the file changes meanwhile.
     let file = ProjectFile::of(root);
     let decision = ask(&file, asked, &mut io::stdin().lock(), &mut io::stderr())?;
+    if let Some(TrustDecision::Trusted(_)) = &decision {
+        usable(&file)?;
+    }
     if decision.is_some() {
         list.decide(root, decision)?;
     }

@@ -418,6 +418,14 @@ fn trust_is_stored_per_project_until_removed() {
     assert_eq!(removed.code, Some(0), "{removed:?}");
     assert!(calls().out.starts_with("limits.calls = 60\n"));
     assert_eq!(bed.say(&["trust", "--list"]).out, "");
+    // A configuration that a run would refuse is not trusted.
+    for wrong in ["[limits]\ncalls = -1\n", "[limits]\ndollars = nan\n"] {
+        bed.write("project/.starling/config.toml", wrong);
+        let refused = bed.say(&["trust"]);
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+        assert!(refused.err.contains("config.toml:2: "), "{refused:?}");
+        assert_eq!(bed.say(&["trust", "--list"]).out, "");
+    }
     bed.say(&["trust", "--list", "--remove"])
         .is_wrong_use("--remove");
     bed.say(&["trust", "--repo", "no/such"])
@@ -568,7 +576,7 @@ const TEST: &str = "test_work.py::T.test_f";
 fn test_that_passes_only_after_being_changed_does_not_prove_the_change() {
     let red = "def f():\n    return 2\n";
     let other = "    def test_f(self):\n        self.assertTrue(True)\n";
-    let accept = json!({"verdict": "accept"});
+    let accept = json!({"verdict": "accept", "conditions": "", "objections": ""});
     let accepts = exchange(&format!("proxy {TEST}"), "proxy", 0, "decide", &accept);
     let rewrites = [picks(&[TEST]), proposes(TEST, 0, other), accepts];
     for (approve, status) in [("auto", 1), ("proxy", 3)] {

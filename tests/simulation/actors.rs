@@ -173,7 +173,7 @@ fn proxy(world: &World, request: &ChatRequest, key: &str) -> Reply {
         let reason = if refuses { "not like that" } else { "" };
         reply.calls = vec![call(
             "decide",
-            json!({"verdict": verdict, "reason": reason}),
+            json!({"verdict": verdict, "conditions": "", "objections": "", "reason": reason}),
         )];
     }
     reply

@@ -28,6 +28,11 @@ pub(super) fn check(loaded: &LoadedConfig) -> Result<(), ConfigError> {
     if let Err(bad) = policy.allowing(&config.run.allow_write) {
         return Err(wrong("run.allow_write".to_owned(), bad.to_string()));
     }
+    let is_relative = |path: &&String| !Path::new(path).is_absolute();
+    if let Some(path) = config.sandbox.readable.iter().find(is_relative) {
+        let message = format!("{path:?} is not an absolute path");
+        return Err(wrong("sandbox.readable".to_owned(), message));
+    }
     let at_least_one = [
         ("limits.calls", u64::from(config.limits.calls)),
         ("limits.tokens", config.limits.tokens.0),

@@ -186,8 +186,8 @@ pub struct SandboxSettings {
     /// Names of additional environment variables that tests receive. Variables whose names look
     /// like secrets are never passed.
     pub environment: Vec<String>,
-    /// Directories in the home directory that tests may read in addition to toolchains. Other
-    /// directories are hidden.
+    /// Directories in the home directory that tests may read in addition to toolchains, as absolute
+    /// paths. Other directories are hidden.
     pub readable: Vec<String>,
     /// Container image to use instead of the sandbox: every test run gets its own container, with
     /// the project at /testbed. Images are never pulled.

@@ -224,6 +224,10 @@ fn configuration_errors_name_file_line_and_key() {
         "user.toml:2: limits.calls: must be at least 1",
     );
     check(
+        "[sandbox]\nreadable = [\"/data\", \"data\"]\n",
+        "user.toml:2: sandbox.readable: \"data\" is not an absolute path",
+    );
+    check(
         "[limits]\nseconds = 99999999999\n",
         "user.toml:2: limits.seconds: must be at most 86400",
     );

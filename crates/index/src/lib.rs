@@ -9,6 +9,7 @@ mod dynamic;
 mod facts;
 mod fuzzy;
 mod generated;
+mod import_roots;
 mod importable;
 mod in_scripts;
 mod in_strings;

@@ -4,14 +4,13 @@
 use std::fmt;
 
 use super::code::Code;
+use super::import_roots::{ImportRoots, ROOTS, RootKind, is_test};
 use super::importable::absolute;
 use super::names::{Import, Imported, Names, ScopeId};
 use super::resolve::{Source, is_standard};
 use starling_syntax::{FilePath, SymbolTree};
 use starling_workspace::Snapshot;
 
-/// Directories whose modules can be imported from anywhere in the workspace.
-const ROOTS: [&str; 4] = ["", "src", "lib", "python"];
 /// Root directories from which test tools import as well. `python -m pytest` searches the first one
 /// before pytest's own modules.
 const ROOTS_OF_TOOLS: [&str; 2] = ["", "src"];
@@ -85,8 +84,10 @@ pub(super) fn shadowing(
     is_installed: &dyn Fn(&str) -> bool,
 ) -> Option<Shadowing> {
     let new_module = NewModule::of(new.file().as_str())?;
-    let hidden = hidden_by(code, world, new, &new_module, is_installed)?;
     let place = new_module.place;
+    let Some(hidden) = hidden_by(code, world, new, &new_module, is_installed) else {
+        return in_another_root(code, world, place);
+    };
     let directory = place
         .rsplit_once('/')
         .map_or("", |(directory, _)| directory);
@@ -98,7 +99,83 @@ pub(super) fn shadowing(
         HiddenModule::Installed(_) => is_root_of_tools(world, directory),
         HiddenModule::File(_) | HiddenModule::Folder(_) => false,
     };
-    (by_tools || !importers.is_empty()).then_some(Shadowing { hidden, importers })
+    match by_tools || !importers.is_empty() {
+        true => Some(Shadowing { hidden, importers }),
+        false => in_another_root(code, world, place),
+    }
+}
+
+/// Returns the module of another import root that a new module at `place` would hide, because both
+/// are imported by the same name. Python takes the first root that has the module, and the order of
+/// the roots depends on how tests and programs are started.
+fn in_another_root(code: &Code, world: &Snapshot, place: &str) -> Option<Shadowing> {
+    let roots = ImportRoots::of(code, world);
+    roots.iter().find_map(|(root, kind)| {
+        let path = below(root, place)?;
+        let dotted = path.replace('/', ".");
+        let importers = importers_of(code, &dotted);
+        if importers.is_empty() {
+            return None;
+        }
+        // Directories of tests come before the others, so a module there stays the first.
+        let others = roots.iter().filter(|(other, other_kind)| {
+            *other != root && (*other_kind == RootKind::Project || kind == RootKind::Tests)
+        });
+        let mut others = others.map(|(other, _)| other);
+        let hidden = others.find_map(|other| module_in(code, world, (root, other), path))?;
+        Some(Shadowing { hidden, importers })
+    })
+}
+
+/// Returns the part of a path below a directory.
+fn below<'p>(directory: &str, path: &'p str) -> Option<&'p str> {
+    match directory {
+        "" => Some(path),
+        _ => path.strip_prefix(directory)?.strip_prefix('/'),
+    }
+}
+
+/// Returns the module `path` of the root `other`, unless a package around it decides already which
+/// of both roots has its modules.
+fn module_in(
+    code: &Code,
+    world: &Snapshot,
+    (root, other): (&str, &str),
+    path: &str,
+) -> Option<HiddenModule> {
+    let at = |root: &str, path: &str| match root {
+        "" => path.to_owned(),
+        _ => format!("{root}/{path}"),
+    };
+    let file = |path: String| Source::file(code, &path);
+    let around = path.match_indices('/').map(|(end, _)| &path[..end]);
+    let is_package = |root: &str, path: &str| file(format!("{}/__init__.py", at(root, path)));
+    let mut packages =
+        around.filter_map(|path| is_package(root, path).or_else(|| is_package(other, path)));
+    if packages.next().is_some() {
+        return None;
+    }
+    let old = at(other, path);
+    let found = file(format!("{old}/__init__.py")).or_else(|| file(format!("{old}.py")));
+    match found {
+        Some(found) => Some(HiddenModule::File(code.path(found).clone())),
+        None => holds_modules(world, &old).then_some(HiddenModule::Folder(old)),
+    }
+}
+
+/// Returns the files that import the module `dotted` by this name, or something in it.
+fn importers_of(code: &Code, dotted: &str) -> Vec<FilePath> {
+    let name = dotted.rsplit('.').next().unwrap_or(dotted);
+    let importers = code.mentioning(name).into_iter().filter(|file| {
+        let path = code.path(*file);
+        let is_one = |names: &Names, import: &Import| {
+            import.level == 0
+                && imported(names, import, path).is_some_and(|what| is_in(&what, dotted))
+        };
+        let names = Source::names(code, *file);
+        names.is_some_and(|names| names.imports().iter().any(|import| is_one(&names, import)))
+    });
+    importers.map(|file| code.path(file).clone()).collect()
 }
 
 /// Returns the existing module that Python would no longer find.
@@ -214,14 +291,7 @@ fn importers(code: &Code, hidden: &HiddenModule, place: &str) -> Vec<FilePath> {
 /// Returns whether tools that run the tests import modules from a directory: because it is one of
 /// the roots, or because it contains tests, so that pytest adds it to `sys.path`.
 fn is_root_of_tools(world: &Snapshot, directory: &str) -> bool {
-    let holds_tests = |file: &FilePath| {
-        let (folder, name) = file
-            .as_str()
-            .rsplit_once('/')
-            .unwrap_or(("", file.as_str()));
-        let is_test = name.starts_with("test_") || name.ends_with("_test.py");
-        folder == directory && name.ends_with(".py") && (is_test || name == "conftest.py")
-    };
+    let holds_tests = |file: &FilePath| file.directory() == directory && is_test(file);
     ROOTS_OF_TOOLS.contains(&directory) || world.files().iter().any(holds_tests)
 }
 
@@ -254,20 +324,28 @@ fn is_top(code: &Code, directory: &str) -> bool {
 /// Returns whether an import refers to the module `dotted`, or to something in it. `dotted` is the
 /// module's path from the root; the import may also leave out its first parts.
 fn leads_to(names: &Names, import: &Import, file: &FilePath, dotted: &str) -> bool {
-    let Some(module) = absolute(names, import, file) else {
+    let Some(imported) = imported(names, import, file) else {
         return false;
     };
-    let imported = match import.what {
-        Imported::Name(name) => format!("{module}.{}", names.name(name)),
-        Imported::First | Imported::Whole | Imported::Star => module,
-    };
-    let is_it = |path: &str| {
-        let rest = imported.strip_prefix(path);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    };
+    let is_it = |path: &str| is_in(&imported, path);
     let inner = dotted.match_indices('.').map(|(at, _)| &dotted[at + 1..]);
     let mut inner = inner.filter(|path| !is_standard(path.split('.').next().unwrap_or(path)));
     is_it(dotted) || import.level == 0 && inner.any(is_it)
+}
+
+/// Returns the dotted name of what an import refers to.
+fn imported(names: &Names, import: &Import, file: &FilePath) -> Option<String> {
+    let module = absolute(names, import, file)?;
+    Some(match import.what {
+        Imported::Name(name) => format!("{module}.{}", names.name(name)),
+        Imported::First | Imported::Whole | Imported::Star => module,
+    })
+}
+
+/// Returns whether a dotted name is a module, or something in it.
+fn is_in(name: &str, module: &str) -> bool {
+    let rest = name.strip_prefix(module);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 #[cfg(test)]
@@ -354,6 +432,72 @@ mod tests {
                 wanted,
                 "{file}"
             );
+        }
+    }
+
+    fn hidden_in(files: &[(&str, &str)], file: &str) -> Option<(String, Vec<String>)> {
+        let index = Index::new(snapshot_of(files));
+        let tree = SymbolTree::parse(FilePath::new(file), "def add(x):\n    return x\n".into());
+        let found = index.shadowing(&tree, &|_| false)?;
+        let importers = found.importers.iter().map(ToString::to_string);
+        Some((found.hidden.to_string(), importers.collect()))
+    }
+
+    const TWO_ROOTS: [(&str, &str); 12] = [
+        ("pytest.ini", "[pytest]\npythonpath = code .\n"),
+        ("calc.py", "def add(x):\n    return x\n"),
+        ("unused.py", ""),
+        ("src/deep.py", ""),
+        ("shop/__init__.py", ""),
+        ("shop/fees.py", "from .rates import rate\n"),
+        ("shop/rates.py", "rate = 1\n"),
+        ("plain/part.py", ""),
+        ("code/m.py", "import deep\nimport plain.part\n"),
+        ("unit/help.py", ""),
+        (
+            "unit/test_a.py",
+            "from calc import add\nimport help\nfrom shop.fees import rate\n",
+        ),
+        ("checks/test_b.py", ""),
+    ];
+
+    #[test]
+    fn new_module_that_has_the_name_of_a_module_in_another_import_root_is_reported() {
+        for (file, what, importer) in [
+            ("code/calc.py", "calc.py", "unit/test_a.py"),
+            ("src/calc/__init__.py", "calc.py", "unit/test_a.py"),
+            ("lib/calc.so", "calc.py", "unit/test_a.py"),
+            ("checks/calc.py", "calc.py", "unit/test_a.py"),
+            (
+                "code/shop/__init__.py",
+                "shop/__init__.py",
+                "unit/test_a.py",
+            ),
+            ("code/shop.py", "shop/__init__.py", "unit/test_a.py"),
+            ("deep.py", "src/deep.py", "code/m.py"),
+            ("src/plain.py", "the modules in plain/", "code/m.py"),
+            ("src/plain/part.py", "plain/part.py", "code/m.py"),
+            ("checks/help.py", "unit/help.py", "unit/test_a.py"),
+        ] {
+            let expected = Some((what.to_owned(), vec![importer.to_owned()]));
+            assert_eq!(hidden_in(&TWO_ROOTS, file), expected, "{file}");
+        }
+    }
+
+    #[test]
+    fn new_module_that_is_no_other_choice_for_an_import_is_not_reported() {
+        for file in [
+            // No import root.
+            "other/calc.py",
+            // Nobody imports the other module.
+            "code/unused.py",
+            // The package of the other root has all modules of its name.
+            "code/shop/fees.py",
+            // Pytest takes the module beside the tests first.
+            "help.py",
+            "code/new.py",
+        ] {
+            assert_eq!(hidden_in(&TWO_ROOTS, file), None, "{file}");
         }
     }
 

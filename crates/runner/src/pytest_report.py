@@ -22,27 +22,51 @@ _unittest = os.path.join(_folder, "unittest")
 # Programs that put the reporters back.
 _programs = os.path.join(_folder, "bin")
 _pending = []
+# The variables and search paths that a session takes out of the environment, with the entries taken.
+_taken = []
 
 
-def _leave_environment():
+def _take(name, separator, entries):
+    kept = os.environ.get(name, "").split(separator)
+    taken = [entry for entry in kept if entry in entries]
+    _taken.append((name, separator, taken))
+    if taken:
+        _set(name, separator, [entry for entry in kept if entry not in taken])
+
+
+def _set(name, separator, entries):
+    if any(entries):
+        os.environ[name] = separator.join(entries)
+    else:
+        os.environ.pop(name, None)
+
+
+def _begin():
     # A pytest that a test starts, and the workers of xdist, are no sessions of their own.
-    names = os.environ.get("PYTEST_PLUGINS", "").split(",")
-    names = [name for name in names if name and name != _name]
-    if names:
-        os.environ["PYTEST_PLUGINS"] = ",".join(names)
-    else:
-        os.environ.pop("PYTEST_PLUGINS", None)
-    programs = os.environ.get("PATH", "").split(os.pathsep)
-    if _programs in programs:
-        programs = [path for path in programs if path != _programs]
-        os.environ["PATH"] = os.pathsep.join(programs)
+    global _owner
+    if _taken:
+        return
+    if os.getpid() != _owner:
+        _owner = os.getpid()
+        del _pending[:]
+    _take("PYTEST_PLUGINS", ",", [_name])
+    _take("PATH", os.pathsep, [_programs])
+    _take("PYTHONPATH", os.pathsep, [_folder, _unittest])
     sys.path[:] = [path for path in sys.path if path != _folder]
-    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    paths = [path for path in paths if path not in (_folder, _unittest)]
-    if any(paths):
-        os.environ["PYTHONPATH"] = os.pathsep.join(paths)
-    else:
-        os.environ.pop("PYTHONPATH", None)
+    _note(u"begin", pytest.__version__)
+    _flush()
+
+
+def _end():
+    # What this process starts afterwards, in itself or as another process, is a session of its own.
+    if os.getpid() != _owner:
+        return
+    for name, separator, taken in _taken:
+        if taken:
+            kept = os.environ.get(name, "").split(separator)
+            _set(name, separator, taken + [entry for entry in kept if entry])
+    del _taken[:]
+    sys.path.append(_folder)
 
 
 def _text(value):
@@ -147,11 +171,19 @@ class _Results(object):
         _flush()
 
 
+# Pytest calls this hook as soon as it has registered the plugin, in a later session of the process too.
+def pytest_addoption():
+    _begin()
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config):
     config.pluginmanager.register(_Results(config), "%s_results" % _name)
 
 
-_leave_environment()
-_note(u"begin", pytest.__version__)
-_flush()
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure():
+    _end()
+
+
+_begin()

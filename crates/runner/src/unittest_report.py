@@ -29,30 +29,47 @@ def _import_own():
             sys.modules.setdefault(name, this)
 
 
+def _take(name, entry):
+    entries = os.environ.get(name, "").split(os.pathsep)
+    if entry not in entries:
+        return False
+    _set(name, [one for one in entries if one != entry])
+    return True
+
+
+def _set(name, entries):
+    if any(entries):
+        os.environ[name] = os.pathsep.join(entries)
+    else:
+        os.environ.pop(name, None)
+
+
 class _Sessions(object):
     def __init__(self):
         self.owner = None
         self.running = False
+        self.taken = []
         self.pending = []
 
     def begin(self):
-        # Only the first process that runs tests records: what its tests start is no session of its own.
-        paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-        if self.owner is None and _folder in paths:
-            self.owner = os.getpid()
-            paths = [path for path in paths if path != _folder]
-            if any(paths):
-                os.environ["PYTHONPATH"] = os.pathsep.join(paths)
-            else:
-                os.environ.pop("PYTHONPATH", None)
-            programs = os.environ.get("PATH", "").split(os.pathsep)
-            if _programs in programs:
-                programs = [path for path in programs if path != _programs]
-                os.environ["PATH"] = os.pathsep.join(programs)
-        if self.running or self.owner != os.getpid():
+        # What the tests of a session start, in itself or as another process, is no session of its own.
+        if self.running:
             return False
+        if self.owner != os.getpid():
+            if _folder not in os.environ.get("PYTHONPATH", "").split(os.pathsep):
+                return False
+            self.owner = os.getpid()
+            del self.pending[:]
         self.running = True
+        entries = (("PYTHONPATH", _folder), ("PATH", _programs))
+        self.taken = [(name, entry) for name, entry in entries if _take(name, entry)]
         return True
+
+    def end(self):
+        # What this process starts afterwards is a session of its own.
+        for name, entry in self.taken:
+            _set(name, [entry] + [one for one in os.environ.get(name, "").split(os.pathsep) if one])
+        self.running = False
 
     def note(self, *fields):
         fields = ["%s" % (field,) for field in fields]
@@ -164,7 +181,7 @@ def _watch(module):
             result = run(self, test)
         finally:
             del self._makeResult
-            _sessions.running = False
+            _sessions.end()
         _sessions.note("end", 0 if result.wasSuccessful() else 1, result.testsRun)
         _sessions.flush()
         return result

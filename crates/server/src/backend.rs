@@ -248,7 +248,7 @@ impl Backend {
             } => self.session.answer(&run, &review, verdict).map(nothing),
             ServerCommand::Edit(params) => self.edit(*params).await.map(nothing),
             ServerCommand::AcceptAll(run) => {
-                let reply = self.session.accept_all(run.as_ref())?;
+                let reply = self.session.accept_all(run.as_ref()).await?;
                 Ok(Some(serde_json::json!(reply)))
             }
             ServerCommand::AskReason { run, review } => {

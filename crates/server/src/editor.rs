@@ -339,6 +339,8 @@ impl Editor for ClientEditor {
             edit: tracked,
         };
         let outcome = self.send(&sent, request, arrived).await;
+        let is_made = !matches!(outcome, EditOutcome::Known(Err(_)));
+        self.given_up.resume(&path, &sent.edit, is_made);
         drop(turn);
         match outcome {
             EditOutcome::Known(known) => known,

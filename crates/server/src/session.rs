@@ -7,6 +7,7 @@ mod edit;
 mod editor_undo;
 mod explanation;
 mod front_end;
+mod guarded;
 mod half_applied;
 pub mod messages;
 mod misplaced;

@@ -186,12 +186,13 @@ fn encoding_of(kind: &PositionEncodingKind) -> Option<Encoding> {
 
 #[allow(deprecated, reason = "older clients send only rootUri or rootPath")]
 fn root_of(params: &InitializeParams) -> Option<PathBuf> {
-    let folders = params.workspace_folders.iter().flatten();
-    folders
-        .map(|folder| &folder.uri)
-        .chain(&params.root_uri)
-        .find_map(disk_path)
-        .or_else(|| params.root_path.as_ref().map(PathBuf::from))
+    let folders = params.workspace_folders.as_deref().unwrap_or_default();
+    if !folders.is_empty() {
+        // The client has these folders open, whatever its `rootUri` says.
+        return folders.iter().find_map(|folder| disk_path(&folder.uri));
+    }
+    let root = params.root_uri.as_ref().and_then(disk_path);
+    root.or_else(|| params.root_path.as_ref().map(PathBuf::from))
 }
 
 #[cfg(test)]
@@ -229,6 +230,11 @@ mod tests {
         assert_eq!(with.root, Some(PathBuf::from("/a b")));
         let old = negotiate(json!({"capabilities": {}, "rootUri": "file:///old"}));
         assert_eq!(old.root, Some(PathBuf::from("/old")));
+        let elsewhere = negotiate(json!({
+            "capabilities": {}, "rootUri": "file:///old",
+            "workspaceFolders": [{"uri": "file://server/old", "name": "x"}],
+        }));
+        assert_eq!(elsewhere.root, None);
         assert_eq!(negotiate(json!({"capabilities": {}})).root, None);
     }
 

@@ -30,7 +30,7 @@ use starling_swarm::{
     Spent, StopReason, Task, TestEvidence, UndoError,
 };
 use starling_syntax::{FilePath, SymbolPath};
-use starling_workspace::Workspace;
+use starling_workspace::{PathPolicy, Workspace};
 
 pub fn file(path: &str) -> FilePath {
     FilePath::new(path)
@@ -200,6 +200,7 @@ pub fn services(start: RunStarter, trajectories: &Path) -> Services {
         }),
         models: Arc::new(|_| Ok(Default::default())),
         ignored: Arc::new(|_| Vec::new()),
+        policy: Arc::new(PathPolicy::of),
         workers: tokio::runtime::Handle::current(),
     }
 }

@@ -584,6 +584,19 @@ async fn unreadable_response_is_not_answered_and_long_error_is_shortened() {
     let both =
         json!({"jsonrpc": "2.0", "id": 7, "result": 1, "error": {"code": 1, "message": "m"}});
     send(&mut ours, both).await;
+    for error in [
+        json!({"code": "a"}),
+        json!({}),
+        json!(null),
+        json!("boom"),
+        json!([1]),
+        json!({"code": 1.5, "message": "m"}),
+        json!({"code": 1e20, "message": "m"}),
+        json!({"code": 1, "message": 5}),
+    ] {
+        let response = json!({"jsonrpc": "2.0", "id": "x", "error": error});
+        send(&mut ours, response).await;
+    }
     let params = json!({
         "command": "starling.cancel",
         "arguments": [{"run": "ä".repeat(1 << 20)}],

@@ -28,6 +28,19 @@ impl TextHistory {
         *self.lock() = vec![text];
     }
 
+    /// Replaces all texts.
+    pub fn replace(&self, texts: impl IntoIterator<Item = Arc<str>>) {
+        self.lock().clear();
+        for text in texts {
+            self.push(text);
+        }
+    }
+
+    /// Returns whether this is a handle of the same history.
+    pub fn is(&self, other: &TextHistory) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Returns whether another handle of this history exists.
     pub fn is_shared(&self) -> bool {
         Arc::strong_count(&self.0) > 1

@@ -9,7 +9,8 @@ use std::time::Duration;
 use futures::channel::{mpsc, oneshot};
 use futures::future::{Either, pending, ready, select};
 use futures::{FutureExt, Sink, SinkExt, Stream, StreamExt, join, stream};
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
@@ -41,13 +42,21 @@ const MAX_ERROR_BYTES: usize = 4096;
 const BATCH_BYTES: usize = 64 << 10;
 
 /// A message from the client.
-#[derive(Deserialize)]
-#[serde(untagged)]
 enum ClientMessage {
-    // This variant must be the first one, because serde would otherwise parse a response as a
-    // request.
     Response(Response),
     Request(Request),
+}
+
+/// A message with a method is a request or a notification, any other one a response.
+impl<'de> Deserialize<'de> for ClientMessage {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        let message = Value::deserialize(input)?;
+        let read = match message.get("method") {
+            Some(_) => Request::deserialize(message).map(ClientMessage::Request),
+            None => Response::deserialize(message).map(ClientMessage::Response),
+        };
+        read.map_err(D::Error::custom)
+    }
 }
 
 /// A message to the client.

@@ -58,6 +58,7 @@ pub use task::request::Task;
 /// Applies changes to the user's text, also changes that are accepted after the end of their run.
 pub mod sending {
     pub use crate::evidence::failure::Failure;
+    pub use crate::proposal::permission::Permission;
     pub use crate::proposal::send::{AnnouncedEdit, Purpose, Sent, announce, send};
 }
 

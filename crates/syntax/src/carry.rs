@@ -369,8 +369,10 @@ fn is_renumbered((base, was): (&Outline<'_>, &str), (now, is): (&Outline<'_>, &s
         && base.only_text(was) == now.only_text(is)
 }
 
-/// Returns whether the user renamed a symbol or its enclosing class: the old name is gone, the new
-/// name is new, and no other symbol with the same parent was added or removed.
+/// Returns whether the user only renamed a symbol or its enclosing class: the old name is gone, the new
+/// name is new and stands in the same place, no other symbol with the same parent was added or
+/// removed, and the symbol has the same text except for the name. Otherwise the other name may belong to
+/// other code.
 fn is_renamed((base, was): (&Outline<'_>, &str), (now, is): (&Outline<'_>, &str)) -> bool {
     let (Some((gone, inside)), Some((new, inside_new))) = (missing(now, was), missing(base, is))
     else {
@@ -381,6 +383,43 @@ fn is_renamed((base, was): (&Outline<'_>, &str), (now, is): (&Outline<'_>, &str)
         && parent(gone) == parent(new)
         && base.beside_missing(gone, now).is_empty()
         && now.beside_missing(new, base).is_empty()
+        && names(&base.beside(gone)) == names(&now.beside(new))
+        && base
+            .text_of(was)
+            .zip(now.text_of(is))
+            .is_some_and(|texts| differs_in_name(texts, (&last_name(gone), &last_name(new))))
+}
+
+fn names<'t>(symbols: &[(&'t str, &str)]) -> Vec<&'t str> {
+    symbols.iter().map(|(name, _)| *name).collect()
+}
+
+/// Returns the last part of a symbol path, without the number of a redefinition.
+fn last_name(path: &str) -> String {
+    let name = path.rsplit_once('.').map_or(path, |(_, name)| name);
+    outline::unnumbered(name)
+}
+
+/// Returns whether two texts are equal except that the word `old` of the first may be `new` in the
+/// second.
+fn differs_in_name((was, is): (&str, &str), (old, new): (&str, &str)) -> bool {
+    let ends_word = |letter: char| !letter.is_alphanumeric() && letter != '_';
+    // Each part is a word with the character after it.
+    let (mut was, mut is) = (
+        was.trim_end().split_inclusive(ends_word),
+        is.trim_end().split_inclusive(ends_word),
+    );
+    let is_name = |was: &str, is: &str| {
+        let ends = was.strip_prefix(old).zip(is.strip_prefix(new));
+        ends.is_some_and(|(was, is)| was == is && was.chars().all(ends_word))
+    };
+    loop {
+        match (was.next(), is.next()) {
+            (None, None) => return true,
+            (Some(was), Some(is)) if was == is || is_name(was, is) => {}
+            (Some(_), Some(_)) | (Some(_), None) | (None, Some(_)) => return false,
+        }
+    }
 }
 
 /// Returns whether two symbols, and the symbols around them, are classes or functions in both outlines.

@@ -162,12 +162,21 @@ impl PathPolicy {
     }
 
     /// Returns whether the file is in a Python virtual environment, whatever the name of the
-    /// environment's directory.
+    /// environment's directory. If the root itself is an environment, the project's files are not
+    /// installed, but the programs of the environment are.
     fn is_installed(&self, real: &Path) -> bool {
+        let programs = |folder: &Path| ["bin", "Scripts"].map(|name| folder.join(name));
         let folders = real.ancestors().skip(1);
-        folders
-            .take_while(|folder| folder.starts_with(&*self.root) && **folder != *self.root)
-            .any(|folder| folder.join("pyvenv.cfg").exists())
+        let mut folders = folders.take_while(|folder| folder.starts_with(&*self.root));
+        folders.any(|folder| {
+            let is_in = match *folder == *self.root {
+                true => programs(folder)
+                    .iter()
+                    .any(|programs| real.starts_with(programs)),
+                false => true,
+            };
+            is_in && folder.join("pyvenv.cfg").exists()
+        })
     }
 
     /// Returns whether an existing file is ignored by git and not in git's index, so that no other

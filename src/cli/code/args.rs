@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::cli::option_values::path;
 use starling_index::Position;
 use starling_syntax::FilePath;
 
@@ -12,7 +13,7 @@ use starling_syntax::FilePath;
 pub struct CodeArgs {
     /// Project directory. Default: the root of the enclosing git repository, or else the nearest parent
     /// directory with a project file such as pyproject.toml.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = path())]
     pub repo: Option<PathBuf>,
     /// Print the result as JSON.
     #[arg(long)]

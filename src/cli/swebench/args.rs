@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 use starling_core::Driver;
 
-use crate::cli::option_values::{dollars, driver};
+use crate::cli::option_values::{dollars, driver, path};
 use starling_bench::{Containers, Format, ImageTemplate, Repositories};
 use starling_sandbox::Container;
 
@@ -21,6 +21,7 @@ pub enum SwebenchCommand {
     /// Write the HTML report of a run again: a table of all instances, and a page with the log of each.
     Report {
         /// The directory that was passed to the run as --out.
+        #[arg(value_parser = path())]
         out: PathBuf,
     },
     /// Grade predicted changes with the hidden tests.
@@ -36,10 +37,10 @@ pub enum SwebenchCommand {
 #[derive(Debug, Clone, Args)]
 pub struct DatasetArgs {
     /// The instances, in the format of SWE-bench: JSON Lines, or a Parquet file.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = path())]
     pub dataset: PathBuf,
     /// Directory of the git repositories: owner/name is at DIR/owner__name, bare or not.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = path())]
     pub repos: PathBuf,
     /// Path of a repository that is not in the directory of --repos. May be repeated.
     #[arg(long, value_name = "OWNER/NAME=PATH", value_parser = repository_path)]
@@ -61,7 +62,8 @@ impl DatasetArgs {
 fn repository_path(text: &str) -> Result<(String, PathBuf), String> {
     match text.split_once('=') {
         Some((name, path)) if name.contains('/') && !path.is_empty() => {
-            Ok((name.to_owned(), path.into()))
+            let path = std::path::absolute(path).map_err(|error| error.to_string())?;
+            Ok((name.to_owned(), path))
         }
         Some(_) | None => Err("expected owner/name=PATH".into()),
     }
@@ -97,7 +99,7 @@ pub struct EnvArgs {
     #[command(flatten)]
     pub data: DatasetArgs,
     /// File with the test environment of each instance, as JSON Lines.
-    #[arg(long, value_name = "FILE", required_unless_present = "container")]
+    #[arg(long, value_name = "FILE", required_unless_present = "container", value_parser = path())]
     pub environments: Option<PathBuf>,
     #[command(flatten)]
     pub containers: ContainerArgs,
@@ -119,11 +121,11 @@ pub struct EnvArgs {
 #[derive(Debug, Args)]
 pub struct ExportArgs {
     /// Directories that were passed to runs as --out.
-    #[arg(long, value_name = "DIR", num_args = 1.., required = true)]
+    #[arg(long, value_name = "DIR", num_args = 1.., required = true, value_parser = path())]
     pub out_of: Vec<PathBuf>,
     /// Output of `grade --json` for each directory of --out-of, in the same order. Not needed for runs with
     /// --samples, whose directories already contain the grades.
-    #[arg(long, value_name = "FILE", num_args = 1..)]
+    #[arg(long, value_name = "FILE", num_args = 1.., value_parser = path())]
     pub graded: Vec<PathBuf>,
     /// Format of an example.
     #[arg(long, value_enum)]
@@ -132,13 +134,13 @@ pub struct ExportArgs {
     #[arg(long, value_name = "NAME")]
     pub split: String,
     /// Data sets that are reserved for evaluation: their instances are not exported.
-    #[arg(long, value_name = "FILE", num_args = 1..)]
+    #[arg(long, value_name = "FILE", num_args = 1.., value_parser = path())]
     pub held_out: Vec<PathBuf>,
     /// Export instances that are reserved for evaluation, too.
     #[arg(long)]
     pub allow_held_out: bool,
     /// Write to this file instead of standard output.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = path())]
     pub to: Option<PathBuf>,
 }
 
@@ -180,11 +182,11 @@ pub struct RunArgs {
     pub data: DatasetArgs,
     /// Directory for predictions, trajectories and the report. If it holds a partial run with the same
     /// settings and the same build of Starling, that run is resumed.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = path())]
     pub out: PathBuf,
     /// File with the test environment of each instance, as JSON Lines. Default: the tests run with the
     /// Python that is found in the checkout or in PATH.
-    #[arg(long, value_name = "FILE", conflicts_with = "container")]
+    #[arg(long, value_name = "FILE", conflicts_with = "container", value_parser = path())]
     pub environments: Option<PathBuf>,
     #[command(flatten)]
     pub containers: ContainerArgs,

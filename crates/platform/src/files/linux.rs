@@ -1,11 +1,11 @@
 //! Files on Linux.
 
-use std::fs::File;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, mkdirat, open, openat, openat2};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, SeekFrom, mkdirat, open, openat, openat2, seek};
 use rustix::io::Errno;
 
 /// Opens a file for reading whose path contains no link. Opening a pipe does not wait for a writer.
@@ -16,6 +16,33 @@ pub fn open_without_links(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let opened = openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
     Ok(File::from(opened?))
+}
+
+/// Copies a file with its permissions. Holes of the file stay holes.
+///
+/// # Errors
+/// One of the files cannot be opened, read or written.
+pub fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
+    let found = from.metadata()?;
+    if super::taken_bytes(&found) >= found.len() {
+        return fs::copy(from, to).map(drop);
+    }
+    let mut source = File::open(from)?;
+    let mut target = File::create(to)?;
+    target.set_len(found.len())?;
+    let mut at = 0;
+    loop {
+        let start = match seek(&source, SeekFrom::Data(at)) {
+            Ok(start) => start,
+            Err(Errno::NXIO) => break,
+            Err(error) => return Err(error.into()),
+        };
+        at = seek(&source, SeekFrom::Hole(start))?;
+        source.seek(io::SeekFrom::Start(start))?;
+        target.seek(io::SeekFrom::Start(start))?;
+        io::copy(&mut (&source).take(at - start), &mut target)?;
+    }
+    target.set_permissions(found.permissions())
 }
 
 /// A directory that is held open. Its files are reached through it, whatever its path leads to by

@@ -13,3 +13,11 @@ pub fn open_without_links(path: &Path) -> io::Result<File> {
     let flags = libc::O_NOFOLLOW_ANY | libc::O_NONBLOCK | libc::O_NOCTTY;
     OpenOptions::new().read(true).custom_flags(flags).open(path)
 }
+
+/// Copies a file with its permissions.
+///
+/// # Errors
+/// One of the files cannot be opened, read or written.
+pub fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
+    std::fs::copy(from, to).map(drop)
+}

@@ -17,9 +17,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 #[cfg(target_os = "linux")]
-pub use linux::{PinnedDirectory, open_without_links};
+pub use linux::{PinnedDirectory, copy_file, open_without_links};
 #[cfg(all(unix, not(target_os = "linux")))]
-pub use macos::open_without_links;
+pub use macos::{copy_file, open_without_links};
 #[cfg(unix)]
 pub use unix::{
     LIST_SEPARATOR, PROGRAMS_OF_ENVIRONMENT, PYTHON, PYTHON_OF_ENVIRONMENT, PYTHON_OF_INSTALLATION,
@@ -27,18 +27,18 @@ pub use unix::{
     free_space_of, identity, identity_of_open, is_exact_name, is_program, is_unsupported,
     may_write, open_private_file, open_to_overwrite, open_to_this_user, open_without_blocking,
     open_without_following, program_files, reads_null_device, same_owner, symlink, sync_directory,
-    temporary_directory_of_user,
+    taken_bytes, temporary_directory_of_user,
 };
 #[cfg(not(target_os = "linux"))]
 pub use unpinned::PinnedDirectory;
 #[cfg(windows)]
 pub use windows::{
     LIST_SEPARATOR, PROGRAMS_OF_ENVIRONMENT, PYTHON, PYTHON_OF_ENVIRONMENT, PYTHON_OF_INSTALLATION,
-    belongs_to_this_user, change_marks, copy_metadata, create_private_directory, free_space,
-    identity, identity_of_open, is_exact_name, is_program, is_unsupported, may_write,
+    belongs_to_this_user, change_marks, copy_file, copy_metadata, create_private_directory,
+    free_space, identity, identity_of_open, is_exact_name, is_program, is_unsupported, may_write,
     open_private_file, open_to_overwrite, open_to_this_user, open_without_blocking,
     open_without_following, open_without_links, program_files, reads_null_device, same_owner,
-    symlink, sync_directory, temporary_directory_of_user,
+    symlink, sync_directory, taken_bytes, temporary_directory_of_user,
 };
 
 /// The identity of a file. It does not depend on the file's name.
@@ -104,6 +104,20 @@ mod tests {
         assert_eq!(identity_of_open(&open, &found).unwrap(), of(&one));
         fs::copy(&one, dir.path().join("three")).unwrap();
         assert_ne!(of(&dir.path().join("three")).file, of(&one).file);
+    }
+
+    #[test]
+    fn copy_of_a_file_keeps_its_holes() {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, to) = (dir.path().join("from"), dir.path().join("to"));
+        fs::write(&from, "start").unwrap();
+        let file = fs::File::options().write(true).open(&from).unwrap();
+        file.set_len(64 << 20).unwrap();
+        copy_file(&from, &to).unwrap();
+        let of = |path: &Path| path.metadata().unwrap();
+        assert_eq!(of(&to).len(), 64 << 20);
+        assert!(taken_bytes(&of(&to)) <= taken_bytes(&of(&from)).max(1 << 20));
+        assert!(fs::read(&from).unwrap() == fs::read(&to).unwrap());
     }
 
     #[test]

@@ -152,6 +152,11 @@ pub fn program_files(name: &str) -> Vec<String> {
     vec![name.to_owned()]
 }
 
+/// Returns the space in bytes that a file takes on its disk.
+pub fn taken_bytes(found: &Metadata) -> u64 {
+    found.blocks().saturating_mul(512)
+}
+
 /// Copies the owner, permissions, access control list and extended attributes from `old`, whose
 /// metadata is `found`, to `new`.
 ///

@@ -164,6 +164,19 @@ fn endings() -> Vec<String> {
     endings.map(str::to_ascii_lowercase).collect()
 }
 
+/// Copies a file with its permissions.
+///
+/// # Errors
+/// One of the files cannot be opened, read or written.
+pub fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
+    std::fs::copy(from, to).map(drop)
+}
+
+/// Returns the length of a file. The space that it takes on its disk is not known.
+pub fn taken_bytes(found: &Metadata) -> u64 {
+    found.len()
+}
+
 /// Copies everything but the text of `old` to `new`. This is not supported on Windows, so a caller
 /// writes into the old file, which keeps its access control list, attributes and streams.
 ///

@@ -303,6 +303,64 @@ async fn makefile_that_resets_pythonpath_does_not_prevent_recording_of_results()
     }
 }
 
+#[tokio::test]
+async fn every_session_of_a_command_is_recorded() {
+    let in_one_process =
+        "import pytest\nfor file in ['test_m.py', 'test_n.py']:\n    pytest.main([file])\n";
+    let bound_before = "from pytest import main\nmain(['test_m.py'])\nmain(['-q', 'test_n.py'])\n";
+    let another_process = "import pytest, subprocess, sys\npytest.main(['test_m.py'])\n\
+        subprocess.call([sys.executable, '-m', 'pytest', 'test_n.py'])\n";
+    let script = "python3 -m pytest test_m.py; python3 -m pytest test_n.py; true\n";
+    let project = project(&[
+        ("test_m.py", GOOD),
+        ("test_n.py", "def test_c():\n    assert 1 == 2\n"),
+        ("one.py", in_one_process),
+        ("bound.py", bound_before),
+        ("other.py", another_process),
+        ("tests.sh", script),
+    ]);
+    for command in [
+        "python3 one.py",
+        "python3 bound.py",
+        "python3 other.py",
+        "sh tests.sh",
+    ] {
+        let Some(tests) = tests_of(&project, Some(command)).await else {
+            return;
+        };
+        let report = tests.run(request(&[], &[])).await;
+        let last = ("test_n.py::test_c", TestStatus::Failed);
+        let expected = [IDS[0], IDS[1], last];
+        assert_eq!(statuses(&report), expected, "{command}: {}", report.output);
+        assert_eq!(report.outcome, TestOutcome::Failed, "{command}");
+        assert_eq!(report.source, ResultSource::Reporter, "{command}");
+    }
+    let unittests = "import subprocess, sys, unittest\nunittest.main('test_u', exit=False)\n\
+        unittest.main('test_v', exit=False)\n\
+        subprocess.call([sys.executable, '-m', 'unittest', 'test_w'])\n";
+    let of = |name: &str| CASES.replace("test_", &format!("{name}_"));
+    let files = [
+        ("u", of("test_u")),
+        ("v", of("test_v")),
+        ("w", of("test_w")),
+    ];
+    let tests = project.tests(Some("python3 runs.py")).await;
+    let mut all = request(&[], &[("runs.py", unittests)]);
+    for (name, text) in files {
+        let file = FilePath::new(format!("test_{name}.py"));
+        all.overlay.push((file, Some(text.into())));
+    }
+    let report = tests.run(all).await;
+    assert_eq!(report.cases.len(), 6, "{}", report.output);
+    assert_eq!(report.source, ResultSource::Reporter, "{}", report.output);
+    let Some(tests) = tests_of(&project, Some("python3 one.py")).await else {
+        return;
+    };
+    let ends = [("test_n.py", "import os\nos._exit(0)\n")];
+    let report = tests.run(request(&[], &ends)).await;
+    assert_eq!(report.outcome, TestOutcome::Failed, "{}", report.output);
+}
+
 /// The option `-E` makes the interpreter ignore environment variables, so that it does not find the
 /// plugin.
 #[tokio::test]

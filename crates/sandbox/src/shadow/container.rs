@@ -99,9 +99,13 @@ impl Shadows {
         let copying = {
             let (root, tree, overlay) = (root.to_owned(), tree.clone(), overlay.clone());
             let records = self.records();
-            move || copy_tree(&root, &tree, &records).and_then(|_| lay_over(&tree, &overlay))
+            move || {
+                let copied = copy_tree(&root, &tree, &records)?;
+                lay_over(&tree, &overlay).map(|()| copied)
+            }
         };
-        blocking(copying).await.map_err(|source| self.io(source))?;
+        let copied = blocking(copying).await.map_err(|source| self.io(source))?;
+        self.warn_of_unreadable(&copied);
         let inside = ContainerRun {
             container,
             name: name_of(scratch.path()),

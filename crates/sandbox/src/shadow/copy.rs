@@ -3,20 +3,21 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, FileTimes, Metadata};
+use std::fs::{self, DirEntry, FileTimes, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
 
 use super::process::{self, Captured};
 use super::relocate::relocate;
 use super::{ShadowCommand, ShadowError, Shadows, blocking, remove};
 use crate::lay_over::lay_over;
 use crate::sandbox::{Confinement, Tree};
-use starling_platform::files::{PathExt, symlink};
+use starling_platform::files::{PathExt, copy_file, symlink, taken_bytes};
 use starling_workspace::Overlay;
 use starling_workspace::is_environment;
 
-/// Maximum size of a tree that is copied, in bytes.
+/// Maximum space that a copied tree takes on its disk, in bytes.
 const MAX_BYTES: u64 = 2 << 30;
 
 impl Shadows {
@@ -33,15 +34,16 @@ impl Shadows {
             let (root, tree, overlay) = (root.to_owned(), tree.clone(), overlay.clone());
             let records = self.records();
             move || {
-                let linked = copy_tree(&root, &tree, &records)?;
-                lay_over(&tree, &overlay).map(|()| linked)
+                let copied = copy_tree(&root, &tree, &records)?;
+                lay_over(&tree, &overlay).map(|()| copied)
             }
         };
-        let linked = blocking(copying).await.map_err(|source| self.io(source))?;
+        let copied = blocking(copying).await.map_err(|source| self.io(source))?;
+        self.warn_of_unreadable(&copied);
         let moved = ShadowCommand {
             line: relocate(&command.line, root, &tree),
             environment: copy_environment(command, root, &tree),
-            keep: command.keep.iter().cloned().chain(linked).collect(),
+            keep: command.keep.iter().cloned().chain(copied.linked).collect(),
             ..command.clone()
         };
         let program = self.program(
@@ -57,6 +59,17 @@ impl Shadows {
             output: relocate(&done.output, &tree, root),
             ..done
         })
+    }
+
+    /// Warns once of each file and directory that copies of the tree do not have.
+    pub(super) fn warn_of_unreadable(&self, copied: &CopiedTree) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        for path in &copied.unreadable {
+            if told.insert(path.clone()) {
+                let path = path.display();
+                tracing::warn!("tests run without {path}: you may not read it");
+            }
+        }
     }
 }
 
@@ -87,18 +100,27 @@ fn copy_environment(
 /// Copies the tree `from` to the new directory `to`, including times and permissions. Shares disk
 /// blocks if the file system supports it. Leaves out `.git` and the paths in `without`. Python
 /// environments are linked and not copied, because their files are installed and not edited.
-/// Absolute links into `from` are redirected to `to`. Returns the linked environments.
-pub(super) fn copy_tree(from: &Path, to: &Path, without: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
+/// Absolute links into `from` are redirected to `to`. What this user may not read is left out.
+pub(super) fn copy_tree(from: &Path, to: &Path, without: &[PathBuf]) -> io::Result<CopiedTree> {
     let without = without.iter().filter_map(|path| path.canonical().ok());
     let mut copy = Copy {
         from,
         to,
         left: MAX_BYTES,
-        linked: Vec::new(),
+        done: CopiedTree::default(),
         without: without.collect(),
     };
     copy.directory(from, to)?;
-    Ok(copy.linked)
+    Ok(copy.done)
+}
+
+/// What a copy of a directory tree has in another form than the tree.
+#[derive(Debug, Default)]
+pub(super) struct CopiedTree {
+    /// Directories of the tree that are linked instead of copied.
+    pub linked: Vec<PathBuf>,
+    /// Files and directories of the tree that this user may not read. The copy does not have them.
+    pub unreadable: Vec<PathBuf>,
 }
 
 /// A copy of a directory tree while it is being made.
@@ -106,38 +128,49 @@ struct Copy<'a> {
     from: &'a Path,
     to: &'a Path,
     left: u64,
-    /// Directories of `from` that are linked instead of copied.
-    linked: Vec<PathBuf>,
+    done: CopiedTree,
     /// Resolved paths that are left out.
     without: Vec<PathBuf>,
 }
 
 impl Copy<'_> {
     fn directory(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        let entries = fs::read_dir(from)?;
         fs::create_dir(to)?;
-        for entry in fs::read_dir(from)? {
+        for entry in entries {
             let entry = entry?;
-            let (path, target) = (entry.path(), to.join(entry.file_name()));
-            let found = entry.metadata()?;
+            let path = entry.path();
             if self.without.contains(&path) {
                 continue;
             }
-            if found.is_symlink() {
-                self.link(&path, &target)?;
-            } else if found.is_dir() {
-                self.subdirectory(&entry.file_name(), &path, &target)?;
-            } else if found.is_file() {
-                self.file(&path, &target, &found)?;
+            match self.entry(&entry, &path, &to.join(entry.file_name())) {
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    self.done.unreadable.push(path);
+                }
+                done => done?,
             }
         }
         same_times(to, &fs::metadata(from)?)
+    }
+
+    fn entry(&mut self, entry: &DirEntry, path: &Path, target: &Path) -> io::Result<()> {
+        let found = entry.metadata()?;
+        if found.is_symlink() {
+            self.link(path, target)
+        } else if found.is_dir() {
+            self.subdirectory(&entry.file_name(), path, target)
+        } else if found.is_file() {
+            self.file(path, target, &found)
+        } else {
+            Ok(())
+        }
     }
 
     fn subdirectory(&mut self, name: &OsStr, from: &Path, to: &Path) -> io::Result<()> {
         if name == ".git" {
             Ok(())
         } else if is_environment(from) {
-            self.linked.push(from.to_owned());
+            self.done.linked.push(from.to_owned());
             symlink(from, to)
         } else {
             self.directory(from, to)
@@ -145,10 +178,13 @@ impl Copy<'_> {
     }
 
     fn file(&mut self, from: &Path, to: &Path, found: &Metadata) -> io::Result<()> {
-        self.left = self.left.checked_sub(found.len()).ok_or_else(|| {
-            io::Error::other("the workspace is over 2 GiB: too large to copy for every command")
+        let left = self.left.checked_sub(taken_bytes(found));
+        self.left = left.ok_or_else(|| {
+            io::Error::other(
+                "the workspace takes over 2 GiB on the disk: too large to copy for every command",
+            )
         })?;
-        fs::copy(from, to)?;
+        copy_file(from, to)?;
         same_times(to, found)
     }
 
@@ -218,5 +254,47 @@ mod tests {
             .permissions()
             .mode();
         assert_eq!(mode & 0o777, 0o755);
+    }
+
+    #[test]
+    fn unreadable_files_are_left_out_and_holes_do_not_count_for_the_size() {
+        let dir = tempfile::tempdir().unwrap();
+        let set = |path: &Path, mode| {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        };
+        let (from, copies) = (dir.path().join("from"), dir.path().join("copies"));
+        for sub in ["from/pkg", "from/closed", "from/listed", "copies"] {
+            fs::create_dir_all(dir.path().join(sub)).unwrap();
+        }
+        for name in ["pkg/a.py", "pkg/key", "closed/b.py", "listed/c.py"] {
+            fs::write(from.join(name), "x").unwrap();
+        }
+        let sparse = fs::File::create(from.join("sparse")).unwrap();
+        sparse.set_len(2 * MAX_BYTES).unwrap();
+        set(dir.path(), 0o755);
+        set(&copies, 0o777);
+        for (name, mode) in [("pkg/key", 0), ("closed", 0), ("listed", 0o444)] {
+            set(&from.join(name), mode);
+        }
+        let to = copies.join("to");
+        let (source, target) = (from.clone(), to.clone());
+        let copying = std::thread::spawn(move || {
+            if rustix::process::getuid().is_root() {
+                // Only this thread becomes a user who may not read everything.
+                rustix::thread::set_thread_uid(rustix::fs::Uid::from_raw(65534)).unwrap();
+            }
+            copy_tree(&source, &target, &[])
+        });
+        let mut unreadable = copying.join().unwrap().unwrap().unreadable;
+        set(&from.join("closed"), 0o755);
+        set(&from.join("listed"), 0o755);
+        unreadable.sort();
+        let expected = ["closed", "listed/c.py", "pkg/key"].map(|name| from.join(name));
+        assert_eq!(unreadable, expected);
+        assert!(to.join("pkg/a.py").exists() && !to.join("pkg/key").exists());
+        assert_eq!(
+            fs::metadata(to.join("sparse")).unwrap().len(),
+            2 * MAX_BYTES
+        );
     }
 }

@@ -15,11 +15,12 @@ pub(super) mod scratch;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use starling_workspace::{Overlay, ReadError, inside};
@@ -106,6 +107,8 @@ pub struct Shadows {
     private: &'static [PathBuf],
     /// If set, commands run in this container instead of the sandbox.
     container: Option<Container>,
+    /// The files that the user was told are missing in copies of the project, shared by all clones.
+    told: Arc<Mutex<BTreeSet<PathBuf>>>,
 }
 
 const PROBE_DEADLINE: Duration = Duration::from_secs(5);
@@ -135,6 +138,7 @@ impl Shadows {
                 hidden: Vec::new(),
                 private: &[],
                 container: None,
+                told: Arc::default(),
             };
             match shadows.probe().await {
                 Ok(()) => {
@@ -172,6 +176,7 @@ impl Shadows {
             hidden: Vec::new(),
             private: private.await.map_err(no_list)?,
             container: None,
+            told: Arc::default(),
         })
     }
 

@@ -92,6 +92,16 @@ pub(super) struct PlacedText {
     pub text: Arc<str>,
     pub version: Option<DocVersion>,
     pub placement: EditPlacement,
+    /// Whether the file is neither open nor on disk; its text is then empty.
+    pub is_missing: bool,
+}
+
+impl PlacedText {
+    /// Returns whether the text before an edit may be unknown, because the file was not open for all
+    /// of the time since the edit was made for this version.
+    pub fn has_gaps(&self, version: Option<DocVersion>) -> bool {
+        !self.is_missing && (version.is_none() || self.version.is_none())
+    }
 }
 
 /// The state of an edit whose text has not arrived yet.
@@ -199,7 +209,7 @@ impl ClientEditor {
                     None => EditProgress::Waits(REPLY_TIMEOUT),
                 };
             }
-            placement @ (EditPlacement::Absent | EditPlacement::Unclear) => placement,
+            ref placement @ (EditPlacement::Absent | EditPlacement::Unclear) => placement,
         };
         let is_changed = now.text != sent.edit.base;
         let changed = is_changed.then(|| waiting.changed.unwrap_or_else(Instant::now));
@@ -218,9 +228,13 @@ impl ClientEditor {
         if !left.is_zero() && (is_claimed || !is_outdated) {
             return EditProgress::Waits(left);
         }
-        let is_skipped = is_outdated && placement == EditPlacement::Absent;
+        // The file changed in the moment of the edit, so the text before the edit is not known.
+        if now.has_gaps(sent.version) && sent.edit.is_suspected(&now.text) {
+            return EditProgress::Ended(EditOutcome::misplaced(sent, None));
+        }
+        let is_skipped = is_outdated && *placement == EditPlacement::Absent;
         if is_claimed && is_changed && !is_skipped {
-            if placement == EditPlacement::Absent {
+            if *placement == EditPlacement::Absent {
                 self.watch_given_up_edit(sent, is_outdated);
             }
             return EditProgress::Ended(EditOutcome::misplaced(sent, None));
@@ -319,6 +333,7 @@ impl ClientEditor {
         let earlier = edit.earlier_texts();
         let open = self.documents.read(path.to_owned()).await?;
         let disk = disk_text(path.to_owned()).await.ok().map(Arc::from);
+        let is_missing = open.is_none() && disk.is_none();
         let (now, disk) = match open {
             Some(current) => (current, disk),
             None => {
@@ -332,6 +347,7 @@ impl ClientEditor {
             text: now.text,
             version: now.version,
             placement,
+            is_missing,
         })
     }
 }

@@ -45,12 +45,53 @@ struct GivenUpEdit {
     /// The version of the open document for which the edit was made.
     version: Option<DocVersion>,
     since: Instant,
-    /// Whether another edit of the file was sent. Texts that arrive until that edit ends are not
-    /// attributed to this one.
+    /// Whether another edit of the file was sent and, as far as is known, made. The texts until then
+    /// are not attributed to this one.
     is_superseded: AtomicBool,
+    /// The texts that the file had until another edit was sent.
+    until_other: Mutex<Vec<Arc<str>>>,
+    /// The texts before and after this edit, if it was made while another edit was on its way.
+    found: Mutex<Option<TextPair>>,
     /// Whether the edit counts as arrived only if the text changes exactly as the edit changes it.
     /// Set if the lines of the edit may be in the text for another reason.
     is_exact: AtomicBool,
+}
+
+impl GivenUpEdit {
+    fn new(sent: &SentEdit<'_>, result: DecidedResult, is_exact: bool) -> Arc<GivenUpEdit> {
+        Arc::new(GivenUpEdit {
+            result,
+            path: sent.path.to_owned(),
+            edit: sent.edit.clone(),
+            version: match result {
+                DecidedResult::NotApplied => sent.version,
+                DecidedResult::Applied => None,
+            },
+            since: Instant::now(),
+            is_superseded: AtomicBool::new(false),
+            until_other: Mutex::default(),
+            found: Mutex::default(),
+            is_exact: AtomicBool::new(is_exact),
+        })
+    }
+
+    /// Returns the texts before and after this edit if these texts show that it was made since it was
+    /// given up.
+    fn made_among(&self, texts: Vec<Arc<str>>) -> Option<TextPair> {
+        match self.result {
+            DecidedResult::NotApplied => self.edit.made_among(texts),
+            DecidedResult::Applied => self.edit.made_again_among(texts),
+        }
+    }
+
+    fn until_other(&self) -> MutexGuard<'_, Vec<Arc<str>>> {
+        let until = self.until_other.lock();
+        until.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn found(&self) -> MutexGuard<'_, Option<TextPair>> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl GivenUpEdits {
@@ -62,7 +103,36 @@ impl GivenUpEdits {
             if placement != EditPlacement::Absent || one.edit.is_in(after) {
                 one.is_exact.store(true, Ordering::Relaxed);
             }
-            one.is_superseded.store(true, Ordering::Relaxed);
+            *one.until_other() = match one.is_superseded.swap(true, Ordering::Relaxed) {
+                true => Vec::new(),
+                false => one.edit.earlier_texts(),
+            };
+        }
+    }
+
+    /// Records that another edit of a file has ended. What the file had until that edit was made, or
+    /// at all if it was not made, may come from an edit that was given up.
+    pub(super) fn resume(&self, path: &Path, other: &TrackedEdit, is_made: bool) {
+        let all = self.lock().clone();
+        let mut all: Vec<_> = all.iter().filter(|one| one.path == path).collect();
+        all.retain(|one| !one.edit.texts.is(&other.texts));
+        if all.is_empty() {
+            return;
+        }
+        let texts = match is_made {
+            true => other.texts_before(),
+            false => other.earlier_texts(),
+        };
+        for one in all {
+            let until = std::mem::take(&mut *one.until_other());
+            let texts: Vec<_> = until.into_iter().chain(texts.iter().cloned()).collect();
+            if is_made {
+                let mut found = one.found();
+                *found = found.take().or_else(|| one.made_among(texts));
+            } else {
+                one.edit.texts.replace(texts);
+                one.is_superseded.store(false, Ordering::Relaxed);
+            }
         }
     }
 
@@ -113,10 +183,15 @@ impl ClientEditor {
             }
             None => "the text before it is not known".to_owned(),
         };
-        let now = self.placement(path, &edit).await.map(|now| now.text);
-        let now = now.unwrap_or_else(|StoreClosed| Arc::clone(&edit.base));
+        let now = self.placement(path, &edit).await;
+        let is_missing = now.as_ref().is_ok_and(|now| now.is_missing);
+        let now = now.map_or_else(|StoreClosed| Arc::clone(&edit.base), |now| now.text);
         let lines = |lines| format!(", {}", lines_in_words(lines));
         let told = match edit.added_lines(&now) {
+            _ if is_missing => format!(
+                "{file}: the file went away while the editor made Starling's edit, so the edit could \
+                 not be found; it counts as not applied: look at the file where it is now"
+            ),
             Some(added) => format!(
                 "{file}{}: {moved}; it could not be taken back ({why}), so it is still in the file and \
                  counts as not applied: undo it yourself",
@@ -129,10 +204,7 @@ impl ClientEditor {
                 edit.differing_lines(&now).map_or_else(String::new, lines)
             ),
         };
-        tracing::warn!("{told}");
-        self.client
-            .show_message(MessageType::WARNING, seen(&told))
-            .await;
+        self.warn(&told).await;
         misplaced(format!("{moved}, and could not be taken back ({why})"))
     }
 
@@ -145,22 +217,14 @@ impl ClientEditor {
             // A late deletion cannot be recognized by a text.
             Effect::Delete => return,
         };
-        let late = Arc::new(GivenUpEdit {
-            result: DecidedResult::NotApplied,
-            path: sent.path.to_owned(),
-            edit: sent.edit.clone(),
-            version: sent.version,
-            since: Instant::now(),
-            is_superseded: AtomicBool::new(false),
-            is_exact: AtomicBool::new(is_outdated),
-        });
+        let late = GivenUpEdit::new(sent, DecidedResult::NotApplied, is_outdated);
         self.given_up.lock().push(Arc::clone(&late));
         let editor = self.clone();
         tokio::spawn(async move {
             let comes = timeout(WATCH_DURATION, editor.wait_for_arrival(&late)).await;
             editor.given_up.remove(&late);
-            if let Ok(Some(pair)) = comes {
-                editor.take_back_late(&late, pair, purpose).await;
+            if let Ok(Some(arrival)) = comes {
+                editor.answer_arrival(&late, arrival, purpose).await;
             }
         });
     }
@@ -168,15 +232,7 @@ impl ClientEditor {
     /// Watches for a second application of an edit whose text is in the file before the client replied. If
     /// the client makes the edit once more, that is undone.
     pub(super) fn watch_unanswered_edit(&self, sent: &SentEdit<'_>, reply: PendingReply) {
-        let late = Arc::new(GivenUpEdit {
-            result: DecidedResult::Applied,
-            path: sent.path.to_owned(),
-            edit: sent.edit.clone(),
-            version: None,
-            since: Instant::now(),
-            is_superseded: AtomicBool::new(false),
-            is_exact: AtomicBool::new(true),
-        });
+        let late = GivenUpEdit::new(sent, DecidedResult::Applied, true);
         self.given_up.lock().push(Arc::clone(&late));
         let editor = self.clone();
         tokio::spawn(async move {
@@ -189,14 +245,42 @@ impl ClientEditor {
             };
             let again = tokio::select! {
                 biased;
-                pair = editor.wait_for_arrival(&late) => pair,
+                arrival = editor.wait_for_arrival(&late) => arrival,
                 () = over => None,
             };
             editor.given_up.remove(&late);
-            if let Some(pair) = again {
-                editor.take_back_late(&late, pair, Purpose::TakeBack).await;
+            if let Some(arrival) = again {
+                let purpose = Purpose::TakeBack;
+                editor.answer_arrival(&late, arrival, purpose).await;
             }
         });
+    }
+
+    async fn answer_arrival(self, late: &GivenUpEdit, arrival: Arrival, purpose: Purpose<'static>) {
+        match arrival {
+            Arrival::Made(pair) => self.take_back_late(late, pair, purpose).await,
+            Arrival::Suspected(now) => {
+                let file = &late.edit.file;
+                let lines = late.edit.differing_lines(&now);
+                let lines =
+                    lines.map_or_else(String::new, |lines| format!(", {}", lines_in_words(lines)));
+                let message = format!(
+                    "{file}{lines}: the file changed, and it seems that the editor made Starling's edit \
+                     in the same moment, when it already counted as not applied; the text before it is \
+                     not known, so nothing more is written: look at these lines"
+                );
+                self.warn(&message).await;
+            }
+        }
+    }
+
+    /// Logs a warning and shows it to the user.
+    async fn warn(&self, message: &str) {
+        tracing::warn!("{message}");
+        let client = &self.client;
+        client
+            .show_message(MessageType::WARNING, seen(message))
+            .await;
     }
 
     /// Undoes an edit that arrived after its result was decided, and shows the user a message.
@@ -234,8 +318,8 @@ impl ClientEditor {
         client.show_message(kind, seen(&message)).await;
     }
 
-    /// Waits for an edit that was given up. Returns the texts before and after it.
-    async fn wait_for_arrival(&self, late: &GivenUpEdit) -> Option<TextPair> {
+    /// Waits for an edit that was given up.
+    async fn wait_for_arrival(&self, late: &GivenUpEdit) -> Option<Arrival> {
         let mut changes = self.documents.changes();
         let mut polls = interval(POLL_INTERVAL);
         polls.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -245,7 +329,7 @@ impl ClientEditor {
                 // A text that arrives while another edit is in progress is attributed to that edit.
                 let _turn = turn.lock().await;
                 match self.look_for(late).await {
-                    Ok(GivenUpEditState::Made(pair)) => return Some(pair),
+                    Ok(GivenUpEditState::Arrived(arrival)) => return Some(arrival),
                     Ok(GivenUpEditState::Impossible) | Err(StoreClosed) => return None,
                     Ok(GivenUpEditState::Open) => {}
                 }
@@ -263,16 +347,20 @@ impl ClientEditor {
     async fn look_for(&self, late: &GivenUpEdit) -> Result<GivenUpEditState, StoreClosed> {
         let edit = &late.edit;
         let now = self.placement(&late.path, edit).await?;
-        if late.is_superseded.swap(false, Ordering::Relaxed) {
+        let found = late.found().take();
+        let is_superseded = late.is_superseded.swap(false, Ordering::Relaxed);
+        if is_superseded && found.is_none() {
             edit.texts.restart(now.text);
             return Ok(GivenUpEditState::Open);
         }
         edit.texts.push(Arc::clone(&now.text));
         if late.result == DecidedResult::Applied {
-            return Ok(match edit.made_again() {
-                Some(pair) => GivenUpEditState::Made(pair),
-                None => GivenUpEditState::Open,
-            });
+            return Ok(
+                match found.or_else(|| late.made_among(edit.earlier_texts())) {
+                    Some(pair) => GivenUpEditState::Arrived(Arrival::Made(pair)),
+                    None => GivenUpEditState::Open,
+                },
+            );
         }
         let is_outdated = is_outdated(late.version, now.version);
         let as_sent = || TextPair {
@@ -280,16 +368,22 @@ impl ClientEditor {
             after: Arc::clone(&edit.after),
         };
         let made = match now.placement {
-            _ if is_outdated || late.is_exact.load(Ordering::Relaxed) => edit.made_since(),
+            _ if found.is_some() => found,
+            _ if is_outdated || late.is_exact.load(Ordering::Relaxed) => {
+                late.made_among(edit.earlier_texts())
+            }
             EditPlacement::InPlace => Some(as_sent()),
-            EditPlacement::Misplaced(pair) => Some(pair),
+            EditPlacement::Misplaced(ref pair) => Some(pair.clone()),
             EditPlacement::Absent | EditPlacement::Unclear => edit.is_in(&now.text).then(as_sent),
         };
         if let Some(pair) = made {
             // If two equal edits were given up, only one of the two tasks that watch for them
             // undoes the late text.
             self.given_up.supersede(&late.path, &now.text);
-            return Ok(GivenUpEditState::Made(pair));
+            return Ok(GivenUpEditState::Arrived(Arrival::Made(pair)));
+        }
+        if now.has_gaps(late.version) && edit.is_suspected(&now.text) {
+            return Ok(GivenUpEditState::Arrived(Arrival::Suspected(now.text)));
         }
         // A client that respects versions refuses the edit of an open document that has changed.
         let is_over = is_outdated && late.since.elapsed() >= REFUSAL_TIMEOUT;
@@ -303,10 +397,17 @@ impl ClientEditor {
 
 /// Whether an edit that was given up has arrived, can still arrive, or cannot arrive any more.
 enum GivenUpEditState {
-    /// The edit has arrived and changed the file from the first text to the second.
-    Made(TextPair),
+    Arrived(Arrival),
     /// The edit can no longer arrive.
     Impossible,
     /// The edit can still arrive.
     Open,
+}
+
+/// The arrival of an edit that was given up.
+enum Arrival {
+    /// The edit changed the file from the first text to the second.
+    Made(TextPair),
+    /// The edit is probably in this text of the file, and the text before it is not known.
+    Suspected(Arc<str>),
 }

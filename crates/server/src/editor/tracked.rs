@@ -183,29 +183,52 @@ impl TrackedEdit {
         })
     }
 
-    /// Returns the texts before and after this edit if it was made since the history began.
-    /// Repetitions of a text are ignored, because they come from the editor's undo or redo.
-    pub fn made_since(&self) -> Option<TextPair> {
-        self.last_made(&[], &self.distinct_texts())
+    /// Returns the texts before and after this edit if it was made in these texts. Repetitions of a
+    /// text are ignored, because they come from the editor's undo or redo.
+    pub fn made_among(&self, texts: Vec<Arc<str>>) -> Option<TextPair> {
+        self.last_made(&[], &distinct(texts))
     }
 
-    /// Returns the texts before and after this edit if it was made in a text that already contained it.
-    pub fn made_again(&self) -> Option<TextPair> {
-        let texts = self.distinct_texts();
-        let contains = |text: &Arc<str>| *text == self.after || self.is_rebased_in(text);
-        let first = texts.iter().position(contains)?;
+    /// Like [`Self::made_among`], if the edit was made in a text that already contained it.
+    pub fn made_again_among(&self, texts: Vec<Arc<str>>) -> Option<TextPair> {
+        let texts = distinct(texts);
+        let first = texts.iter().position(|text| self.is_applied_in(text))?;
         self.last_made(&[], &texts[first..])
     }
 
-    /// Returns the texts that the file has had since the history began, each once.
-    fn distinct_texts(&self) -> Vec<Arc<str>> {
-        let mut texts: Vec<Arc<str>> = Vec::new();
-        for text in self.texts.all() {
-            if !texts.contains(&text) {
-                texts.push(text);
-            }
+    /// Returns the texts that the file had before this edit was made in it.
+    pub fn texts_before(&self) -> Vec<Arc<str>> {
+        let mut texts = distinct(self.texts.all());
+        let before = self.last_made(&[], &texts).map(|pair| pair.before);
+        let last = before.and_then(|before| texts.iter().position(|text| *text == before));
+        let first = || texts.iter().position(|text| self.is_applied_in(text));
+        if let Some(end) = last.map(|last| last + 1).or_else(first) {
+            texts.truncate(end);
         }
         texts
+    }
+
+    /// Returns whether a text is the result of the edit, or of the edit and other changes.
+    fn is_applied_in(&self, text: &Arc<str>) -> bool {
+        *text == self.after || self.is_rebased_in(text)
+    }
+
+    /// Returns whether the editor probably made this edit in a text that is not known: a text differs
+    /// more from the one known before it than the text without the edit does.
+    pub fn is_suspected(&self, now: &Arc<str>) -> bool {
+        let mut known = self.texts.all();
+        if known.last() != Some(now) {
+            known.push(Arc::clone(now));
+        }
+        let is_made = |last: &str, now: &str| {
+            let before = self.positioned.text_before(now, Some(last));
+            before.is_some_and(|before| {
+                self.applied_to(&before).as_deref() == Some(now)
+                    && difference(last, &before) < difference(last, now)
+            })
+        };
+        let mut pairs = known.iter().zip(known.iter().skip(1));
+        pairs.any(|(last, now)| is_made(last, now))
     }
 
     /// Returns whether a text contains the edit, possibly among later changes.
@@ -291,6 +314,24 @@ impl TrackedEdit {
         let (first, _) = shown.next()?;
         Some((first, shown.last().map_or(first, |(last, _)| last)))
     }
+}
+
+/// Returns each of the texts once.
+fn distinct(all: Vec<Arc<str>>) -> Vec<Arc<str>> {
+    let mut texts: Vec<Arc<str>> = Vec::new();
+    for text in all {
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    texts
+}
+
+/// Returns how many bytes are removed and inserted between two texts.
+fn difference(from: &str, to: &str) -> usize {
+    let changes = ChangeSet::between(from, to);
+    let edits = changes.edits().iter();
+    edits.map(|edit| edit.range.len() + edit.insert.len()).sum()
 }
 
 /// Returns how often each line occurs in a text.
@@ -381,6 +422,25 @@ mod tests {
     }
 
     #[test]
+    fn edit_in_an_unknown_text_is_suspected_only_if_it_explains_the_change() {
+        for edit in [
+            inserting(),
+            edit("y * 2", "y * 2 + 1"),
+            edit("    return z\n", ""),
+        ] {
+            let before = above(BASE);
+            let after: Arc<str> = edit.applied_to(&before).unwrap().into();
+            assert!(!edit.is_suspected(&edit.base));
+            assert!(!edit.is_suspected(&before));
+            assert!(edit.is_suspected(&after));
+            edit.texts.push(Arc::clone(&after));
+            assert!(edit.is_suspected(&above(&after)));
+            edit.texts.restart(after);
+            assert!(!edit.is_suspected(&before));
+        }
+    }
+
+    #[test]
     fn lines_that_an_edit_should_have_removed_are_detected() {
         let edit = edit("    return z\n", "");
         assert!(!edit.lacks_removed_lines(BASE));
@@ -444,7 +504,7 @@ mod tests {
         edit.texts.restart(Arc::clone(&edit.after));
         for text in [&edit.base, &edit.after] {
             edit.texts.push(Arc::clone(text));
-            assert_eq!(edit.made_since(), None);
+            assert_eq!(edit.made_among(edit.earlier_texts()), None);
         }
         let twice: Arc<str> = edit.applied_to(&edit.after).unwrap().into();
         edit.texts.push(Arc::clone(&twice));
@@ -452,7 +512,7 @@ mod tests {
             before: Arc::clone(&edit.after),
             after: twice,
         };
-        assert_eq!(edit.made_since(), Some(pair));
+        assert_eq!(edit.made_among(edit.earlier_texts()), Some(pair));
     }
 
     #[test]

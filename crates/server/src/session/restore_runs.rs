@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::front_end::FrontEnd;
+use super::guarded;
 use super::messages::RunParams;
 use super::pending_reviews::PendingReviews;
 use super::restore::{self, EndedRun, InterruptedRun, RestorableRun};
@@ -16,6 +17,7 @@ use super::trajectory::write_trajectory;
 use super::{RunEntry, RunOrigin, RunPhase, RunSession};
 use starling_core::Approval;
 use starling_swarm::Record;
+use starling_workspace::PathPolicy;
 
 /// How long `starling/state` waits until the runs of earlier servers are found.
 const RESTORE_PAUSE: Duration = Duration::from_secs(2);
@@ -35,12 +37,20 @@ impl RunSession {
         self.shared.tasks.spawn(async move {
             let trajectories = runs.shared.services.trajectories.clone();
             let wanted = runs.shared.services.restore.clone();
+            let policy = Arc::clone(&runs.shared.services.policy);
             let find = move || {
-                let found = restore::find_restorable(&trajectories, &root, &wanted);
-                (found, restore::find_ended(&trajectories, &root, &wanted))
+                let mut found = restore::find_restorable(&trajectories, &root, &wanted);
+                let policy = (!found.is_empty()).then(|| policy(&root));
+                if let Some(policy) = &policy {
+                    for one in &mut found {
+                        guarded::note_in_evidence(&mut one.records, policy);
+                    }
+                }
+                let past = restore::find_ended(&trajectories, &root, &wanted);
+                (found, past, policy)
             };
             let look = tokio::task::spawn_blocking(find);
-            let (found, past) = match look.await {
+            let (found, past, policy) = match look.await {
                 Ok(all) => all,
                 Err(error) => {
                     tracing::error!(%error, "earlier runs are not looked for");
@@ -77,7 +87,8 @@ impl RunSession {
                 }
             }
             for one in found {
-                let driven = runs.clone().drive_restored(one, Arc::clone(&front_end));
+                let front_end = Arc::clone(&front_end);
+                let driven = runs.clone().drive_restored(one, front_end, policy.clone());
                 runs.shared.tasks.spawn(driven);
             }
             if waiting > 0 {
@@ -162,7 +173,12 @@ impl RunSession {
         self.lock().entry(past.id.0).or_insert(entry);
     }
 
-    async fn drive_restored(self, found: RestorableRun, front_end: Arc<dyn FrontEnd>) {
+    async fn drive_restored(
+        self,
+        found: RestorableRun,
+        front_end: Arc<dyn FrontEnd>,
+        policy: Option<PathPolicy>,
+    ) {
         let RestorableRun {
             id,
             task,
@@ -186,6 +202,7 @@ impl RunSession {
             front_end.editor(),
             pending_reviews.clone(),
             front_end.root(),
+            policy,
         );
         let log = run.log();
         let records = waits.then(|| log.write_from(before));

@@ -9,20 +9,21 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
+use super::guarded;
 use super::outdated;
 use super::pending_reviews::{PendingReviews, ReviewTarget};
 use super::restore::view_of;
 use super::services::RunControl;
 use starling_core::{Dollars, Editor, Effect, ReviewAnswer, Verdict};
 use starling_history::{self, UnfinishedChange, undo};
-use starling_swarm::sending::{AnnouncedEdit, Failure, Purpose, Sent, announce, send};
+use starling_swarm::sending::{AnnouncedEdit, Failure, Permission, Purpose, Sent, announce, send};
 use starling_swarm::{
     ActorId, AppliedChange, Dependencies, Ending, Event, EventLog, FileChange, Proof, ProposalId,
     Record, Spent, Stamped, StopReason, UndoError, ids,
 };
 use starling_syntax::SymbolPath;
 use starling_text::{ChangeSet, unified_diff};
-use starling_workspace::missing_directories;
+use starling_workspace::{PathPolicy, missing_directories};
 
 /// A run of an earlier server. It has no agents.
 pub struct RestoredRun {
@@ -33,6 +34,8 @@ pub struct RestoredRun {
     parts: BTreeMap<ProposalId, FileChange>,
     /// The root directory of the open project.
     root: Option<PathBuf>,
+    /// The path policy of the open project.
+    policy: Option<PathPolicy>,
     /// Serializes acceptances and undos.
     applying: Arc<tokio::sync::Mutex<()>>,
 }
@@ -88,6 +91,7 @@ pub fn restore_run(
     editor: Arc<dyn Editor>,
     pending_reviews: PendingReviews,
     root: Option<PathBuf>,
+    policy: Option<PathPolicy>,
 ) -> Arc<RestoredRun> {
     let reviews = reviews(&records);
     let restored_run = Arc::new(RestoredRun {
@@ -96,6 +100,7 @@ pub fn restore_run(
         cancel: CancellationToken::new(),
         editor,
         root,
+        policy,
         applying: Arc::default(),
     });
     let run = Arc::clone(&restored_run);
@@ -129,6 +134,7 @@ pub fn ended_run(
         cancel: CancellationToken::new(),
         editor,
         root,
+        policy: None,
         applying: Arc::default(),
     };
     restored_run.log.close();
@@ -181,7 +187,11 @@ fn reviews(records: &[Stamped]) -> Vec<RestoredReview> {
 }
 
 impl RestoredRun {
-    async fn review(self: &Arc<Self>, pending_reviews: &PendingReviews, restored: RestoredReview) {
+    async fn review(
+        self: &Arc<Self>,
+        pending_reviews: &PendingReviews,
+        mut restored: RestoredReview,
+    ) {
         loop {
             if self.has_arrived(&restored).await {
                 return;
@@ -196,7 +206,10 @@ impl RestoredRun {
             match answer {
                 ReviewAnswer::Verdict(Verdict::Accept) => match self.accept(&restored).await {
                     Ok(()) => return,
-                    Err(why) => self.ask_again(&restored, &why),
+                    Err(why) => {
+                        self.note_new_reasons(&mut restored).await;
+                        self.ask_again(&restored, &why);
+                    }
                 },
                 ReviewAnswer::Verdict(verdict @ Verdict::Reject { .. }) => {
                     self.reviewed(&restored, &verdict);
@@ -270,15 +283,49 @@ impl RestoredRun {
         self.log.event(restored.asked.clone());
     }
 
+    /// Adds to the evidence of a review for which of its files a person is needed by now, so that the
+    /// person who is asked again sees it.
+    async fn note_new_reasons(&self, restored: &mut RestoredReview) {
+        let Event::ReviewAsked { evidence, .. } = &mut restored.asked else {
+            return;
+        };
+        let Some(policy) = &self.policy else {
+            return;
+        };
+        for part in &restored.members {
+            let now = self.editor.current(&part.file).await.ok();
+            let now = now.as_ref().map(|now| &*now.text);
+            let unknown = guarded::unknown_reasons(policy, evidence, part, now);
+            // A change that nobody may accept is refused when it is accepted.
+            evidence.needs_person.extend(unknown.unwrap_or_default());
+        }
+    }
+
+    /// Returns under what each member of a review is sent.
+    fn permissions(&self, restored: &RestoredReview) -> BTreeMap<ProposalId, Permission> {
+        let (Event::ReviewAsked { evidence, .. }, Some(policy)) = (&restored.asked, &self.policy)
+        else {
+            return BTreeMap::new();
+        };
+        let members = restored.members.iter();
+        members
+            .map(|part| {
+                let permission = guarded::permission(policy, evidence, &part.file);
+                (part.proposal, permission)
+            })
+            .collect()
+    }
+
     /// Applies all members of a review or none, after the proposals that they need were applied.
     /// Once begun, this is completed even if the run is cancelled.
     async fn accept(self: &Arc<Self>, restored: &RestoredReview) -> Result<(), String> {
         let turn = self.turn_after_needed(restored).await?;
         let (run, members) = (Arc::clone(self), restored.members.clone());
         let dependencies = restored.dependencies();
+        let permissions = self.permissions(restored);
         let whole = tokio::spawn(async move {
             let _turn = turn;
-            run.apply_all(&members, &dependencies).await
+            run.apply_all(&members, &dependencies, &permissions).await
         });
         let failed = |_| "internal error while applying; see the log".to_owned();
         whole.await.map_err(failed)?
@@ -345,6 +392,7 @@ impl RestoredRun {
         &self,
         members: &[FileChange],
         dependencies: &BTreeMap<ProposalId, Dependencies>,
+        permissions: &BTreeMap<ProposalId, Permission>,
     ) -> Result<(), String> {
         let there: Vec<ProposalId> = self.applied().iter().map(|part| part.proposal).collect();
         let missing = members
@@ -359,8 +407,13 @@ impl RestoredRun {
                     None => "".into(),
                 },
             };
-            part.over(&text)
-                .map_err(|conflict| part.conflict_told(&conflict))?;
+            let changes = part.over(&text);
+            let changes = changes.map_err(|conflict| part.conflict_told(&conflict))?;
+            if let Some(permission) = permissions.get(&part.proposal) {
+                let after = changes.apply(&text).unwrap_or_default();
+                let allowed = permission.check(&part.file, Some((&text, &after)));
+                allowed.map_err(|failure| failure.why().to_owned())?;
+            }
         }
         let mut ready: Vec<(_, _, _, AppliedChange)> = Vec::new();
         for part in missing {
@@ -377,6 +430,7 @@ impl RestoredRun {
         let mut made = Vec::new();
         for (part, directories, of_part, announced) in ready {
             let purpose = Purpose::Propose(AnnouncedEdit {
+                permission: permissions.get(&part.proposal),
                 announced: Some(&announced),
                 ..self.intent(part, &directories, &of_part)
             });
@@ -424,6 +478,7 @@ impl RestoredRun {
             directories,
             dependencies,
             cancel: &self.cancel,
+            permission: None,
             announced: None,
         }
     }

@@ -1,12 +1,15 @@
 //! Answers to waiting reviews, and the notifications about them to the front end.
 
+use std::sync::Arc;
+
+use super::guarded::{WaitingChanges, needs_nobody};
 use super::messages::{AcceptAllReply, ProposalParams, RemedyParams};
 use super::pending_reviews::ReviewTarget;
 use super::remedy::Remedy;
 use super::run_view::{ProposalStatus, RunProposal};
 use super::{RunError, RunOrigin, RunPhase, RunSession, unknown};
 use starling_core::{ReviewAnswer, Verdict};
-use starling_swarm::{ProposalId, RunId};
+use starling_swarm::{Evidence, ProposalId, RunId};
 
 /// A run that has ended and whose task can be run again.
 #[derive(Debug, Clone)]
@@ -61,12 +64,14 @@ impl RunSession {
     ///
     /// # Errors
     /// There is no such run.
-    pub fn accept_all(&self, run: Option<&RunId>) -> Result<AcceptAllReply, RunError> {
-        let waiting: Vec<ProposalParams> = {
+    pub async fn accept_all(&self, run: Option<&RunId>) -> Result<AcceptAllReply, RunError> {
+        if let Some(run) = run {
+            self.lock().get(&run.0).ok_or_else(|| unknown(run))?;
+        }
+        // Files may have changed on disk since the last comparison.
+        self.compare().await;
+        let waiting: Vec<(ProposalParams, Evidence)> = {
             let entries = self.lock();
-            if let Some(run) = run {
-                entries.get(&run.0).ok_or_else(|| unknown(run))?;
-            }
             let wanted = entries
                 .iter()
                 .filter(|(id, _)| run.is_none_or(|run| run.0 == **id));
@@ -74,9 +79,9 @@ impl RunSession {
                 let leads = entry.view.lead_proposals();
                 leads
                     .filter(|(lead, one)| entry.view.fits(*lead) && !one.needs_own_yes())
-                    .map(|(proposal, _)| ProposalParams {
-                        run: RunId(id.clone()),
-                        proposal,
+                    .filter_map(|(proposal, one)| {
+                        let run = RunId(id.clone());
+                        Some((ProposalParams { run, proposal }, one.evidence.clone()?))
                     })
             });
             fitting.collect()
@@ -85,8 +90,35 @@ impl RunSession {
             let review = ReviewTarget::Proposal(one.proposal);
             self.answer(&one.run, &review, Verdict::Accept).is_ok()
         };
+        let waiting = self.without_guarded(waiting).await;
         let accepted = waiting.into_iter().filter(accept).collect();
         Ok(AcceptAllReply { accepted })
+    }
+
+    /// Returns those of the waiting proposals whose files need no person, as the path policy is now.
+    async fn without_guarded(
+        &self,
+        waiting: Vec<(ProposalParams, Evidence)>,
+    ) -> Vec<ProposalParams> {
+        let Some(root) = self.root().filter(|_| !waiting.is_empty()) else {
+            return waiting.into_iter().map(|(params, _)| params).collect();
+        };
+        let mut read: Vec<(ProposalParams, WaitingChanges)> = Vec::new();
+        for (params, evidence) in waiting {
+            let mut parts = Vec::new();
+            for part in self.changes_of(&params) {
+                let now = self.current_file(&part.file).await;
+                parts.push((part, now.and_then(|now| now.text)));
+            }
+            read.push((params, (evidence, parts)));
+        }
+        let policy = Arc::clone(&self.shared.services.policy);
+        let found = self.shared.services.workers.spawn_blocking(move || {
+            let policy = policy(&root);
+            read.retain(|(_, changes)| needs_nobody(&policy, changes));
+            read.into_iter().map(|(params, _)| params).collect()
+        });
+        found.await.unwrap_or_default()
     }
 
     /// Checks that a review waits for an answer.

@@ -16,6 +16,7 @@ use starling_swarm::{
     EventLog, ProposalId, RoleModels, RunHandle, RunId, RunServices, Task, UndoError,
 };
 use starling_syntax::{FilePath, SymbolPath};
+use starling_workspace::PathPolicy;
 
 /// The request to prepare a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,6 +67,10 @@ pub type ModelList = Arc<dyn Fn(&Path) -> anyhow::Result<ModelsReply> + Send + S
 
 /// Returns messages about project settings that are ignored. Reads the disk.
 pub type IgnoredSettings = Arc<dyn Fn(&Path) -> Vec<String> + Send + Sync>;
+
+/// Returns the path policy of a directory, with the files that its settings let agents change. Reads
+/// the disk.
+pub type PolicySource = Arc<dyn Fn(&Path) -> PathPolicy + Send + Sync>;
 
 /// Downloads the weights of a known model. Blocks; reports the received and the total number of
 /// bytes.
@@ -130,6 +135,8 @@ pub struct Services {
     pub restore: RestorePolicy,
     /// Returns messages about project settings that are ignored.
     pub ignored: IgnoredSettings,
+    /// Returns the path policy of a directory.
+    pub policy: PolicySource,
     /// The Tokio runtime for runs and questions. The client is served by another runtime.
     pub workers: Handle,
 }

@@ -199,6 +199,7 @@ pub(super) fn sending(after: fn(&str) -> String) -> RunStarter {
             directories: &[],
             dependencies: &Default::default(),
             cancel: &scene.cancel,
+            permission: None,
             announced: None,
         };
         let purpose = starling_swarm::sending::Purpose::Propose(intent);

@@ -286,6 +286,16 @@ async fn accept_all_skips_proposals_that_a_person_must_accept_individually() {
     assert!(summary.contains(told), "{summary}");
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn accept_all_skips_proposals_whose_file_became_guarded() {
+    let (client, _) = reviewing(&[(1, "a.py::f")], full()).await;
+    let at = |name: &str| client.folder.path().join(name);
+    std::fs::hard_link(at("a.py"), at("Makefile")).unwrap();
+    let all = client.execute("starling.acceptAll", json!({})).await;
+    assert_eq!(all, json!({"accepted": []}));
+}
+
 #[tokio::test]
 async fn hover_on_a_symbol_header_shows_the_evidence_of_its_proposal() {
     let (client, _) = reviewing(&[(1, "a.py::C.m")], full()).await;

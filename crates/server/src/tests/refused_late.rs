@@ -281,6 +281,115 @@ async fn late_edit_for_an_old_version_is_reverted_after_the_edit_was_sent_again(
     asks_for_no_edit(&mut client).await;
 }
 
+/// Two edits of an open document are on their way: the first was refused, the second is for a newer
+/// version. Returns the text of that version.
+async fn two_on_their_way(client: &TestClient, first: Value) -> String {
+    client.connection.reply(first, refusal());
+    let typed = ABOVE(BASE);
+    set(client, 2, &typed);
+    typed
+}
+
+#[tokio::test(start_paused = true)]
+async fn first_edit_made_late_while_the_second_is_refused_is_reverted() {
+    for change in [inserted as TextEditFn, replaced, removed] {
+        for refused_first in [false, true] {
+            let mut client = client(sending(change), project());
+            client.initialize(full()).await;
+            open(&client, BASE);
+            begin(&client, "x").await;
+            let (id, first) = client.next_of("workspace/applyEdit").await;
+            let typed = two_on_their_way(&client, id).await;
+            let (id, _) = client.next_of("workspace/applyEdit").await;
+            if refused_first {
+                client.connection.reply(id.clone(), refusal());
+            }
+            write(&client, &typed);
+            close(&client);
+            pass(20).await;
+            write(&client, &edited(&typed, &first));
+            pass(500).await;
+            if !refused_first {
+                client.connection.reply(id, refusal());
+            }
+            assert_eq!(make_on_disk(&mut client).await, typed);
+            let (_, said) = client.next_of("window/showMessage").await;
+            let said = said["message"].as_str().unwrap();
+            assert!(said.ends_with("it was taken back"), "{said}");
+            asks_for_no_edit(&mut client).await;
+            assert_eq!(disk(&client), typed);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn first_edit_made_late_before_the_second_is_made_is_reverted() {
+    let mut client = client(sending(replaced), project());
+    client.initialize(full()).await;
+    open(&client, BASE);
+    begin(&client, "x").await;
+    let (id, first) = client.next_of("workspace/applyEdit").await;
+    let typed = two_on_their_way(&client, id).await;
+    let (id, second) = client.next_of("workspace/applyEdit").await;
+    write(&client, &typed);
+    close(&client);
+    pass(50).await;
+    let with_first = edited(&typed, &first);
+    write(&client, &with_first);
+    pass(50).await;
+    write(&client, &edited(&with_first, &second));
+    client.connection.reply(id, applied());
+    let minute = std::time::Duration::from_secs(60);
+    while let Ok((id, params)) =
+        tokio::time::timeout(minute, client.next_of("workspace/applyEdit")).await
+    {
+        write(&client, &edited(&disk(&client), &params));
+        client.connection.reply(id, applied());
+    }
+    let text = disk(&client);
+    assert!(text == typed || text == replaced(&typed), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn refused_edit_made_in_the_moment_of_another_change_is_told() {
+    for is_late in [false, true] {
+        let mut client = client(sending(replaced), project());
+        client.initialize(full()).await;
+        begin(&client, "x").await;
+        let (id, params) = client.next_of("workspace/applyEdit").await;
+        client.connection.reply(id, refusal());
+        if is_late {
+            let told = told(&mut client).await;
+            assert!(told.starts_with("Err(Editor"), "{told}");
+        }
+        let text = edited(&ABOVE(BASE), &params);
+        write(&client, &text);
+        let (_, said) = client.next_of("window/showMessage").await;
+        let said = said["message"].as_str().unwrap();
+        assert!(said.starts_with("a.py, lines 1 to 2: "), "{said}");
+        assert!(said.contains("look at these lines"), "{said}");
+        if !is_late {
+            let told = told(&mut client).await;
+            assert!(told.starts_with("Err(Conflict"), "{told}");
+        }
+        asks_for_no_edit(&mut client).await;
+        assert_eq!(disk(&client), text);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn edit_of_a_file_that_went_away_names_no_lines() {
+    let mut client = client(sending(replaced), project());
+    client.initialize(full()).await;
+    begin(&client, "x").await;
+    let (id, _) = client.next_of("workspace/applyEdit").await;
+    std::fs::remove_file(client.folder.path().join("a.py")).unwrap();
+    client.connection.reply(id, applied());
+    let (_, said) = client.next_of("window/showMessage").await;
+    let said = said["message"].as_str().unwrap();
+    assert!(said.starts_with("a.py: the file went away"), "{said}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn redo_of_an_edit_that_was_sent_again_is_kept() {
     let mut client = client(sending(replaced), project());

@@ -513,3 +513,90 @@ pub(super) async fn state_of(client: &TestClient) -> Value {
     let state = client.connection.request("starling/state", Value::Null);
     state.await.unwrap()["runs"].clone()
 }
+
+#[cfg(unix)]
+/// Makes `a.py` a link to a file that only a person may change.
+fn become_makefile(folder: &Path) {
+    std::fs::rename(folder.join("a.py"), folder.join("Makefile")).unwrap();
+    std::os::unix::fs::symlink("Makefile", folder.join("a.py")).unwrap();
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn restored_proposal_of_a_file_that_became_guarded_needs_a_yes_that_knows_it() {
+    let about = json!({"run": "r1", "proposal": 1});
+    for is_before in [true, false] {
+        let folder = project();
+        trajectory(folder.path(), "r1", folder.path(), asked(&[(1, "a.py::f")]));
+        if is_before {
+            become_makefile(folder.path());
+        }
+        let mut client = restarted(folder).await;
+        let mut shown = event_of(&mut client, "review_asked").await;
+        if !is_before {
+            assert_eq!(shown["event"]["evidence"]["needs_person"], Value::Null);
+            become_makefile(client.folder.path());
+        }
+        let all = client.execute("starling.acceptAll", json!({})).await;
+        assert_eq!(all, json!({"accepted": []}));
+        if !is_before {
+            client.execute("starling.accept", about.clone()).await;
+            let told = event_of(&mut client, "proposal_conflicted").await;
+            let why = told["event"]["why"].as_str().unwrap();
+            assert!(why.contains("only a person may change"), "{why}");
+            shown = event_of(&mut client, "review_asked").await;
+        }
+        let needs = &shown["event"]["evidence"]["needs_person"];
+        assert_eq!(needs[0]["file"], "a.py", "{shown}");
+        assert_eq!(needs.as_array().map(Vec::len), Some(1), "{shown}");
+        let all = client.execute("starling.acceptAll", json!({})).await;
+        assert_eq!(all, json!({"accepted": []}));
+        client.execute("starling.accept", about.clone()).await;
+        let (_, params) = client.next_of("workspace/applyEdit").await;
+        let edit = &params["edit"]["documentChanges"][0]["edits"][0];
+        assert_eq!(edit["newText"], "yield", "{params}");
+    }
+}
+
+#[tokio::test]
+async fn restored_proposal_is_not_applied_to_a_file_that_declares_an_odd_encoding() {
+    for encoding in ["utf-7", "unicode_escape"] {
+        let folder = project();
+        trajectory(folder.path(), "r1", folder.path(), asked(&[(1, "a.py::f")]));
+        let declared = format!("# -*- coding: {encoding} -*-\n{BASE}");
+        std::fs::write(folder.path().join("a.py"), &declared).unwrap();
+        let mut client = restarted(folder).await;
+        event_of(&mut client, "review_asked").await;
+        let all = client.execute("starling.acceptAll", json!({})).await;
+        assert_eq!(all, json!({"accepted": []}));
+        let about = json!({"run": "r1", "proposal": 1});
+        client.execute("starling.accept", about).await;
+        let told = event_of(&mut client, "proposal_conflicted").await;
+        let why = told["event"]["why"].as_str().unwrap();
+        assert!(why.contains(encoding), "{why}");
+        let text = std::fs::read_to_string(client.folder.path().join("a.py"));
+        assert_eq!(text.unwrap(), declared);
+    }
+}
+
+#[tokio::test]
+async fn accept_all_leaves_out_a_restored_proposal_that_conflicts() {
+    for is_open in [true, false] {
+        let folder = project();
+        let events = [asked(&[(1, "a.py::f")]), asked(&[(2, "a.py::g")])].concat();
+        trajectory(folder.path(), "r1", folder.path(), events);
+        let mine = BASE.replace("return 1", "return 10");
+        if !is_open {
+            std::fs::write(folder.path().join("a.py"), &mine).unwrap();
+        }
+        let mut client = restarted(folder).await;
+        event_of(&mut client, "review_asked").await;
+        event_of(&mut client, "review_asked").await;
+        if is_open {
+            open(&client, &mine);
+        }
+        let all = client.execute("starling.acceptAll", json!({})).await;
+        let accepted = json!({"accepted": [{"run": "r1", "proposal": 2}]});
+        assert_eq!(all, accepted, "{is_open}");
+    }
+}

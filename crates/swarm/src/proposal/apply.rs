@@ -8,14 +8,14 @@ use crate::evidence::failure::Failure;
 use crate::evidence::ids::ProposalId;
 use crate::evidence::test_evidence::TestEvidence;
 use crate::proposal::send::{AnnouncedEdit, Purpose, Sent, announce, send};
-use crate::proposal::{auto_imports, dependence};
+use crate::proposal::{auto_imports, dependence, permission};
 use crate::state::draft::Draft;
 use crate::state::proposal::{Applied, Proposal};
 use crate::state::run_context::{RunContext, StateGuard};
 use starling_core::{Effect, TestReport};
 use starling_syntax::FilePath;
 use starling_text::{ChangeSet, new_file_diff, unified_diff};
-use starling_workspace::{WriteRule, missing_directories};
+use starling_workspace::missing_directories;
 
 /// Applies an accepted proposal to the user's current text. Once begun, the operation completes
 /// even if the run is cancelled, and the result is in the state and in the log before the run ends.
@@ -105,7 +105,7 @@ impl ReadyEdit {
 /// Prepares the edit of an accepted proposal.
 pub(crate) fn ready(run: &RunContext, id: ProposalId) -> Result<ReadyEdit, Failure> {
     let accepted = accepted(run, id)?;
-    still_allowed(run, &accepted.draft)?;
+    permission::of_proposal(run, &accepted).check(&accepted.draft.file, None)?;
     let draft = auto_imports::drop_redundant_imports(
         run,
         auto_imports::beside_other_imports(run, accepted.draft.clone()),
@@ -137,9 +137,10 @@ pub(crate) async fn edit(
         let why = "the run ended before the edit was sent to the editor".to_owned();
         return Err(Failure::Editor { why });
     }
-    still_allowed(run, &accepted.draft)?;
+    let permission = permission::of_proposal(run, &accepted);
     let intent = AnnouncedEdit {
         announced: announced.as_ref(),
+        permission: Some(&permission),
         ..intent(run, &accepted, &directories)
     };
     let label = draft.main_symbol().to_string();
@@ -210,6 +211,7 @@ pub(crate) fn intent<'a>(
         directories,
         dependencies: &proposal.dependencies,
         cancel: &run.cancel,
+        permission: None,
         announced: None,
     }
 }
@@ -278,23 +280,6 @@ pub(crate) fn tell_not_applied(run: &RunContext, proposal: ProposalId, failure: 
         Failure::Conflict { .. } => Event::ProposalConflicted { proposal, why },
         Failure::Editor { .. } => Event::ProposalNotApplied { proposal, why },
     });
-}
-
-/// Checks the path policy again before the edit is sent. Since the approval, someone may have
-/// created or changed a link, or git may have begun to ignore the file.
-fn still_allowed(run: &RunContext, draft: &Draft) -> Result<(), Failure> {
-    let why = match run.policy().may_write(&draft.file) {
-        WriteRule::Allowed => return Ok(()),
-        WriteRule::NeedsPerson { why } if draft.needs_person.iter().any(|known| known == why) => {
-            return Ok(());
-        }
-        WriteRule::NeedsPerson { why } => format!(
-            "{}: since it was proposed, it became a file that only a person may change: {why}",
-            draft.file
-        ),
-        WriteRule::Never { why } => why,
-    };
-    Err(Failure::Editor { why })
 }
 
 /// Returns one diff of all changes that the agents made, file by file. Edits that the user made in

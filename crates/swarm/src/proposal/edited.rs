@@ -12,6 +12,7 @@ use crate::event::events::Event;
 use crate::evidence::file_change::FileChange;
 use crate::evidence::ids::ProposalId;
 use crate::evidence::joint::JointEvidence;
+use crate::proposal::permission::Permission;
 use crate::proposal::{joint_check, made};
 use crate::state::draft::Draft;
 use crate::state::proposal::Proposal;
@@ -157,6 +158,15 @@ async fn draft(run: &Arc<RunContext>, earlier: &Draft, edited: &EditedPart) -> D
         .collect();
     let (contract, breaking) = contract_changes(&old, &new, &symbols);
     let epoch = run.world().epoch;
+    let mut needs_person = earlier.needs_person.clone();
+    let permission = Permission {
+        policy: run.policy(),
+        known: needs_person.clone(),
+    };
+    // A version that nobody may bring is refused when it is applied.
+    let reasons = permission.unknown_reasons(file, Some((&base, &text)));
+    let reasons = reasons.unwrap_or_default().into_iter();
+    needs_person.extend(reasons.map(str::to_owned));
     Draft {
         file: file.clone(),
         base,
@@ -167,7 +177,7 @@ async fn draft(run: &Arc<RunContext>, earlier: &Draft, edited: &EditedPart) -> D
         breaking,
         epoch,
         imports: Default::default(),
-        needs_person: earlier.needs_person.clone(),
+        needs_person,
         edited: true,
     }
 }

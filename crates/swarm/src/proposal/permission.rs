@@ -1,10 +1,93 @@
 //! Whether agents may change a file, and whether a person has to accept the change.
 
+use crate::evidence::failure::Failure;
+use crate::evidence::proposal::NeedsPerson;
 use crate::proposal::draft::{Refusal, unusable, unusable_as};
+use crate::state::proposal::Proposal;
 use crate::state::run_context::RunContext;
 use starling_core::Approval;
 use starling_syntax::FilePath;
-use starling_workspace::WriteRule;
+use starling_workspace::{PathPolicy, WriteRule};
+
+/// Under what an accepted change of a file is sent: the path policy, and the reasons for which the
+/// file needs a person's approval that were known when the change was accepted. The policy is asked
+/// again when the change is sent: a link may have been created since, git may have begun to ignore
+/// the file, or the file may declare another encoding.
+#[derive(Debug, Clone)]
+pub struct Permission {
+    pub policy: PathPolicy,
+    pub known: Vec<String>,
+}
+
+impl Permission {
+    /// Returns the reasons that were not known: a person has to accept the change once more.
+    /// `texts` are the texts of the file before and after the change.
+    ///
+    /// # Errors
+    /// Nobody may accept the change; returns why.
+    pub fn unknown_reasons(
+        &self,
+        file: &FilePath,
+        texts: Option<(&str, &str)>,
+    ) -> Result<Vec<&'static str>, String> {
+        let mut unknown = Vec::new();
+        let brought = texts.map(|(before, after)| self.policy.may_bring(file, before, after));
+        for rule in [Some(self.policy.may_write(file)), brought] {
+            match rule {
+                None | Some(WriteRule::Allowed) => {}
+                Some(WriteRule::NeedsPerson { why }) => {
+                    let is_known = self.known.iter().any(|known| known == why);
+                    unknown.extend((!is_known).then_some(why));
+                }
+                Some(WriteRule::Never { why }) => return Err(why),
+            }
+        }
+        Ok(unknown)
+    }
+
+    /// Checks that the change may be sent.
+    ///
+    /// # Errors
+    /// Returns a [`Failure`] if a person has to accept the change once more, or nobody may accept it.
+    pub fn check(&self, file: &FilePath, texts: Option<(&str, &str)>) -> Result<(), Failure> {
+        let why = match self.unknown_reasons(file, texts) {
+            Ok(unknown) if unknown.is_empty() => return Ok(()),
+            Ok(unknown) => format!(
+                "{file}: since it was proposed, it became a file that only a person may change: {}",
+                unknown.join("; ")
+            ),
+            Err(why) => why,
+        };
+        Err(Failure::Editor { why })
+    }
+}
+
+/// Returns under what the change of a proposal is sent.
+pub(super) fn of_proposal(run: &RunContext, proposal: &Proposal) -> Permission {
+    Permission {
+        policy: run.policy(),
+        known: proposal.draft.needs_person.clone(),
+    }
+}
+
+/// Adds the reasons for which the file of a proposal needs a person's approval by now, so that the
+/// person who is asked again sees them.
+pub(super) fn note_new_reasons(run: &RunContext, proposal: &mut Proposal) {
+    let file = proposal.draft.file.clone();
+    let now = run.world().snapshot.read(&file);
+    let now = now.unwrap_or_else(|_| "".into());
+    let after = proposal.draft.over(&now);
+    let texts = after.as_ref().map(|after| (&*now, &**after));
+    let unknown = of_proposal(run, proposal).unknown_reasons(&file, texts);
+    // A change that nobody may accept is refused again when it is accepted.
+    for why in unknown.unwrap_or_default() {
+        proposal.draft.needs_person.push(why.to_owned());
+        proposal.evidence.needs_person.push(NeedsPerson {
+            file: file.clone(),
+            why: why.to_owned(),
+        });
+    }
+}
 
 /// Returns why only a person may accept a change to this file; empty if no person is needed. This
 /// is checked before the file is read, so that the run does not read a forbidden file.

@@ -22,7 +22,7 @@ use crate::proposal::joint_check::{self, JointCheck, WaitingEntry};
 use crate::proposal::made::{self, before_text, check, own_diff, tell_checked};
 use crate::proposal::objection::{self, StandaloneVerdict};
 use crate::proposal::outcome::{Outcome, are_kept, refuse, sent_back};
-use crate::proposal::{apply, edited, parts, set};
+use crate::proposal::{apply, edited, parts, permission, set};
 use crate::protocol::Propose;
 use crate::state::agent_state::AgentState;
 use crate::state::draft::Draft;
@@ -184,6 +184,7 @@ pub(crate) async fn alone(
                 if !may_ask_again(run, not_taken) {
                     return Outcome::Stopped { why };
                 }
+                permission::note_new_reasons(run, &mut proposal);
                 let stage = Stage::Passes;
                 run.proposals().ask_again(&proposal, stage).ok();
                 proposal.change.reason = format!("{reason}\n{}", accepted_before(&why));

@@ -15,6 +15,7 @@ use crate::event::dependencies::Dependencies;
 use crate::event::events::{AppliedChange, Event, EventLog};
 use crate::evidence::failure::Failure;
 use crate::evidence::ids::ProposalId;
+use crate::proposal::permission::Permission;
 use starling_core::{ApplyError, CurrentText, Editor, EditorError, Effect, FileEdit, Withdrawal};
 use starling_syntax::{FilePath, MadeChange, SymbolPath, carry};
 use starling_text::{ChangeSet, Conflict};
@@ -49,6 +50,8 @@ pub struct AnnouncedEdit<'a> {
     pub dependencies: &'a Dependencies,
     /// Cancelled when the run ends. The edit is then not retried.
     pub cancel: &'a CancellationToken,
+    /// Under what the edit is sent. `None` if it only restores a change that was accepted.
+    pub permission: Option<&'a Permission>,
     /// The edit as it was recorded with its set, by [`announce`].
     pub announced: Option<&'a AppliedChange>,
 }
@@ -191,6 +194,14 @@ pub async fn send(
             current: Arc::clone(&current.text),
         })?;
         let before = Arc::clone(&current.text);
+        if let Purpose::Propose(AnnouncedEdit {
+            permission: Some(permission),
+            ..
+        }) = purpose
+        {
+            let after = changes.apply(&before).unwrap_or_default();
+            permission.check(file, Some((&before, &after)))?;
+        }
         let leaves_nothing = || changes.apply(&before).is_ok_and(|after| after.is_empty());
         let effect = match purpose {
             Purpose::TakeBackFile if leaves_nothing() => Effect::Delete,

@@ -14,7 +14,7 @@ use crate::evidence::joint::JointEvidence;
 use crate::evidence::test_evidence::TestEvidence;
 use crate::proposal::approval::{accepted_before, ask_about, may_ask_again};
 use crate::proposal::renew::Reviewed;
-use crate::proposal::{edited, joint_check, landing, set_evidence};
+use crate::proposal::{edited, joint_check, landing, permission, set_evidence};
 use crate::state::proposal::{Proposal, Stage};
 use crate::state::run_context::RunContext;
 use crate::state::sets::{Decision, Landed};
@@ -80,7 +80,8 @@ pub(crate) async fn decide_on_set(
                 refused = refused_by_editor(&parts);
                 not_taken += 1;
                 if refused.is_some() && may_ask_again(&run, not_taken) {
-                    for one in &members {
+                    for one in &mut members {
+                        permission::note_new_reasons(&run, one);
                         run.proposals().ask_again(one, Stage::NeedsOthers).ok();
                     }
                     continue;

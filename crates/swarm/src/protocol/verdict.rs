@@ -25,7 +25,8 @@ enum Decision {
     Steer,
 }
 
-/// A recorded decision may lack the fields for conditions and objections: they count as empty.
+/// An acceptance counts only with both of the fields for conditions and objections. `None` is a field that
+/// is not there.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("required" = ["conditions", "objections", "verdict"]))]
@@ -34,12 +35,12 @@ struct Decide {
     /// condition cannot be accepted: reject or steer.
     #[serde(default, deserialize_with = "words")]
     #[schemars(with = "String")]
-    conditions: String,
+    conditions: Option<String>,
     /// What is wrong with the proposal, what it breaks, or why it is not wanted; empty if nothing is. A
     /// proposal with an objection cannot be accepted: reject or steer.
     #[serde(default, deserialize_with = "words")]
     #[schemars(with = "String")]
-    objections: String,
+    objections: Option<String>,
     verdict: Decision,
     /// Why it is rejected, or what to do differently. Empty for an accept.
     #[serde(default)]
@@ -48,7 +49,7 @@ struct Decide {
 
 /// Deserializes a string, a list of strings or null. Phrases that mean "nothing" become an empty
 /// string.
-fn words<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+fn words<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     /// A string, or a list of strings.
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -63,7 +64,7 @@ fn words<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D:
     };
     let said = said.iter().map(|text| text.trim());
     let said = said.filter(|text| !says_nothing(text));
-    Ok(said.collect::<Vec<&str>>().join("\n"))
+    Ok(Some(said.collect::<Vec<&str>>().join("\n")))
 }
 
 /// Returns whether a text means "nothing". A text with invisible characters does not, because it may
@@ -103,6 +104,10 @@ pub(crate) enum UnclearDecision {
     Conditional,
     #[error("An accept must not contain an objection: use reject or steer to object.")]
     Objected,
+    #[error(
+        "An accept must have the fields `conditions` and `objections`: leave them empty if there are none."
+    )]
+    Unstated,
     #[error("A REJECT or STEER must give a reason.")]
     NoReason,
     #[error(
@@ -196,15 +201,19 @@ fn in_call(call: &ToolCall, text: &str) -> Result<DecisionText, UnclearDecision>
         .flatten()
         .ok_or(UnclearDecision::Missing)?;
     let mut said = text.lines().filter_map(decision_of);
-    match said.all(|(decision, _)| decision == decide.verdict) {
-        true => Ok(DecisionText {
-            decision: decide.verdict,
-            conditions: decide.conditions,
-            objections: decide.objections,
-            reason: decide.reason,
-        }),
-        false => Err(UnclearDecision::Several),
+    if said.any(|(decision, _)| decision != decide.verdict) {
+        return Err(UnclearDecision::Several);
     }
+    let is_stated = decide.conditions.is_some() && decide.objections.is_some();
+    if decide.verdict == Decision::Accept && !is_stated {
+        return Err(UnclearDecision::Unstated);
+    }
+    Ok(DecisionText {
+        decision: decide.verdict,
+        conditions: decide.conditions.unwrap_or_default(),
+        objections: decide.objections.unwrap_or_default(),
+        reason: decide.reason,
+    })
 }
 
 fn in_text(text: &str) -> Result<DecisionText, UnclearDecision> {
@@ -267,13 +276,15 @@ mod tests {
         }
     }
 
+    const ACCEPT: &str = r#"{"verdict": "accept", "conditions": "", "objections": ""}"#;
+
     fn text(text: &str) -> Result<Verdict, UnclearDecision> {
         read(&reply(text, &[]), false)
     }
 
     #[test]
     fn an_acceptance_in_an_incomplete_reply_is_unclear() {
-        let accept = ("decide", r#"{"verdict": "accept"}"#);
+        let accept = ("decide", ACCEPT);
         for finish in [Finish::Length, Finish::Filtered] {
             let cut = |text: &str, calls: &[(&str, &str)]| {
                 let whole = reply(text, calls);
@@ -332,7 +343,10 @@ mod tests {
     #[test]
     fn acceptance_with_words_is_unclear_and_a_rejection_with_any_words_is_clear() {
         let decide = |verdict: &str, reason: &str, text: &str, was_asked| {
-            let arguments = serde_json::json!({"verdict": verdict, "reason": reason}).to_string();
+            let arguments = serde_json::json!({
+                "verdict": verdict, "conditions": "", "objections": "", "reason": reason,
+            })
+            .to_string();
             read(&reply(text, &[("decide", &arguments)]), was_asked)
         };
         for words in [
@@ -405,6 +419,24 @@ mod tests {
     }
 
     #[test]
+    fn acceptance_without_the_field_for_conditions_or_objections_is_unclear() {
+        use serde_json::json;
+        for given in [
+            json!({"verdict": "accept"}),
+            json!({"verdict": "accept", "conditions": ""}),
+            json!({"verdict": "accept", "objections": null, "reason": ""}),
+        ] {
+            assert_eq!(
+                decide(given.clone()),
+                Err(UnclearDecision::Unstated),
+                "{given}"
+            );
+        }
+        let no = json!({"verdict": "reject", "reason": "no"});
+        assert_eq!(decide(no), reject("no"));
+    }
+
+    #[test]
     fn decide_tool_requires_conditions_and_objections() {
         let tools = tools(ToolCalling::Native);
         let required = &tools[0].parameters["required"];
@@ -414,7 +446,7 @@ mod tests {
 
     #[test]
     fn exactly_one_call_of_the_decide_tool_decides() {
-        let accept = ("decide", r#"{"verdict": "accept"}"#);
+        let accept = ("decide", ACCEPT);
         let no = ("decide", r#"{"verdict": "reject", "reason": "no"}"#);
         assert_eq!(read(&reply("", &[accept]), false), Ok(Verdict::Accept));
         assert_eq!(read(&reply("REJECT: no", &[no]), false), reject("no"));

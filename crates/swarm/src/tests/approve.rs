@@ -287,7 +287,11 @@ async fn rejection_whose_reason_contains_the_word_accept_stays_a_rejection() {
 
 #[tokio::test(start_paused = true)]
 async fn proxy_user_is_asked_once_more_about_words_beside_an_acceptance() {
-    let with = |reason: &str| call("decide", json!({"verdict": "accept", "reason": reason}));
+    let with = |reason: &str| {
+        let accept =
+            json!({"verdict": "accept", "conditions": "", "objections": "", "reason": reason});
+        call("decide", accept)
+    };
     let condition = "Fine, but not before g is mended.";
     let (bed, events) = proxy_says(vec![with(condition), with("")]).await;
     let asked = &malformed(&events)[0];

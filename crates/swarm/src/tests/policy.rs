@@ -244,6 +244,9 @@ async fn edit_is_not_written_through_a_symlink_that_was_created_during_the_revie
         std::fs::create_dir(bed.path(".git")).unwrap();
         std::fs::write(bed.path(".git/config"), OLD).unwrap();
         *bed.approver.latency.lock().unwrap() = std::time::Duration::from_secs(60);
+        let reason = "not that file".to_owned();
+        *bed.approver.verdicts.lock().unwrap() =
+            [Verdict::Accept, Verdict::Reject { reason }].into();
         let handle = bed.start();
         until(&handle, |event| matches!(event, Event::ReviewAsked { .. })).await;
         std::fs::remove_file(bed.path("notes.txt")).unwrap();
@@ -251,6 +254,72 @@ async fn edit_is_not_written_through_a_symlink_that_was_created_during_the_revie
         handle.finished().await;
         assert_eq!(bed.read(target), OLD, "{:#?}", handle.log.events());
         assert_eq!(*bed.editor.writes.lock().unwrap(), 0);
+    }
+}
+
+/// Starts a run in which a person accepts the change of `pkg/a.py` twice. While they look at it for the
+/// first time, `meanwhile` changes the project.
+async fn accepted_twice(meanwhile: impl Fn(&Bed)) -> (Bed, Vec<Event>) {
+    let lines = [whole(ONE_MORE), finish("done")];
+    let model = Scripted::native().on("agent pkg/a.py::f", lines);
+    let mut bed = Bed::new(&[("pkg/a.py", ONE), ("Makefile", ONE)], model)
+        .begin(&["pkg/a.py::f"])
+        .with(|task| task.approval = Approval::Ask);
+    *bed.approver.latency.lock().unwrap() = std::time::Duration::from_secs(60);
+    let reason = "no".to_owned();
+    let verdicts = [Verdict::Accept, Verdict::Accept, Verdict::Reject { reason }];
+    *bed.approver.verdicts.lock().unwrap() = verdicts.into();
+    let handle = bed.start();
+    until(&handle, |event| matches!(event, Event::ReviewAsked { .. })).await;
+    meanwhile(&bed);
+    handle.finished().await;
+    let events = handle.log.events();
+    (bed, events)
+}
+
+const ONE: &str = "def f():\n    return 1\n";
+const ONE_MORE: &str = "def f():\n    return 2\n";
+
+#[tokio::test(start_paused = true)]
+async fn file_that_became_guarded_is_changed_only_after_a_yes_that_knows_it() {
+    let become_link = |bed: &Bed| {
+        std::fs::remove_file(bed.path("pkg/a.py")).unwrap();
+        symlink("../Makefile", bed.path("pkg/a.py")).unwrap();
+    };
+    let become_installed = |bed: &Bed| {
+        std::fs::write(bed.path("pkg/pyvenv.cfg"), "").unwrap();
+    };
+    let changes: [&dyn Fn(&Bed); 2] = [&become_link, &become_installed];
+    for meanwhile in changes {
+        let (bed, events) = accepted_twice(meanwhile).await;
+        let asked: Vec<_> = events
+            .iter()
+            .filter_map(|event| match event {
+                Event::ReviewAsked { evidence, .. } => Some(evidence.needs_person.len()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(asked, [0, 1], "{events:#?}");
+        let seen = bed.approver.seen.lock().unwrap();
+        let told = "needs your own yes: pkg/a.py: ";
+        assert!(seen[1].evidence.starts_with(told), "{}", seen[1].evidence);
+        assert_eq!(bed.read("pkg/a.py"), ONE_MORE);
+        assert_eq!(*bed.editor.writes.lock().unwrap(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn file_that_declares_an_odd_encoding_meanwhile_is_not_changed() {
+    for encoding in ["utf-7", "unicode_escape"] {
+        let declared = format!("# -*- coding: {encoding} -*-\n{ONE}");
+        let declare = |bed: &Bed| std::fs::write(bed.path("pkg/a.py"), &declared).unwrap();
+        let (bed, events) = accepted_twice(declare).await;
+        assert_eq!(bed.read("pkg/a.py"), declared);
+        assert_eq!(*bed.editor.writes.lock().unwrap(), 0);
+        let refused = events.iter().any(|event| {
+            matches!(event, Event::ProposalNotApplied { why, .. } if why.contains(encoding))
+        });
+        assert!(refused, "{events:#?}");
     }
 }
 

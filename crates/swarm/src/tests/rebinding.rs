@@ -119,8 +119,14 @@ async fn new_file_that_shadows_an_imported_module_is_refused() {
         ("a/__init__.py", ""),
         ("a/m.py", "def helper(x):\n    return x\n"),
         ("a/u.py", "import json\nfrom a.m import helper\n"),
+        ("pytest.ini", "[pytest]\npythonpath = code .\n"),
+        ("code/x.py", ""),
     ];
     for (own, told) in [
+        (
+            "code/a/__init__.py",
+            Some("would hide a/__init__.py, which is imported by a/u.py"),
+        ),
         (
             "a/m/__init__.py",
             Some("would hide a/m.py, which is imported by a/u.py"),

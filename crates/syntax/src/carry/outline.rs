@@ -102,6 +102,12 @@ impl<'t> Outline<'t> {
         self.symbols.iter().filter(same).count()
     }
 
+    /// Returns the text of a symbol.
+    pub(super) fn text_of(&self, wanted: &str) -> Option<&'t str> {
+        let (_, span) = self.symbols.iter().find(|(name, _)| name == wanted)?;
+        Some(span.of(self.text))
+    }
+
     /// Returns the text of a symbol if no other definition of its name has the same text.
     pub(super) fn only_text(&self, wanted: &str) -> Option<&'t str> {
         let (_, span) = self.symbols.iter().find(|(name, _)| name == wanted)?;

@@ -89,6 +89,27 @@ fn carried_edit_follows_a_renamed_symbol() {
 }
 
 #[test]
+fn carry_rejects_an_edit_of_a_renamed_symbol_that_was_changed_or_moved_as_well() {
+    let base = "def a(x):\n    y = x\n    z = y + 1\n    return z\n\n\ndef b(x):\n    return x\n";
+    let proposed = with(base, &[("y + 1", "y + 2")]);
+    let renamed = with(base, &[("def a(", "def c(")]);
+    let expected = with(&renamed, &[("y + 1", "y + 2")]);
+    assert_eq!(carried(base, &proposed, &renamed).unwrap(), expected);
+    let changed = with(&renamed, &[("y = x\n", "y = -x\n")]);
+    let (first, second) = renamed.split_once("\n\n\n").unwrap();
+    let moved = format!("{second}\n\n{first}\n");
+    for typed in [changed, moved] {
+        let why = carried(base, &proposed, &typed).unwrap_err().in_lines(base);
+        assert!(why.contains("`a`"), "{why}");
+    }
+    let base = base.replace("y + 1", "y + 1 or a(y)");
+    let proposed = with(&base, &[("y = x\n", "y = x + 2\n")]);
+    let renamed = base.replace("a(", "c(");
+    let expected = with(&renamed, &[("y = x\n", "y = x + 2\n")]);
+    assert_eq!(carried(&base, &proposed, &renamed).unwrap(), expected);
+}
+
+#[test]
 fn carry_rejects_an_edit_if_another_symbol_has_taken_the_name_of_its_symbol() {
     for (old_body, new_body) in [("days * 3", "days * 3"), ("days * 5", "days * 3")] {
         let again = format!("{old_body}\n\n\ndef fee(days):\n    return {new_body}");

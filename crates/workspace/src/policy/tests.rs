@@ -281,7 +281,14 @@ fn installed_files_and_files_named_by_git_need_approval() {
         "envs/work/Scripts/x.bat",
     ];
     all_are(&policy, &paths, "needs a person");
-    all_are(&policy, &["tools/other.sh", "envs/a.py"], "allowed");
+    all_are(
+        &policy,
+        &["tools/other.sh", "envs/a.py", "bin/run"],
+        "allowed",
+    );
+    write("pyvenv.cfg", "");
+    all_are(&policy, &["bin/run", "Scripts/run.py"], "needs a person");
+    all_are(&policy, &["a.py", "envs/a.py"], "allowed");
     let policy = policy.allowing(&["tools/".to_owned()]).unwrap();
     all_are(&policy, &["tools/watch.sh"], "allowed");
 }
