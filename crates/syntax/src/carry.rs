@@ -383,15 +383,11 @@ fn is_renamed((base, was): (&Outline<'_>, &str), (now, is): (&Outline<'_>, &str)
         && parent(gone) == parent(new)
         && base.beside_missing(gone, now).is_empty()
         && now.beside_missing(new, base).is_empty()
-        && names(&base.beside(gone)) == names(&now.beside(new))
+        && base.place(gone) == now.place(new)
         && base
             .text_of(was)
             .zip(now.text_of(is))
             .is_some_and(|texts| differs_in_name(texts, (&last_name(gone), &last_name(new))))
-}
-
-fn names<'t>(symbols: &[(&'t str, &str)]) -> Vec<&'t str> {
-    symbols.iter().map(|(name, _)| *name).collect()
 }
 
 /// Returns the last part of a symbol path, without the number of a redefinition.

@@ -102,6 +102,11 @@ impl<'t> Outline<'t> {
         self.symbols.iter().filter(same).count()
     }
 
+    /// Returns how many symbols with the same parent stand before a symbol.
+    pub(super) fn place(&self, wanted: &str) -> Option<usize> {
+        self.siblings(wanted).position(|(name, _)| name == wanted)
+    }
+
     /// Returns the text of a symbol.
     pub(super) fn text_of(&self, wanted: &str) -> Option<&'t str> {
         let (_, span) = self.symbols.iter().find(|(name, _)| name == wanted)?;
