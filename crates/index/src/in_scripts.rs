@@ -23,7 +23,9 @@ const NAMES: [&str; 8] = [
 
 pub(super) fn is_script(file: &FilePath) -> bool {
     let ending = file.name().rsplit_once('.').map(|(_, ending)| ending);
-    NAMES.contains(&file.name()) || ending.is_some_and(|ending| ENDINGS.contains(&ending))
+    // `Dockerfile.dev` and `Makefile.local` are build files as well.
+    let stem = file.name().split('.').next().unwrap_or_default();
+    NAMES.contains(&stem) || ending.is_some_and(|ending| ENDINGS.contains(&ending))
 }
 
 /// Returns the numbers of the lines, counted from 1, that use a name as code. A name that looks

@@ -19,7 +19,7 @@ const DATA: [&str; 7] = ["cfg", "conf", "ini", "json", "toml", "yaml", "yml"];
 const BETWEEN: [char; 6] = ['.', ':', '/', '#', '"', '\''];
 /// Extensions that mark a string as a file name: `templates/total.html` is a file, not the `total`
 /// of the code.
-const FILES: [&str; 22] = [
+pub(super) const FILES: [&str; 22] = [
     "cfg", "css", "csv", "db", "gif", "html", "ini", "jpg", "js", "json", "log", "md", "pdf",
     "png", "py", "rst", "sql", "svg", "toml", "txt", "xml", "yaml",
 ];
@@ -47,27 +47,35 @@ pub(super) fn in_strings(snapshot: &Snapshot, name: &str) -> Vec<InString> {
         return Vec::new();
     }
     let files: Vec<&FilePath> = snapshot.files().iter().collect();
-    let of_file = |file: &&FilePath| -> Vec<InString> {
-        let is_data = is_data(file);
-        let is_script = in_scripts::is_script(file);
-        if !is_data && !is_script && in_templates::is_template(file) {
-            return in_template(snapshot, file, name);
-        }
-        if Language::of(file) != Language::Python && !is_data && !is_script {
-            return Vec::new();
-        }
-        let text = text_of(snapshot, file).filter(|text| text.contains(name));
-        match text {
-            Some(text) if is_data || is_script => in_text(file, &text, name),
-            Some(text) => in_code(file, text, name),
-            None => Vec::new(),
-        }
-    };
-    let found = on_all_cores(&files, || (), of_file);
+    let found = on_all_cores(&files, || (), |file| in_file(snapshot, file, name));
     let mut found: Vec<InString> = found.into_iter().flatten().collect();
     found.sort();
     found.dedup();
     found
+}
+
+/// Returns the occurrences of a name in the strings and lines of one file.
+pub(super) fn in_file(snapshot: &Snapshot, file: &FilePath, name: &str) -> Vec<InString> {
+    if !is_searched(file) {
+        return match in_templates::is_template(file) {
+            true => in_template(snapshot, file, name),
+            false => Vec::new(),
+        };
+    }
+    let is_text = is_data(file) || in_scripts::is_script(file);
+    let text = text_of(snapshot, file).filter(|text| text.contains(name));
+    match text {
+        Some(text) if is_text => in_text(file, &text, name),
+        Some(text) => in_code(file, text, name),
+        None => Vec::new(),
+    }
+}
+
+/// Returns whether a file is searched for strings, or for lines of code: a Python module, a data
+/// file or a script.
+pub(super) fn is_searched(file: &FilePath) -> bool {
+    let is_code = Language::of(file) == Language::Python && !in_templates::is_template(file);
+    is_code || is_data(file) || in_scripts::is_script(file)
 }
 
 /// Returns whether a string lists a name among the fields of a named tuple: `namedtuple("Point", "x

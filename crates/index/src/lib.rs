@@ -21,6 +21,7 @@ mod map;
 mod names;
 mod nearest;
 mod notebook;
+mod outside_uses;
 mod position;
 mod progress;
 mod read;
@@ -48,8 +49,10 @@ pub use locate::{Candidate, Located, LocatedFile, content_words};
 pub use lookup::{Definition, Description, IndirectUse, Usage, Usages, Variable};
 pub use map::{MapFile, MapSymbol, RepositoryMap, Seed};
 pub use names::{
-    LostUse, Rebound, binds, lost_uses, newly_undefined, rebound, says_plainly, undefined_names,
+    LostUse, Rebound, binds, given_names, lost_uses, newly_undefined, rebound, says_plainly,
+    undefined_names,
 };
+pub use outside_uses::{Member, OutsideUse};
 pub use position::{Definitions, NoName, Position};
 pub use progress::reading;
 pub use search::{Hit, Hits};
@@ -336,6 +339,20 @@ impl Index {
     /// (`"module:Class"`). Such strings may refer to the symbol at run time.
     pub fn in_strings(&self, name: &str) -> Vec<InString> {
         in_strings::in_strings(&self.snapshot, name)
+    }
+
+    /// Returns the uses of members of modules in scripts, build files, notebooks, and in strings
+    /// that name the module as well (`"module:name"`).
+    pub fn outside_uses(&self, members: &[Member]) -> Vec<OutsideUse> {
+        let others = |member: &Member| {
+            let symbols = self.definitions(&member.name).into_iter();
+            let symbols = symbols.filter(|one| one.symbol.name == member.name);
+            let files = symbols.map(|one| one.symbol.file);
+            let variables = self.variables(&member.name).into_iter().map(|one| one.file);
+            let files = files.chain(variables);
+            files.filter(|file| *file != member.module).collect()
+        };
+        outside_uses::outside_uses(&self.snapshot, members, &others)
     }
 
     /// Returns the lines of templates whose expressions use a name.

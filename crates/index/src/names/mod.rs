@@ -24,7 +24,9 @@ pub use model::{
 pub use rebound::{Rebound, rebound};
 pub use table::NameId;
 pub(crate) use undefined::is_built_in;
-pub use undefined::{LostUse, binds, lost_uses, newly_undefined, says_plainly, undefined_names};
+pub use undefined::{
+    LostUse, binds, given_names, lost_uses, newly_undefined, says_plainly, undefined_names,
+};
 
 use serde::{Deserialize, Serialize};
 

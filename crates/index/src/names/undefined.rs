@@ -1,7 +1,7 @@
 //! Finds names that a file reads but does not define or import, for example because an import is
 //! missing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Names;
 use super::model::{Binding, BindingKind, Imported, Occurrence, Role, ScopeId, ScopeKind};
@@ -47,6 +47,20 @@ pub fn binds(tree: &SymbolTree, name: &str) -> bool {
     let bindings = |id| names.bindings(ScopeId::MODULE, id);
     let found = names.find(name);
     found.is_some_and(|id| bindings(id).iter().any(Binding::gives))
+}
+
+/// Returns the names that a module binds at its top level. Each comes with whether it is bound other
+/// than by an import.
+pub fn given_names(tree: &SymbolTree) -> BTreeMap<String, bool> {
+    let names = Names::read(tree);
+    let mut found = BTreeMap::new();
+    for one in names.bindings_of(ScopeId::MODULE) {
+        if one.gives() {
+            let is_own = !matches!(one.kind, BindingKind::Import(_));
+            *found.entry(names.name(one.name).to_owned()).or_default() |= is_own;
+        }
+    }
+    found
 }
 
 /// Returns whether a file uses a name as a plain name, and not only as an attribute (`x.name`) or a

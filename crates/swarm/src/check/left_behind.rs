@@ -1,7 +1,8 @@
 //! Finds outdated code that a change leaves behind when it removes a definition or a parameter: the
-//! declaration in the stub file, examples in docstrings, and strings by which code may look up the
-//! removed name. The removed definitions are determined from the change itself. Strings are
-//! reported only if the task states the removal or the rename.
+//! declaration in the stub file, examples in docstrings, lines of scripts, and strings by which code
+//! may look up the removed name. The removed definitions are determined from the change itself.
+//! Strings that do not name the module are reported only if the task states the removal or the
+//! rename.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +11,7 @@ use crate::task::examples::Examples;
 use crate::task::in_strings::of_gone;
 use crate::task::stated::{ExplicitEdit, ExplicitEdits, plain, stub_of};
 use crate::task::whole_word::is_word_at;
-use starling_index::{binds, newly_undefined};
+use starling_index::{Member, binds, given_names, newly_undefined};
 use starling_syntax::{
     Contract, FilePath, ParameterKind, Symbol, SymbolKind, SymbolPath, SymbolTree,
 };
@@ -36,6 +37,12 @@ pub(crate) fn left_behind(
         .collect();
     found.extend(in_examples(statements, (before, after), files));
     found.extend(in_strings(statements, before, after));
+    for one in outside_code(statements, (before, after), files) {
+        let is_known = |known: &LeftBehind| known.file == one.file && known.line == one.line;
+        if !found.iter().any(is_known) {
+            found.push(one);
+        }
+    }
     found
 }
 
@@ -364,6 +371,93 @@ fn in_strings(statements: &ExplicitEdits, before: &Lookup, after: &Lookup) -> Ve
     found
 }
 
+/// Returns the lines of scripts, build files and notebooks, and the strings of the form
+/// `"module:name"`, that use what the changes of `files` take away from a module, whatever the task
+/// says.
+fn outside_code(
+    statements: &ExplicitEdits,
+    (before, after): (&Lookup, &Lookup),
+    files: &[FilePath],
+) -> Vec<LeftBehind> {
+    let modules = files.iter().filter(|file| file.as_str().ends_with(".py"));
+    let members: Vec<Member> = modules
+        .flat_map(|module| lost_members(before, after, module))
+        .collect();
+    let mut found = after.index().outside_uses(&members);
+    found.retain(|one| {
+        let place = (&one.file, one.line);
+        !statements.kept.hold(after, place, &one.of.name)
+    });
+    let left = found.into_iter().map(|one| LeftBehind {
+        message: lost_in_words(after, &one.of),
+        file: one.file,
+        line: one.line,
+    });
+    left.collect()
+}
+
+fn lost_in_words(after: &Lookup, lost: &Member) -> String {
+    let Member { module, name, .. } = lost;
+    if let Some(parameter) = &lost.parameter {
+        return format!(
+            "`{parameter}` is still passed to {name} here, which no longer takes it: this must \
+             follow the change"
+        );
+    }
+    if !after.index().is_defined(name) {
+        return format!(
+            "`{name}` still stands here, and nothing defines it any more: this must follow the change"
+        );
+    }
+    let definitions = after.index().definitions(name).into_iter();
+    let mut definitions = definitions.filter(|one| one.symbol.name == *name);
+    let now = definitions.find(|one| !one.symbol.file.as_str().ends_with(".pyi"));
+    let now = now.map_or(String::new(), |now| format!(" ({} has)", now.symbol.file));
+    format!(
+        "`{name}` of {module} still stands here, and {module} no longer has it{now}: this must \
+         follow the change"
+    )
+}
+
+/// Returns the names that a change takes away from a module, and the parameters that it takes away
+/// from the module's functions.
+fn lost_members(before: &Lookup, after: &Lookup, module: &FilePath) -> Vec<Member> {
+    let Ok(old) = before.tree(module) else {
+        return Vec::new();
+    };
+    let new = after.tree(module).ok();
+    let given = new.as_ref().map(|new| given_names(new)).unwrap_or_default();
+    // A module with `__getattr__` or a star import may define any name.
+    let is_open = |tree: &SymbolTree| tree.text().contains("import *");
+    if given.contains_key("__getattr__") || new.as_ref().is_some_and(|new| is_open(new)) {
+        return Vec::new();
+    }
+    let member = |name: &str, parameter: Option<String>| Member {
+        module: module.clone(),
+        name: name.to_owned(),
+        parameter,
+    };
+    let lost = given_names(&old).into_iter().filter(|(name, is_own)| {
+        let may_be_used = *is_own || before.index().is_defined(name);
+        may_be_used && !given.contains_key(name) && !name.starts_with("__")
+    });
+    let mut found: Vec<Member> = lost.map(|(name, _)| member(&name, None)).collect();
+    let Some(new) = new else {
+        return found;
+    };
+    for symbol in old.symbols() {
+        // A class is called with the parameters of its `__init__`.
+        let name = symbol.path.name.as_str();
+        let called = name.strip_suffix(".__init__").unwrap_or(name);
+        let now = new.find(name).filter(|_| !called.contains(['.', '#']));
+        if let Some(now) = now {
+            let lost = lost_parameters(&symbol.contract, &now.contract).into_iter();
+            found.extend(lost.map(|parameter| member(called, Some(parameter))));
+        }
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -503,18 +597,57 @@ mod tests {
         let with_stub = [&files[..], &[("fees.pyi", STUB)]].concat();
         let stub_too = [&["fees.pyi:3 late_fee"], &both[..]].concat();
         assert_eq!(left("Delete late_fee", &with_stub, &change), stub_too);
-        // Nothing is reported if the task does not state the rename, or (at the end of this test)
-        // if another module still defines the name.
-        assert_eq!(left("Tidy fees.py up", &files, &change), [""; 0]);
+        // Only strings that name the module are reported if the task does not state the rename, or
+        // (at the end of this test) if another module still defines the name.
+        let task = "Tidy fees.py up";
+        assert_eq!(left(task, &files, &change), ["c.yaml:1 late_fee"]);
         let dynamic = "import fees\n\n\ndef f(kind):\n    return getattr(fees, kind + \"_fee\")\n";
         let files = [&files[..], &[("d.py", dynamic)]].concat();
         let all = [&both[..], &["d.py:5 late_fee"]].concat();
         assert_eq!(left("Delete late_fee", &files, &change), all);
         let files = [&files[..], &[("test_a.py", "def late_fee():\n    pass\n")]].concat();
-        assert_eq!(
-            left("Rename fees.py::late_fee to overdue_fee", &files, &change),
-            [""; 0]
-        );
+        let task = "Rename fees.py::late_fee to overdue_fee";
+        assert_eq!(left(task, &files, &change), ["c.yaml:1 late_fee"]);
+    }
+
+    #[test]
+    fn uses_outside_of_code_are_reported_whatever_the_task_says() {
+        let shell = "python3 -c \"import fees; fees.late_fee(2, rate=3)\"\n";
+        let files = [
+            ("fees.py", FEES),
+            ("a.sh", shell),
+            ("Makefile", "fee:\n\tpython3 -c 'from fees import RATE'\n"),
+            (
+                "c.json",
+                "{\"fee\": \"fees:Till\", \"late_fee\": \"late_fee\"}\n",
+            ),
+        ];
+        let left = |changes: &[(&str, Option<&str>)]| left("Lösche etwas", &files, changes);
+        let without = FEES.replace("late_fee", "overdue_fee");
+        assert_eq!(left(&[("fees.py", Some(&without))]), ["a.sh:1 late_fee"]);
+        let all = left(&[("fees.py", Some("X = 1\n"))]);
+        assert_eq!(all, ["Makefile:2 RATE", "a.sh:1 late_fee", "c.json:1 Till"]);
+        // The module still provides the name in these variants.
+        for way in [
+            "from money import late_fee\n",
+            "from money import *\n",
+            "def __getattr__(name):\n    return 1\n",
+        ] {
+            let text = format!("{way}{without}");
+            assert_eq!(left(&[("fees.py", Some(&text))]), [""; 0], "{way}");
+        }
+        // A script that follows is not reported, and one that does not follow a move is.
+        let moved = shell.replace("fees", "money");
+        let both = [
+            ("fees.py", Some("RATE = Till = 1\n")),
+            ("money.py", Some(FEES)),
+        ];
+        assert_eq!(left(&both), ["a.sh:1 late_fee"]);
+        let all = [&both[..], &[("a.sh", Some(&*moved))]].concat();
+        assert_eq!(left(&all), [""; 0]);
+        let renamed = FEES.replace("rate=RATE", "day_rate=RATE");
+        let renamed = renamed.replace("* rate", "* day_rate").replace(">>>", "");
+        assert_eq!(left(&[("fees.py", Some(&renamed))]), ["a.sh:1 rate"]);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::task::asked;
 use crate::task::goal::{self, Goal};
 use crate::task::names::Names;
 use crate::task::stated::left;
-use crate::task::whole_word::has_word;
+use crate::task::whole_word::{has_word, is_word_at};
 use starling_core::TestCase;
 use starling_index::Certainty;
 use starling_syntax::{FilePath, Language, SymbolPath};
@@ -51,8 +51,9 @@ pub(crate) fn of(
     let Some(names) = checker.tests().required.names.clone() else {
         return ChangeRelevance::default();
     };
-    let missed_document = missed_document(checker, changed);
-    if let Some(missed) = missed_document.or_else(|| missed_strings(checker)) {
+    let missed_words =
+        missed_document(checker, changed).or_else(|| undocumented(checker, changed, &names));
+    if let Some(missed) = missed_words.or_else(|| missed_strings(checker)) {
         return ChangeRelevance {
             missed: Some(missed),
             ..ChangeRelevance::default()
@@ -177,11 +178,81 @@ fn missed_document(checker: &Checker, changed: &[SymbolPath]) -> Option<String> 
         return None;
     }
     let names: Vec<String> = named.iter().map(ToString::to_string).collect();
+    Some(not_changed(&names))
+}
+
+fn not_changed(names: &[String]) -> String {
     let verb = if names.len() == 1 { "was" } else { "were" };
-    Some(format!(
+    format!(
         "{}, which the task names, {verb} not changed",
-        some_of(&names)
-    ))
+        some_of(names)
+    )
+}
+
+/// Describes the symbols that the task asks to document together with others (`add docstrings to
+/// f and g`) and that were not changed. A symbol that has the docstring which the task asks to add
+/// needs no change.
+fn undocumented(checker: &Checker, changed: &[SymbolPath], names: &Names) -> Option<String> {
+    const ADDS: [&str; 4] = ["add", "write", "missing", "give"];
+    let task = &checker.task.text;
+    if checker.goal != Goal::Documentation || changed.is_empty() {
+        return None;
+    }
+    let index = &checker.services.index;
+    let before = Lookup::new(index.snapshot().clone(), Arc::clone(index));
+    let after = checker.lookup();
+    let words = task.to_lowercase();
+    let adds = ADDS.iter().any(|word| has_word(&words, word));
+    let source = |lookup: &Lookup, symbol: &SymbolPath| {
+        let found = lookup.symbol(symbol).ok();
+        found.map(|found| found.source().to_owned())
+    };
+    let has_docstring = |symbol: &SymbolPath| {
+        let found = after.index().describe(symbol);
+        found.is_some_and(|found| !found.doc.is_empty())
+    };
+    let is_same = |symbol: &SymbolPath| {
+        let then = source(&before, symbol);
+        then.is_some() && then == source(&after, symbol) && !(adds && has_docstring(symbol))
+    };
+    let listed = listed(task, names);
+    let left: Vec<String> = listed
+        .iter()
+        .filter(|symbol| is_same(symbol))
+        .map(|symbol| format!("`{}`", symbol.name))
+        .collect();
+    (!left.is_empty()).then(|| not_changed(&left))
+}
+
+/// Returns the symbols that a text joins by a word such as "and", or by a comma: those for which it
+/// wishes the same.
+fn listed<'n>(text: &str, names: &'n Names) -> Vec<&'n SymbolPath> {
+    const JOINTS: [&str; 7] = ["", "and", "&", "und", "et", "y", "e"];
+    let is_part = |c: char| c.is_alphanumeric() || "_.:/@#()`".contains(c);
+    let mut places: Vec<(usize, usize, &SymbolPath)> = Vec::new();
+    for symbol in names.sure.iter().filter(|symbol| !symbol.is_module()) {
+        let name = symbol.base_name();
+        let mut at = text.match_indices(name).map(|(at, _)| at);
+        let Some(at) = at.find(|at| is_word_at(text, *at, name)) else {
+            continue;
+        };
+        // `noten.bestanden()` is one word.
+        let before = text[..at].trim_end_matches(is_part).len();
+        let rest = text[at..].trim_start_matches(is_part).len();
+        places.push((before, text.len() - rest, symbol));
+    }
+    places.sort_by_key(|(start, _, _)| *start);
+    let mut found = Vec::new();
+    for pair in places.windows(2) {
+        let ((_, end, first), (start, _, second)) = (pair[0], pair[1]);
+        let between = text.get(end..start).unwrap_or("?").to_lowercase();
+        let joint = between.trim_matches(|c: char| c.is_whitespace() || c == ',');
+        if JOINTS.contains(&joint) {
+            found.extend([first, second]);
+        }
+    }
+    found.dedup();
+    found
 }
 
 /// Returns the tests that failed before the run, with their messages.

@@ -331,3 +331,44 @@ async fn change_of_other_code_in_the_same_file_does_not_count_as_change_of_the_n
         assert_eq!(ending(&of(task, source).run().await).0, proof, "{task}");
     }
 }
+
+/// The task asks for docstrings of several functions. Each of them has to be changed.
+#[tokio::test(start_paused = true)]
+async fn functions_that_were_not_documented_are_named() {
+    let plain = "def free(day):\n    return day\n";
+    let files = [
+        ("rooms.py", plain),
+        ("marks.py", "def passed(mark):\n    return mark < 5\n"),
+        (
+            "told.py",
+            "def told(x):\n    \"\"\"Is told.\"\"\"\n    return x\n",
+        ),
+    ];
+    let documented = plain.replace("    return", "    \"\"\"Free rooms.\"\"\"\n    return");
+    for (task, missed) in [
+        ("Add docstrings to rooms.free and marks.passed", true),
+        (
+            "Add docstrings to `rooms.free`, `marks.passed` and `told`",
+            true,
+        ),
+        ("Add a docstring to rooms.free", false),
+        ("Add docstrings to rooms.free and told.told", false),
+        ("Add a docstring to rooms.free, as in marks.passed", false),
+    ] {
+        let model = Scripted::native()
+            .on("agent rooms.py", [whole(&documented)])
+            .always("agent", finish("nothing more"));
+        let mut bed = Bed::new(&files, model)
+            .begin(&["rooms.py::free"])
+            .tests(|_| Vec::new())
+            .with(|it| it.text = task.to_owned());
+        let (proof, headline) = ending(&bed.run().await);
+        let but = "Done, but `passed`, which the task names, was not changed;";
+        assert_eq!(headline.starts_with(but), missed, "{task}: {headline}");
+        let expected = match missed {
+            true => Proof::Unproven,
+            false => Proof::NothingToProve,
+        };
+        assert_eq!(proof, expected, "{task}: {headline}");
+    }
+}

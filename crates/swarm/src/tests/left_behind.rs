@@ -217,3 +217,88 @@ async fn strings_that_keep_a_renamed_name_are_reported_before_the_run_ends() {
         ONE_LINE.replace("late_fee", "overdue_fee")
     );
 }
+
+const SHELL: &str = "#!/bin/sh\npython3 -c \"import plain; print(plain.late_fee(days=2))\"\n";
+
+#[tokio::test(start_paused = true)]
+async fn function_that_a_script_uses_is_not_removed_without_the_script_whatever_the_task_says() {
+    let text = format!("{PLAIN}\n\ndef other():\n    return 1\n");
+    let files = [("plain.py", &*text), ("nightly.sh", SHELL)];
+    for task in [
+        "Clean up plain.py",
+        "late_fee can go, it is dead code",
+        "Lösche `late_fee`",
+        "Supprime la fonction `late_fee`",
+        "Get rid of late_fee.",
+    ] {
+        let begin = ["plain.py::late_fee"];
+        let removal = || ("agent plain.py::late_fee", deleted("plain.py::late_fee"));
+        let (bed, events) = run(task, &files, &begin, vec![removal()]).await;
+        let (proof, headline) = ending(&events);
+        assert_eq!(proof, Proof::NotDone, "{task}: {headline}");
+        let place = "nightly.sh:2: `late_fee` still stands here";
+        assert!(headline.contains(place), "{task}: {headline}");
+        assert_eq!(bed.read("plain.py"), text);
+        let script = (
+            "agent nightly.sh::",
+            replaced("plain.late_fee(days=2)", "plain.other()"),
+        );
+        let (bed, events) = run(task, &files, &begin, vec![removal(), script]).await;
+        assert_eq!(stop(&events), StopReason::Settled, "{task}: {events:#?}");
+        assert!(!bed.read("plain.py").contains("late_fee"), "{task}");
+        assert!(bed.read("nightly.sh").contains("plain.other()"), "{task}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn script_follows_a_moved_function_and_a_renamed_parameter() {
+    let files = [
+        ("plain.py", PLAIN),
+        ("money.py", "X = 1\n"),
+        ("nightly.sh", SHELL),
+    ];
+    let moved = || {
+        vec![
+            ("agent plain.py::late_fee", deleted("plain.py::late_fee")),
+            (
+                "agent money.py::",
+                replaced("X = 1\n", &format!("X = 1\n\n\n{PLAIN}")),
+            ),
+        ]
+    };
+    let renamed = || {
+        let new = "def late_fee(count):\n    return count\n";
+        vec![("agent plain.py::late_fee", whole(new))]
+    };
+    let cases = [
+        (
+            "Move late_fee from plain.py to money.py",
+            &["plain.py::late_fee", "money.py::"][..],
+            moved(),
+            "nightly.sh:2: `late_fee` of plain.py still stands here",
+            ("import plain; print(plain.", "import money; print(money."),
+            moved(),
+        ),
+        (
+            "Rename the parameter days of late_fee to count",
+            &["plain.py::late_fee"],
+            renamed(),
+            "nightly.sh:2: `days` is still passed to late_fee here",
+            ("days=2", "count=2"),
+            renamed(),
+        ),
+    ];
+    for (task, begin, lines, place, (old, new), again) in cases {
+        let (bed, events) = run(task, &files, begin, lines).await;
+        let (proof, headline) = ending(&events);
+        assert_eq!(proof, Proof::NotDone, "{task}: {headline}");
+        let told = malformed(&events).join("\n");
+        assert!(told.contains(place), "{task}: {told}");
+        assert_eq!(bed.read("plain.py"), PLAIN, "{task}");
+        let script = ("agent nightly.sh::", replaced(old, new));
+        let lines = again.into_iter().chain([script]).collect();
+        let (bed, events) = run(task, &files, begin, lines).await;
+        assert_eq!(stop(&events), StopReason::Settled, "{task}: {events:#?}");
+        assert!(bed.read("nightly.sh").contains(new), "{task}");
+    }
+}
