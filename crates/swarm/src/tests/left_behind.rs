@@ -302,3 +302,29 @@ async fn script_follows_a_moved_function_and_a_renamed_parameter() {
         assert!(bed.read("nightly.sh").contains(new), "{task}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn parameter_is_removed_although_a_local_variable_has_its_name() {
+    let old = "def load(source=None):\n    return source or 'a.csv'\n";
+    let new = "def load():\n    source = 'a.csv'\n    return source\n";
+    let files = [("marks.py", old)];
+    for task in [
+        "Remove the parameter source of marks.load",
+        "Remove the `source` parameter from load",
+        "Rename the parameter source of marks.load to path",
+    ] {
+        let new = match task.starts_with("Rename") {
+            true => new.replace("load()", "load(path=None)"),
+            false => new.to_owned(),
+        };
+        let lines = vec![("agent marks.py::load", whole(&new))];
+        let (bed, events) = run(task, &files, &["marks.py::load"], lines).await;
+        assert_eq!(stop(&events), StopReason::Settled, "{task}: {events:#?}");
+        assert_eq!(bed.read("marks.py"), new, "{task}");
+        let kept = old.replace("'a.csv'", "'b.csv'");
+        let lines = vec![("agent marks.py::load", whole(&kept))];
+        let (_, events) = run(task, &files, &["marks.py::load"], lines).await;
+        let (proof, headline) = ending(&events);
+        assert_eq!(proof, Proof::NotDone, "{task}: {headline}");
+    }
+}

@@ -29,6 +29,8 @@ pub(crate) struct Word {
     pub of: Vec<SymbolPath>,
     /// Whether the task says that the name is an attribute.
     pub is_member: bool,
+    /// Whether the task says that the name is a parameter.
+    pub is_parameter: bool,
     /// Whether the task says that the name occurs in strings.
     pub is_text: bool,
 }
@@ -115,6 +117,7 @@ pub(super) fn find(lookup: &Lookup, wish: &SentenceRequest<'_>) -> Option<Named>
         within,
         of,
         is_member: wish.kind == Some(EntityKind::Member),
+        is_parameter,
         is_text,
     };
     let mut stands = super::count::count(lookup, &word) > 0;
