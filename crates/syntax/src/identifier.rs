@@ -3,13 +3,22 @@
 
 use std::borrow::Cow;
 
-use unicode_normalization::{UnicodeNormalization, is_nfkc};
+use unicode_normalization::{UnicodeNormalization, is_nfc, is_nfkc};
 
 /// Returns the normalized form (NFKC) of an identifier, which is the name that Python uses.
 pub fn normalized(name: &str) -> Cow<'_, str> {
     match name.is_ascii() || is_nfkc(name) {
         true => Cow::Borrowed(name),
         false => Cow::Owned(name.nfkc().collect()),
+    }
+}
+
+/// Returns the composed form (NFC) of a text, in which letters with accents are single characters.
+/// Texts from macOS often have the decomposed form.
+pub fn composed(text: &str) -> Cow<'_, str> {
+    match text.is_ascii() || is_nfc(text) {
+        true => Cow::Borrowed(text),
+        false => Cow::Owned(text.nfc().collect()),
     }
 }
 

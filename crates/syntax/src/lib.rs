@@ -22,7 +22,7 @@ mod tree;
 pub use carry::{MadeChange, OtherLines, carry, carry_lines};
 pub use contract::{Arguments, Contract, Misfit, Parameter, ParameterKind, Receiver};
 pub use guard::{Loss, omission_marks};
-pub use identifier::{normalized, written_at};
+pub use identifier::{composed, normalized, written_at};
 pub use invisible::HiddenCharacter;
 pub use language::Language;
 pub use outline::{outline, signature};

@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use super::normalized;
+
 /// A file path relative to the workspace root, with `/` as the separator.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -122,7 +124,7 @@ impl FromStr for SymbolPath {
         match text.trim().split_once("::") {
             Some((file, name)) if !file.is_empty() => Ok(SymbolPath::new(
                 FilePath::new(file),
-                name.replace("::", "."),
+                normalized(name).replace("::", "."),
             )),
             Some(_) | None => Err(BadSymbolPath(text.to_owned())),
         }
@@ -149,6 +151,12 @@ mod tests {
 
     fn path(text: &str) -> SymbolPath {
         text.parse().expect("the text is a valid symbol path")
+    }
+
+    #[test]
+    fn name_is_normalized_as_python_does() {
+        let decomposed = path("a.py::raum_fu\u{308}r");
+        assert_eq!(decomposed, path("a.py::raum_f\u{fc}r"));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::near::{Spread, mentioned, mentioning};
 use super::phrase::Phrases;
 use super::query::Query;
 use crate::facts::Field;
-use starling_syntax::SymbolKind;
+use starling_syntax::{SymbolKind, composed};
 
 /// Numbers of symbols from which nearby symbols are searched: the best symbols, the best tests, and
 /// the symbols that the text names.
@@ -69,6 +69,7 @@ pub(super) struct NearScores {
 
 impl<'c> Question<'c> {
     pub(super) fn new(corpus: Corpus<'c>, text: &str) -> Self {
+        let text = &*composed(text);
         let query = Query::read(text);
         let matches = matches(corpus, &query);
         let names = NamedItems::new(corpus, &query);

@@ -51,6 +51,21 @@ fn symbol_is_found_by_words_names_paths_and_traceback_frames() {
 }
 
 #[test]
+fn decomposed_letters_of_a_text_are_the_letters_of_the_code() {
+    let files = [
+        (
+            "r\u{e4}ume.py",
+            "def raum_f\u{fc}r(klasse):\n    return 1\n",
+        ),
+        ("noten.py", "def schnitt(klasse):\n    return 1\n"),
+    ];
+    let found = locate(&files, "ra\u{308}ume.raum_fu\u{308}r is wrong", 5);
+    let symbol = found[0].symbol.to_string();
+    assert_eq!(symbol, "r\u{e4}ume.py::raum_f\u{fc}r");
+    assert!(found[0].why.join("; ").contains("names "), "{found:?}");
+}
+
+#[test]
 fn tests_are_ranked_after_the_code_that_they_test() {
     let found = locate(&FILES, "total of an empty Cart", 10);
     let place = |name: &str| found.iter().position(|l| l.symbol.name == name).unwrap();

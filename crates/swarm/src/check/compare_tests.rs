@@ -9,7 +9,7 @@ use crate::check::selection::Selection;
 use crate::check::test_run::{
     did_run_before, failed_if_none_ran, no_tests, run_tests, run_tests_within,
 };
-use crate::check::{accepted_tests, gone_cases, original_tests, required, steady};
+use crate::check::{accepted_tests, gone_cases, original_tests, required, steady, unloaded};
 use crate::evidence::ids::WHOLE_RUN;
 use crate::evidence::test_evidence::{TestEvidence, failing_ids};
 use crate::state::checker::Checker;
@@ -168,6 +168,8 @@ async fn by_nearest(
             if is_untouched {
                 checker.tests().failing_before.extend(single(&fails));
                 required::note_failing(checker, &without);
+                unloaded::note(checker, after, &report);
+                failing.extend(single(&Vec::from_iter(known(checker))));
             }
             failing.extend(fails);
         }

@@ -8,6 +8,7 @@ use crate::check::moved::Moves;
 use crate::check::renamed::Renames;
 use crate::check::test_run::run_tests;
 use crate::evidence::ids::WHOLE_RUN;
+pub(crate) use crate::evidence::ids::is_in;
 use crate::evidence::test_evidence::{GONE_CASE, failing_ids};
 use crate::state::checker::Checker;
 use crate::task::asked::{self, name_of};
@@ -239,14 +240,6 @@ pub(crate) fn changed_files(one: &Snapshot, other: &Snapshot) -> BTreeSet<FilePa
     let files = one.overlay().keys().chain(other.overlay().keys());
     let differs = |file: &&FilePath| one.read(file).ok() != other.read(file).ok();
     files.filter(differs).cloned().collect()
-}
-
-/// Returns whether a test lies in a file: its id starts with the path or contains the module name.
-pub(crate) fn is_in(id: &str, file: &str) -> bool {
-    let module = file.rsplit('/').next().unwrap_or(file);
-    let module = module.strip_suffix(".py").unwrap_or(module);
-    let mut parts = id.split([':', '.', '/', '(', ')', ' ']);
-    id.starts_with(file) || parts.any(|part| part == module)
 }
 
 /// Adds failures for tests that did not run. If no test ran, the first failure contains the output,

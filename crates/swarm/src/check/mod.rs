@@ -31,3 +31,4 @@ pub(crate) mod standalone;
 pub(crate) mod steady;
 pub(crate) mod test_files;
 pub(crate) mod test_run;
+pub(crate) mod unloaded;

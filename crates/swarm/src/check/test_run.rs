@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::budget::ExternalTime;
+use crate::check::unloaded;
 use crate::evidence::test_evidence::LIMIT_NOTE;
 use crate::state::checker::Checker;
 use crate::state::disk_texts::DiskTexts;
@@ -59,6 +60,7 @@ pub(crate) async fn run_tests_within(
     }
     let took = Duration::from_millis(report.millis);
     checker.budget.was_outside(ExternalTime::Tests, took);
+    unloaded::note(checker, world, &report);
     report
 }
 

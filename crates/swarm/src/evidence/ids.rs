@@ -54,5 +54,20 @@ pub(crate) fn few(ids: &[String]) -> String {
     }
 }
 
+/// Returns whether a test lies in a file, package or class whose failure to load has the id
+/// `outer`: `test_a.py::test_x` in `test_a.py`, `test_a.T.test_x` in `test_a`.
+pub(crate) fn is_inside(id: &str, outer: &str) -> bool {
+    let rest = id.strip_prefix(outer).filter(|_| !outer.is_empty());
+    rest.is_some_and(|rest| rest.starts_with("::") || rest.starts_with('.'))
+}
+
+/// Returns whether a test lies in a file: its id starts with the path or contains the module name.
+pub(crate) fn is_in(id: &str, file: &str) -> bool {
+    let module = file.rsplit('/').next().unwrap_or(file);
+    let module = module.strip_suffix(".py").unwrap_or(module);
+    let mut parts = id.split([':', '.', '/', '(', ')', ' ']);
+    id.starts_with(file) || parts.any(|part| part == module)
+}
+
 /// Test id that represents the whole test command if its output does not identify single tests.
 pub const WHOLE_RUN: &str = "(the test command)";

@@ -2,7 +2,7 @@
 //! names.
 
 use super::Lookup;
-use starling_syntax::{FilePath, SymbolPath};
+use starling_syntax::{FilePath, SymbolPath, composed};
 
 /// Documents that are often named without an extension.
 const DOCUMENTS: [&str; 3] = ["readme", "changelog", "contributing"];
@@ -22,8 +22,13 @@ impl Lookup {
         if name.contains(['.', '/']) && is_one_word && !name.contains("::") {
             return Ok(SymbolPath::module(FilePath::new(name)));
         }
-        name.parse()
-            .map_err(|error| format!("{error}, or path/to/file for a whole file"))
+        let path: Result<SymbolPath, _> = name.parse();
+        let mut path =
+            path.map_err(|error| format!("{error}, or path/to/file for a whole file"))?;
+        if let Some(file) = self.file_at(path.file.as_str()) {
+            path.file = file;
+        }
+        Ok(path)
     }
 
     /// Returns the class whose body or methods assign the attribute at an address. For a member of
@@ -80,7 +85,16 @@ impl Lookup {
 
     pub(super) fn file_at(&self, path: &str) -> Option<FilePath> {
         let file = FilePath::new(path);
-        self.files().binary_search(&file).is_ok().then_some(file)
+        if self.files().binary_search(&file).is_ok() {
+            return Some(file);
+        }
+        if path.is_ascii() {
+            return None;
+        }
+        // The letters of one of the two paths may be decomposed.
+        let path = composed(file.as_str());
+        let mut files = self.files().iter();
+        files.find(|one| composed(one.as_str()) == path).cloned()
     }
 
     /// Returns the file with this name if there is exactly one. The name must have an extension.
@@ -113,6 +127,7 @@ mod tests {
             "util.py",
             "my kit/100%/a.py",
             "it's `so`.md",
+            "r\u{e4}ume.py",
         ] {
             std::fs::write(dir.join(file), "x = 1\n").unwrap();
         }
@@ -138,6 +153,8 @@ mod tests {
             ("my kit/100%/a.py::f", "my kit/100%/a.py::f"),
             ("my kit/new.py", "my kit/new.py::"),
             ("it's `so`.md", "it's `so`.md::"),
+            ("ra\u{308}ume.py", "r\u{e4}ume.py::"),
+            ("ra\u{308}ume.py::fu\u{308}r", "r\u{e4}ume.py::f\u{fc}r"),
         ] {
             let path = lookup.address(address).unwrap();
             assert_eq!(path.to_string(), symbol, "{address}");

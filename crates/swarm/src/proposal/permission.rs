@@ -136,6 +136,18 @@ fn needed_person(
     }
 }
 
+/// Describes a file whose changes need a person's acceptance, while the run asks nobody; `None` for
+/// other files.
+pub(crate) fn needs_your_yes(run: &RunContext, file: &FilePath) -> Option<String> {
+    match (run.policy().may_write(file), run.task.approval) {
+        (WriteRule::NeedsPerson { .. }, Approval::Proxy | Approval::Auto) => {
+            Some(format!("{file} (allow it by {})", allow_write(run, file)))
+        }
+        (WriteRule::NeedsPerson { .. }, Approval::Ask)
+        | (WriteRule::Allowed | WriteRule::Never { .. }, _) => None,
+    }
+}
+
 /// Returns the command-line options that allow agents to change a file, one for each file name that
 /// needs permission.
 fn allow_write(run: &RunContext, file: &FilePath) -> String {

@@ -47,6 +47,7 @@ impl Ending {
                 why: "the run never began",
             },
             failed_before: &BTreeSet::new(),
+            did_not_run: &BTreeSet::new(),
             required: &BTreeSet::new(),
             possible: &BTreeSet::new(),
             only_as_changed: &[],
@@ -64,6 +65,8 @@ impl Ending {
             left_out_is_named: false,
             rejected: &[],
             problems: &[],
+            needs_your_yes: &[],
+            is_a_part: false,
             refused: None,
             report_before: None,
             nothing_to_change: false,
@@ -219,7 +222,13 @@ fn not_done(facts: &RunFacts<'_>, why: &str) -> (Proof, String) {
         true => String::new(),
         false => format!("; {}", left_behind(facts)),
     };
-    (Proof::NotDone, format!("Not done: {why}{rest}"))
+    // A part that needs a person is the cause of what is missing without it.
+    let yes = match facts.needs_your_yes {
+        [] => String::new(),
+        [one] if why.contains("--allow-write") && why.contains(first_word(one)) => String::new(),
+        files => format!("a part needs your own yes: {}; ", some_of(files)),
+    };
+    (Proof::NotDone, format!("Not done: {yes}{why}{rest}"))
 }
 
 /// For a run that changed nothing, describes what the task asks for and is not there, followed by
@@ -412,7 +421,9 @@ fn fail_as_before(facts: &RunFacts<'_>) -> bool {
         return false;
     };
     let failing = failing_ids(report);
-    !failing.is_empty() && failing.iter().all(|id| facts.failed_before.contains(id))
+    let did_fail =
+        |id: &String| facts.failed_before.contains(id) && !facts.did_not_run.contains(id);
+    !failing.is_empty() && failing.iter().all(did_fail)
 }
 
 /// Returns why passing tests do not prove the changes, for example `no test reaches a.py::f`;
@@ -503,7 +514,8 @@ fn passed_beside_known_failures(facts: &RunFacts<'_>) -> Option<usize> {
     };
     let is_other = |id: &String| {
         let may_belong = facts.required.contains(id) || facts.possible.contains(id);
-        *id != WHOLE_RUN && facts.failed_before.contains(id) && !may_belong
+        let did_fail = facts.failed_before.contains(id) && !facts.did_not_run.contains(id);
+        *id != WHOLE_RUN && did_fail && !may_belong
     };
     let is_proven = is_told
         && report.outcome == TestOutcome::Failed
@@ -574,7 +586,7 @@ fn checked(facts: &RunFacts<'_>) -> LastTestResult {
         | TestOutcome::OutputTooLong
         | TestOutcome::WroteTooMuch => {
             let failing = failing_ids(report);
-            let before = failed_before(&failing, facts.failed_before);
+            let before = failed_before(&failing, facts);
             LastTestResult::Fails(format!("{}{before}", failures(&failing, &report.command)))
         }
     }
@@ -711,8 +723,20 @@ fn pass_as_changed(ids: &[String], command: &str) -> String {
 }
 
 /// Describes, in parentheses, which of the failing tests also failed before the run.
-fn failed_before(failing: &[String], before: &BTreeSet<String>) -> String {
-    let known = failing.iter().filter(|id| before.contains(*id)).count();
+fn failed_before(failing: &[String], facts: &RunFacts<'_>) -> String {
+    let did_not_run = |id: &&String| facts.did_not_run.contains(*id);
+    let known = |id: &&String| facts.failed_before.contains(*id) && !did_not_run(id);
+    let known = failing.iter().filter(known).count();
+    let unknown = failing.iter().filter(did_not_run).count();
+    match (unknown, failing.len()) {
+        (0, _) => {}
+        (1, 1) => return " (it did not run before)".to_owned(),
+        (unknown, all) if unknown == all => return " (these did not run before)".to_owned(),
+        (unknown, _) if known == 0 => return format!(" ({unknown} did not run before)"),
+        (unknown, _) => {
+            return format!(" ({known} failed before, {unknown} did not run before)");
+        }
+    }
     match (known, failing.len()) {
         (0, _) => String::new(),
         (1, 1) => " (it failed before)".to_owned(),
@@ -728,7 +752,11 @@ fn left_behind(facts: &RunFacts<'_>) -> String {
         TakenBack::No if facts.changed.is_empty() => return "nothing was changed".to_owned(),
         TakenBack::No => String::new(),
         TakenBack::Yes(Some(patch)) => {
-            format!("the changes were taken back and are kept in {patch}")
+            let part = match facts.is_a_part {
+                true => ", a part of what was proposed",
+                false => "",
+            };
+            format!("the changes were taken back and are kept in {patch}{part}")
         }
         TakenBack::Yes(None) => "the changes were taken back; the run's log holds them".to_owned(),
     };
@@ -757,6 +785,10 @@ fn pass(number: usize) -> &'static str {
         1 => "passes",
         _ => "pass",
     }
+}
+
+fn first_word(text: &str) -> &str {
+    text.split(' ').next().unwrap_or_default()
 }
 
 fn first_line(text: &str) -> &str {

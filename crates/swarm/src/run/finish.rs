@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use crate::check::test_run::no_tests;
 use crate::check::{original_tests, reached, required, scripts, steady};
+use crate::event::actor::ActorId;
 use crate::event::events::{Event, StopReason};
 use crate::evidence::ids::WHOLE_RUN;
 use crate::evidence::wording::counted;
-use crate::proposal::apply;
+use crate::proposal::{apply, permission};
 use crate::run::aim::ChangeRelevance;
 use crate::run::ending::{self, LastCheck, RunFacts, TakenBack, unchanged};
 use crate::run::{aim, context_failures};
@@ -15,7 +16,7 @@ use crate::state::run_context::RunContext;
 use crate::state::test_scope::Extent;
 use crate::task::goal::Goal;
 use crate::task::mentions;
-use starling_syntax::SymbolPath;
+use starling_syntax::{FilePath, SymbolPath};
 
 /// Returns why the run's changes are not proven by tests; `None` if they are proven or need no
 /// proof.
@@ -132,6 +133,9 @@ fn with_facts<R>(
         }
         false => (Vec::new(), false),
     };
+    let refused = ending::refused(&events);
+    let is_a_part = !refused.is_empty();
+    let needs_your_yes = needing_your_yes(run, &refused);
     let rejected = ending::rejected(&run.log.events());
     let are_context = !changed.is_empty() && context_failures::are_all(run, changed);
     let unsteady = steady::known(run);
@@ -173,6 +177,7 @@ fn with_facts<R>(
             None => LastCheck::Absent { why: &untested },
         },
         failed_before: &failed_before,
+        did_not_run: &state.tests.did_not_run,
         required: &state.tests.required.ids,
         possible: &state.tests.required.possible,
         only_as_changed: &only_as_changed.tests,
@@ -190,6 +195,8 @@ fn with_facts<R>(
         left_out_is_named,
         rejected: &rejected,
         problems: &state.tests.at_end.problems,
+        needs_your_yes: &needs_your_yes,
+        is_a_part,
         refused: refused.as_deref(),
         report_before: state.tests.before.as_ref(),
         nothing_to_change: by_all
@@ -197,6 +204,16 @@ fn with_facts<R>(
             && state.tests.at_end.problems.is_empty()
             && refused.is_none(),
     })
+}
+
+/// Describes the files of refused proposals whose changes need a person's acceptance.
+fn needing_your_yes(run: &RunContext, refused: &[(&ActorId, &str)]) -> Vec<String> {
+    let symbols = refused.iter().filter_map(|(agent, _)| agent.symbol());
+    let files: BTreeSet<&FilePath> = symbols.map(|symbol| &symbol.file).collect();
+    let described = files
+        .into_iter()
+        .filter_map(|file| permission::needs_your_yes(run, file));
+    described.collect()
 }
 
 fn summary(stop_reason: &StopReason, applied: &[SymbolPath], run: &RunContext) -> String {

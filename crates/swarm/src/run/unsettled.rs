@@ -10,11 +10,16 @@ use crate::evidence::test_evidence::failing_ids;
 use crate::proposal::apply;
 use crate::proposal::undo;
 use crate::proposal::undo_error::UndoError;
+use crate::run::ending::refused;
 use crate::run::finish::unproven;
 use crate::state::run_context::RunContext;
 use starling_core::Approval;
 use starling_syntax::FilePath;
 use starling_workspace::write_atomically;
+
+/// First line of a patch that lacks what was refused. Programs that apply patches skip it.
+const PART: &str =
+    "This patch is a part of what was proposed: the rest was refused, so it may not work alone.\n";
 
 /// Reverts the applied changes of a run that did not settle. Changes that a person reviewed stay.
 /// Changes that a model reviewed are reverted only if the workspace is worse than before the run,
@@ -38,7 +43,13 @@ pub(crate) async fn take_back(run: &Arc<RunContext>, stop_reason: &StopReason) {
         return;
     }
     let diff = apply::whole_diff(run);
-    let patch = match run.task.patch.as_deref().map(|path| keep(path, &diff)) {
+    let is_a_part = !refused(&run.log.events()).is_empty();
+    let note = match is_a_part {
+        true => PART,
+        false => "",
+    };
+    let kept = format!("{note}{diff}");
+    let patch = match run.task.patch.as_deref().map(|path| keep(path, &kept)) {
         Some(Ok(path)) => Some(path),
         Some(Err(why)) => {
             tracing::warn!(why, "the patch of an unsettled run is not written");

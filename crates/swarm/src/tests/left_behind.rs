@@ -302,3 +302,66 @@ async fn script_follows_a_moved_function_and_a_renamed_parameter() {
         assert!(bed.read("nightly.sh").contains(new), "{task}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn parameter_is_removed_although_a_local_variable_has_its_name() {
+    let old = "def load(source=None):\n    return source or 'a.csv'\n";
+    let new = "def load():\n    source = 'a.csv'\n    return source\n";
+    let files = [("marks.py", old)];
+    for task in [
+        "Remove the parameter source of marks.load",
+        "Remove the `source` parameter from load",
+        "Rename the parameter source of marks.load to path",
+    ] {
+        let new = match task.starts_with("Rename") {
+            true => new.replace("load()", "load(path=None)"),
+            false => new.to_owned(),
+        };
+        let lines = vec![("agent marks.py::load", whole(&new))];
+        let (bed, events) = run(task, &files, &["marks.py::load"], lines).await;
+        assert_eq!(stop(&events), StopReason::Settled, "{task}: {events:#?}");
+        assert_eq!(bed.read("marks.py"), new, "{task}");
+        let kept = old.replace("'a.csv'", "'b.csv'");
+        let lines = vec![("agent marks.py::load", whole(&kept))];
+        let (_, events) = run(task, &files, &["marks.py::load"], lines).await;
+        let (proof, headline) = ending(&events);
+        assert_eq!(proof, Proof::NotDone, "{task}: {headline}");
+    }
+}
+
+/// A file that only a person may let change keeps a part of the change from being applied.
+#[tokio::test(start_paused = true)]
+async fn headline_names_the_file_that_needs_a_person_and_the_patch_says_that_it_is_a_part() {
+    let make = "late:\n\tpython3 -c \"import plain; plain.late_fee(2)\"\n";
+    let files = [
+        ("plain.py", PLAIN),
+        ("Makefile", make),
+        ("nightly.sh", SHELL),
+    ];
+    let renamed = |agent: &'static str| (agent, replaced("plain.late_fee", "plain.overdue_fee"));
+    let mut model = Scripted::native().on(
+        "agent plain.py::late_fee",
+        [whole(&PLAIN.replace("late", "overdue"))],
+    );
+    for (agent, line) in [renamed("agent Makefile::"), renamed("agent nightly.sh::")] {
+        model = model.on(agent, [line]);
+    }
+    let model = model.always("agent", finish("nothing"));
+    let mut bed = Bed::new(&files, model)
+        .begin(&["plain.py::late_fee"])
+        .tests(|_| Vec::new())
+        .with(|it| it.text = "Rename late_fee to overdue_fee".to_owned());
+    bed.task.patch = Some(bed.path("out.patch"));
+    let (proof, headline) = ending(&bed.run().await);
+    assert_eq!(proof, Proof::NotDone, "{headline}");
+    let yes =
+        "Not done: a part needs your own yes: Makefile (allow it by --allow-write 'Makefile')";
+    assert!(headline.starts_with(yes), "{headline}");
+    assert_eq!(bed.read("plain.py"), PLAIN);
+    if bed.path("out.patch").exists() {
+        let told = "out.patch, a part of what was proposed";
+        assert!(headline.contains(told), "{headline}");
+        let patch = bed.read("out.patch");
+        assert!(patch.starts_with("This patch is a part"), "{patch}");
+    }
+}

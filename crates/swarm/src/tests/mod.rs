@@ -53,6 +53,7 @@ mod testing;
 mod twenty;
 mod twins;
 mod undo;
+mod unloaded;
 mod unseen;
 mod unsettled;
 mod unused_imports;

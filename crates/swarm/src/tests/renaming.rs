@@ -436,7 +436,7 @@ async fn rename_is_reported_as_not_done_while_a_string_names_the_old_class() {
         &[("settings.py", "X = 'handlers:Add'\n")][..],
         &[("settings.py", "X = '/Echo'\n")],
         &[
-            ("settings.py", registry),
+            ("settings.py", "X = 'Echo'\n"),
             ("test_other.py", "class Echo:\n    pass\n"),
         ],
     ] {

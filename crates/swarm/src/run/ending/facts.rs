@@ -20,6 +20,9 @@ pub(crate) struct RunFacts<'a> {
     pub taken_back: TakenBack<'a>,
     pub last_check: LastCheck<'a>,
     pub failed_before: &'a BTreeSet<String>,
+    /// Tests of these that did not run before, because their file or another one could not be
+    /// loaded.
+    pub did_not_run: &'a BTreeSet<String>,
     /// Failing tests that the task is about.
     pub required: &'a BTreeSet<String>,
     /// Failing tests that the task may be about.
@@ -59,6 +62,10 @@ pub(crate) struct RunFacts<'a> {
     /// Descriptions of the problems that the changes introduced, including problems that the person
     /// accepted.
     pub problems: &'a [String],
+    /// Files of refused proposals whose changes need a person's acceptance, with what allows them.
+    pub needs_your_yes: &'a [String],
+    /// Whether what was applied is only a part of what was proposed.
+    pub is_a_part: bool,
     /// Why the last proposal was refused, if no proposal was applied.
     pub refused: Option<&'a str>,
     /// The report of the test run before the first change.

@@ -29,6 +29,8 @@ pub(crate) struct Word {
     pub of: Vec<SymbolPath>,
     /// Whether the task says that the name is an attribute.
     pub is_member: bool,
+    /// Whether the task says that the name is a parameter.
+    pub is_parameter: bool,
     /// Whether the task says that the name occurs in strings.
     pub is_text: bool,
     /// Whether some uses of the name may stay: the task says so, or it restricts a deletion in words
@@ -119,6 +121,7 @@ pub(super) fn find(lookup: &Lookup, wish: &SentenceRequest<'_>) -> Option<Named>
         within,
         of,
         is_member: wish.kind == Some(EntityKind::Member),
+        is_parameter,
         is_text,
         is_partial: wish.to.is_none() && !places.are_clear,
     };

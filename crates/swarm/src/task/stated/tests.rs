@@ -411,7 +411,7 @@ fn incomplete_rename_or_deletion_is_reported() {
             "remove the parameter x of total",
             "relic",
             "x",
-            "`x` is still there",
+            "`x` is still a parameter of shop.py::total",
         ),
         (
             "rename shop.py to store.py",

@@ -1,13 +1,21 @@
 //! Detects renames and deletions that a task asks for and the run did not carry out.
 
+<<<<<<< HEAD
 use super::count::{count, in_symbol, is_gone_somewhere};
+||||||| 4b8dc499
+use super::count::{count, in_range};
+=======
+use std::collections::BTreeSet;
+
+use super::count::{count, in_range};
+>>>>>>> g4
 use super::kept::KeptStrings;
 use super::named::{Named, Word, original_of, stub_of};
 use super::{ExplicitEdit, left, twins};
 use crate::lookup::Lookup;
 use crate::task::in_strings::{first_of, of_gone, put_together, stands_in};
 use starling_index::newly_undefined;
-use starling_syntax::{FilePath, Symbol, SymbolKind, SymbolPath};
+use starling_syntax::{FilePath, Language, Symbol, SymbolKind, SymbolPath};
 
 /// Describes why a requested rename or deletion is not complete; `None` if it is complete.
 pub(super) fn unmet(
@@ -168,10 +176,51 @@ fn left_in_stub(word: &Word, before: &Lookup, after: &Lookup) -> Option<String> 
     None
 }
 
+/// Returns the functions with a parameter of a name, among those to which the task restricts it.
+fn with_parameter(lookup: &Lookup, word: &Word) -> Vec<SymbolPath> {
+    let is_within = |symbol: &SymbolPath| {
+        word.within.is_empty() || word.within.iter().any(|one| one.encloses(symbol))
+    };
+    let files: BTreeSet<&FilePath> = match word.within.is_empty() {
+        true => lookup.files().iter().collect(),
+        false => word.within.iter().map(|one| &one.file).collect(),
+    };
+    let mut found = Vec::new();
+    for file in files {
+        if Language::of(file) != Language::Python {
+            continue;
+        }
+        let text = lookup.index().snapshot().read(file).ok();
+        if !text.is_some_and(|text| text.contains(&word.name)) {
+            continue;
+        }
+        let Ok(tree) = lookup.tree(file) else {
+            continue;
+        };
+        let takes = |symbol: &&Symbol| {
+            let mut parameters = symbol.contract.parameters.iter().flatten();
+            is_within(&symbol.path) && parameters.any(|one| one.name == word.name)
+        };
+        let functions = tree.symbols().iter().filter(takes);
+        found.extend(functions.map(|symbol| symbol.path.clone()));
+    }
+    found
+}
+
 /// Describes why the rename or deletion of a plain name is not complete. It is complete if the old
 /// name is gone from the files and symbols in question, or if the changed text contains the new
 /// name.
 fn unmet_word(word: &Word, to: Option<&str>, before: &Lookup, after: &Lookup) -> Option<String> {
+    if word.is_parameter && !with_parameter(before, word).is_empty() {
+        // A local variable of the name is not the parameter.
+        let left = with_parameter(after, word);
+        let Some(first) = left.first() else {
+            return None;
+        };
+        if to.is_none() {
+            return Some(format!("`{}` is still a parameter of {first}", word.name));
+        }
+    }
     let stood = count(before, word) > 0;
     let is_gone = || match (word.is_partial, to) {
         (true, None) => is_gone_somewhere(word, before, after),
@@ -189,6 +238,7 @@ fn unmet_word(word: &Word, to: Option<&str>, before: &Lookup, after: &Lookup) ->
         is_symbol: false,
         of: Vec::new(),
         is_member: false,
+        is_parameter: false,
         is_text: false,
         is_partial: false,
     };
