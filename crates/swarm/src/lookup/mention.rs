@@ -31,15 +31,6 @@ pub struct MissingFile {
     pub nearest: Vec<FilePath>,
 }
 
-/// A symbol that a text names after `#`, or by its full path, and that does not exist.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MissingSymbol {
-    pub written: String,
-    pub why: String,
-    /// The most similar name of a symbol.
-    pub nearest: Option<String>,
-}
-
 impl MissingFile {
     /// Describes the missing file, as in `there is no a/cat.py; is a/cart.py meant?`
     pub fn in_words(&self) -> String {
@@ -53,8 +44,6 @@ impl MissingFile {
     }
 }
 
-/// Minimum length of a plain word after `#` that may be a misspelt symbol.
-const SHORTEST_WORD: usize = 4;
 /// Maximum number of files that are suggested for a missing file.
 const NEAREST_MOST: usize = 3;
 
@@ -80,31 +69,6 @@ impl Lookup {
             }
         }
         found
-    }
-
-    /// Returns the symbols that a text names after `#`, or by their full paths, and that do not exist.
-    /// A plain word, such as `#todo`, or a colour counts only if a symbol has a similar name.
-    pub fn missing_symbols(&self, text: &str) -> Vec<MissingSymbol> {
-        let unknown = self.mentions_in(text).into_iter();
-        let missing = unknown.filter_map(|mention| {
-            let Mention::Unknown { written, why } = mention else {
-                return None;
-            };
-            let is_path = written.contains("::");
-            let name = written.rsplit("::").next()?.trim_start_matches('#');
-            let is_code = name.contains(['.', '_']) || name.chars().skip(1).any(char::is_uppercase);
-            let nearest = self.index().nearest_name(name);
-            let is_colour = name.chars().all(|c| c.is_ascii_hexdigit());
-            let is_near = nearest.is_some() && name.len() >= SHORTEST_WORD && !is_colour;
-            let is_symbol =
-                is_path || written.starts_with('#') && (is_code && !is_colour || is_near);
-            is_symbol.then_some(MissingSymbol {
-                written,
-                why,
-                nearest,
-            })
-        });
-        missing.collect()
     }
 
     /// Returns whether a file of the project has this name.

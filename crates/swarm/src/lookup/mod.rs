@@ -9,7 +9,7 @@ mod read;
 pub(crate) mod test_symbol;
 mod value;
 pub use lsp_facts::LspFacts;
-pub use mention::{Mention, MissingFile, MissingSymbol};
+pub use mention::{Mention, MissingFile};
 
 use std::sync::Arc;
 

@@ -65,7 +65,7 @@ pub(crate) fn of(
     };
     let no_document = |symbol: &&SymbolPath| !is_documentation(&symbol.file);
     let judged: Vec<&SymbolPath> = judged.into_iter().filter(no_document).collect();
-    if judged.is_empty() || !names.lead() && names.no_symbols.is_empty() {
+    if judged.is_empty() || !names.lead() {
         return ChangeRelevance::default();
     }
     let task = &checker.task.text;
@@ -271,12 +271,10 @@ fn failed_before(checker: &Checker) -> Vec<TestCase> {
 /// names, was changed``.
 fn missed(names: &Names) -> String {
     let there = in_words(names.code());
-    let files = names.not_there.iter();
-    let files = files.map(|gone| (&gone.written, gone.in_words()));
-    let symbols = names.no_symbols.iter();
-    let symbols = symbols.map(|gone| (&gone.written, gone.why.clone()));
-    match files.chain(symbols).next() {
-        Some((written, why)) if there.is_empty() => format!("the task names {written}, and {why}"),
+    match names.not_there.first() {
+        Some(gone) if there.is_empty() => {
+            format!("the task names {}, and {}", gone.written, gone.in_words())
+        }
         Some(_) | None => format!("nothing in {there}, which the task names, was changed"),
     }
 }
@@ -298,8 +296,6 @@ struct NamedCode {
     named: Vec<SymbolPath>,
     /// Files that the task asks to create, or that it may mean although it misspells their names.
     files: Vec<FilePath>,
-    /// Symbols that the task may mean although it misspells their names.
-    nearest: Vec<SymbolPath>,
     users: CodeUsers,
 }
 
@@ -310,11 +306,6 @@ impl NamedCode {
         let after = checker.lookup();
         let gone = names.not_there.iter();
         let files = gone.flat_map(|one| one.nearest.iter().chain([&one.file]));
-        let nearest = names
-            .no_symbols
-            .iter()
-            .filter_map(|one| one.nearest.as_ref());
-        let nearest = nearest.flat_map(|name| index.definitions_of(name));
         let named: Vec<SymbolPath> = names.sure.clone();
         let symbols: Vec<SymbolPath> = (named.iter())
             .filter(|one| !one.is_module())
@@ -323,7 +314,6 @@ impl NamedCode {
         NamedCode {
             users: CodeUsers::of(&after, &symbols),
             files: files.cloned().collect(),
-            nearest: nearest.map(|one| one.symbol).collect(),
             before,
             after,
             named,
@@ -344,7 +334,7 @@ impl NamedCode {
         let is_it = |named: &SymbolPath| {
             named.encloses(changed) || changed.encloses(named) || is_gone(named)
         };
-        if self.named.iter().chain(&self.nearest).any(is_it) {
+        if self.named.iter().any(is_it) {
             return true;
         }
         // A task that asks for documentation of a symbol does not ask for documentation of its

@@ -4,12 +4,9 @@
 //! A task that only names a test does not ask to change it: in "make test_f pass", the test shows
 //! that the work is done.
 
-mod wrong_tests;
-
 use std::collections::BTreeSet;
 
 use starling_syntax::FilePath;
-use wrong_tests::{are_at_fault, is_a_test, with_named_tests};
 
 /// Words with which a task asks to remove, move or rename something.
 const REMOVAL: [&str; 20] = [
@@ -77,7 +74,7 @@ const CHANGE: [&str; 40] = [
     "reorganize",
 ];
 /// Verbs that request a change of their object if the object is a file without tests. For a test,
-/// "fix" can mean to fix the code under test; see [`wrong_tests`].
+/// "fix" can mean to fix the code under test.
 const MEND: [&str; 7] = [
     "fix", "mend", "repair", "correct", "improve", "extend", "debug",
 ];
@@ -195,12 +192,11 @@ pub(crate) fn to_change(task: &str, name: &str) -> bool {
     asks(task, &by_word(&is_it), &[&CHANGE])
 }
 
-/// Returns whether a task asks to change the test `id`, or calls it wrong.
+/// Returns whether a task asks to change the test `id`.
 pub(crate) fn to_change_test(task: &str, id: &str) -> bool {
     let name = name_of(id);
     let is_it = |token: &str| token == id || name_of(token) == name;
-    let sentences = with_named_tests(task);
-    asks_in(&sentences, &by_word(&is_it), &[&CHANGE]) || are_at_fault(task, &is_it)
+    asks(task, &by_word(&is_it), &[&CHANGE, &["correct", "repair"]])
 }
 
 /// Returns whether a task asks to change a test file. The task may refer to the file by its path,
@@ -223,19 +219,14 @@ pub(crate) fn to_change_file(
     if forbids(task, file) {
         return false;
     }
-    let mends = || match holds_tests {
-        true => are_at_fault(task, &is_it),
-        false => asks(task, &by_word(&is_it), &[&MEND]),
-    };
-    let sentences = with_named_tests(task);
-    let changes =
-        |is_object: &dyn Fn(&[Token], usize) -> bool| asks_in(&sentences, is_object, &[&CHANGE]);
-    mends() || changes(&by_word(&is_it)) || changes(&is_all_tests)
+    let is_it = by_word(&is_it);
+    let mends = !holds_tests && asks(task, &is_it, &[&MEND]);
+    mends || asks(task, &is_it, &[&CHANGE]) || asks(task, &is_all_tests, &[&CHANGE])
 }
 
 /// Returns whether a task asks to change all tests and does not forbid it for a file.
 pub(crate) fn to_change_all_tests(task: &str, file: &FilePath) -> bool {
-    !forbids(task, file) && asks_in(&with_named_tests(task), &is_all_tests, &[&CHANGE])
+    !forbids(task, file) && asks(task, &is_all_tests, &[&CHANGE])
 }
 
 /// Returns whether a task asks to change docstrings or the examples in them.
@@ -391,15 +382,9 @@ fn by_word(is_object: &dyn Fn(&str) -> bool) -> impl Fn(&[Token], usize) -> bool
 }
 
 /// Returns whether the word at an index of a sentence refers to all tests, or to "the test", which
-/// is the one that the change concerns. "The tests in test_a.py" are not all tests.
+/// is the one that the change concerns.
 fn is_all_tests(sentence: &[Token], at: usize) -> bool {
-    const BEFORE_NAME: [&str; 7] = ["in", "of", "from", "the", "file", "module", "class"];
     let word = sentence[at].word.to_lowercase();
-    let mut after = sentence[at + 1..].iter();
-    let name = after.find(|token| !BEFORE_NAME.contains(&token.word.to_lowercase().as_str()));
-    if !sentence[at].ends_clause && name.is_some_and(|name| is_a_test(&name.word)) {
-        return false;
-    }
     let ends_phrase = || {
         let next = sentence.get(at + 1).map(|next| next.word.to_lowercase());
         let is_beside = |next: &str| {
@@ -414,15 +399,7 @@ fn is_all_tests(sentence: &[Token], at: usize) -> bool {
 /// Returns whether a text asks to change an object, with a verb before the object or a participle
 /// after it.
 fn asks(text: &str, is_object: &dyn Fn(&[Token], usize) -> bool, verbs: &[&[&str]]) -> bool {
-    asks_in(&sentences(text), is_object, verbs)
-}
-
-fn asks_in(
-    sentences: &[Vec<Token>],
-    is_object: &dyn Fn(&[Token], usize) -> bool,
-    verbs: &[&[&str]],
-) -> bool {
-    sentences.iter().any(|sentence| {
+    sentences(text).iter().any(|sentence| {
         let objects = (0..sentence.len()).filter(|at| is_object(sentence, *at));
         let mut objects = objects.collect::<Vec<_>>().into_iter();
         objects.any(|at| {

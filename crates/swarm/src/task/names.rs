@@ -1,6 +1,6 @@
 //! The names in a task: symbols and files of the project, and files that do not exist.
 
-use crate::lookup::{Lookup, Mention, MissingFile, MissingSymbol};
+use crate::lookup::{Lookup, Mention, MissingFile};
 use starling_index::is_test_file;
 use starling_syntax::{FilePath, Language, SymbolPath};
 
@@ -19,8 +19,6 @@ pub(crate) struct Names {
     pub by_word: Vec<SymbolPath>,
     /// File names after `@` for which no file exists.
     pub not_there: Vec<MissingFile>,
-    /// Names of symbols after `#` for which no symbol exists.
-    pub no_symbols: Vec<MissingSymbol>,
 }
 
 impl Names {
@@ -48,7 +46,6 @@ impl Names {
             sure,
             by_word,
             not_there: lookup.not_there(text),
-            no_symbols: lookup.missing_symbols(text),
         }
     }
 

@@ -124,41 +124,6 @@ async fn missing_file_in_the_task_is_reported_and_changes_of_other_files_are_unp
 }
 
 #[tokio::test(start_paused = true)]
-async fn missing_symbol_in_the_task_is_reported_as_a_missing_file_is() {
-    for (name, nearest) in [
-        ("ShoppingList.lins", "; nearest: `ShoppingList.lines`"),
-        ("Pantry.frobnicate", ""),
-    ] {
-        let task = format!("In #{name} the list should be sorted by amount");
-        let (proof, headline) = ending(&minutes(&task).run().await);
-        assert_eq!(proof, Proof::Unproven);
-        let but =
-            format!("Done, but the task names #{name}, and no symbol is called `{name}`{nearest};");
-        assert!(headline.starts_with(&but), "{headline}");
-    }
-    // A change of the symbol that is meant is a change of what the task names.
-    let source =
-        "def lines(self):\n        return sorted(self._lines, key=lambda one: one.amount)\n";
-    let task = "In #ShoppingList.lins the list should be sorted by amount";
-    let events = bed(task, "shopping.py::ShoppingList.lines", source)
-        .run()
-        .await;
-    assert!(
-        !ending(&events).1.contains("the task names"),
-        "{:?}",
-        ending(&events)
-    );
-    // A colour and a plain word are no names of symbols.
-    for task in [
-        "Show lengths of time in #fafafa",
-        "#todo: show lengths of time",
-    ] {
-        let (_, headline) = ending(&minutes(task).run().await);
-        assert!(!headline.contains("the task names"), "{headline}");
-    }
-}
-
-#[tokio::test(start_paused = true)]
 async fn change_outside_the_symbol_that_the_task_names_leaves_the_run_unproven() {
     for task in [
         "Fix Pantry.expiring: it leaves out what is best before today",

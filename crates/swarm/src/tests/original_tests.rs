@@ -123,12 +123,8 @@ async fn rewriting_a_failing_test_counts_as_fixing_it_only_if_the_task_asks_for_
     assert_eq!(ending(&events).1, AS_CHANGED);
     for task in [
         "Update test_old: f is to return 0.",
-        "test_old expects the wrong number: f returns 0. Correct the test",
-        "The expected value in test_old is wrong. Change the test to expect 0",
         "Correct the expected value in test_old, it is 0",
         "Repair test_old",
-        "test_old is wrong: it must expect 0. Fix the test.",
-        "Correct test_a.py: f(1) is 0",
     ] {
         let mut asked = rewrites_failing(Approval::Auto, task);
         let events = asked.run().await;
@@ -138,23 +134,6 @@ async fn rewriting_a_failing_test_counts_as_fixing_it_only_if_the_task_asks_for_
         let expected = (Proof::AsBefore, headline.to_owned());
         assert_eq!(ending(&events), expected, "{task}");
     }
-}
-
-/// The task calls `test_other` wrong, not `test_old`, which is in the same file.
-#[tokio::test(start_paused = true)]
-async fn task_that_calls_one_test_wrong_opens_no_other_test() {
-    let other = "\n\ndef test_other():\n    assert f(2) == 3\n";
-    let task = "test_other is wrong: f(2) is 2. Correct the test.";
-    let gutted = format!("{GUTTED}{}", other.replace("3", "2"));
-    let model = Scripted::native().on(
-        "agent test_a.py::",
-        [whole(&gutted), finish("no"), finish("no")],
-    );
-    let tests = format!("{TESTS}{other}");
-    let files = [("a.py", BROKEN), ("test_a.py", tests.as_str())];
-    let mut bed = bed(&files, Approval::Auto, task, model).begin(&["test_a.py::"]);
-    let events = bed.run().await;
-    assert_eq!(bed.read("test_a.py"), tests, "{events:#?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -432,6 +432,9 @@ async fn rename_is_reported_as_not_done_while_a_string_names_the_old_class() {
     assert_eq!(ending.proof, Proof::NotDone);
     let expected = "settings.py:2: `Echo` still stands here, and nothing defines it any more";
     assert!(ending.headline.contains(expected), "{}", ending.headline);
+    let other = ("test_other.py", "class Echo:\n    pass\n");
+    let ending = ending_of_ping(&[("settings.py", registry), other]).await;
+    assert_eq!(ending.proof, Proof::NotDone, "{}", ending.headline);
     for others in [
         &[("settings.py", "X = 'handlers:Add'\n")][..],
         &[("settings.py", "X = '/Echo'\n")],

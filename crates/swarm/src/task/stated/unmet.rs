@@ -1,14 +1,8 @@
 //! Detects renames and deletions that a task asks for and the run did not carry out.
 
-<<<<<<< HEAD
-use super::count::{count, in_symbol, is_gone_somewhere};
-||||||| 4b8dc499
-use super::count::{count, in_range};
-=======
 use std::collections::BTreeSet;
 
-use super::count::{count, in_range};
->>>>>>> g4
+use super::count::{count, in_symbol, is_gone_somewhere};
 use super::kept::KeptStrings;
 use super::named::{Named, Word, original_of, stub_of};
 use super::{ExplicitEdit, left, twins};
