@@ -485,8 +485,10 @@ impl TestRunner for FakeTests {
         let mut cases: Vec<TestCase> = failing
             .into_iter()
             .map(|(id, message)| TestCase {
-                // An id that ends in `.py` stands for a test file that cannot be loaded.
-                status: match id.ends_with(".py") {
+                // The path or the name of a module stands for a test file that cannot be loaded.
+                status: match id.ends_with(".py")
+                    || !id.contains(['.', ':']) && message.contains("ImportError")
+                {
                     true => TestStatus::Error,
                     false => TestStatus::Failed,
                 },
