@@ -90,7 +90,7 @@ async fn retry_downloads_missing_weights() {
         json!({"run": again, "download": true}),
     )
     .await;
-    assert!(said.contains("lack of a model"), "{said}");
+    assert!(said.contains("needs no download"), "{said}");
 }
 
 #[tokio::test]
