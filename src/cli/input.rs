@@ -5,7 +5,7 @@ mod unix;
 #[cfg(windows)]
 mod windows;
 
-use std::io::BufRead;
+use std::io::{BufRead, IsTerminal};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -55,6 +55,8 @@ pub struct Inputs {
     over: Arc<AtomicBool>,
     /// Whether another program reads the keys.
     paused: Arc<AtomicBool>,
+    /// Whether lines come from a terminal, and not from a pipe or a file.
+    pub(super) typed: bool,
 }
 
 /// Merges signals that arrive at the same time. `timeout` sends a signal to the program and again
@@ -82,6 +84,7 @@ impl Inputs {
             inputs,
             over,
             paused,
+            typed: false,
         };
         (tell, inputs)
     }
@@ -103,7 +106,8 @@ impl Inputs {
     /// Creates the input stream of this process. If no answer is possible, the first input is
     /// [`Input::Closed`].
     pub fn of(source: InputSource) -> Inputs {
-        let (tell, inputs) = Inputs::channel();
+        let (tell, mut inputs) = Inputs::channel();
+        inputs.typed = std::io::stdin().is_terminal();
         let interrupts = tell.clone();
         tokio::spawn(async move {
             // Other requests of the system end a run like Ctrl-C.

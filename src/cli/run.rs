@@ -44,6 +44,9 @@ const READING: Duration = Duration::from_millis(400);
 const WORD: Duration = Duration::from_secs(1);
 /// Message about a key that was pressed before the user can have read the question.
 const EARLY: &str = "key ignored: the question just appeared; wait a second, then try again";
+/// Message about a line that accepts and was typed before the user can have read the question.
+const EARLY_LINE: &str =
+    "line ignored: it was typed before its question could be read; wait a second, then try again";
 /// Message about keys that are ignored because several arrived at once.
 const TOGETHER: &str = "keys ignored: several came at once; wait a second, then press one key";
 /// Interval at which the live view is redrawn without events.
@@ -247,6 +250,8 @@ pub struct Viewer<'a> {
     tree: ProjectLifetime,
     /// Lines that were entered before their questions, in order.
     lines: VecDeque<String>,
+    /// Whether the lines are typed in a terminal.
+    are_lines_typed: bool,
     /// After an answer without its text, such as `r`: which text the next line of input is, and the
     /// review that it answers.
     next_line: Option<(NextLine, Review)>,
@@ -278,6 +283,7 @@ impl<'a> Viewer<'a> {
             asked: None,
             tree: ProjectLifetime::Stays,
             lines: VecDeque::new(),
+            are_lines_typed: false,
             next_line: None,
             stopping: false,
             ended: None,
@@ -345,6 +351,7 @@ impl<'a> Viewer<'a> {
 
     async fn watch(&mut self, mut run: HeadlessRun, inputs: &mut Inputs) -> anyhow::Result<()> {
         let mut answers = true;
+        self.are_lines_typed = inputs.typed;
         let mut logs = self.screen.is_live().then(log::divert);
         let mut frames = tokio::time::interval(FRAME);
         frames.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -498,6 +505,21 @@ impl<'a> Viewer<'a> {
         self.dropped_at.is_some_and(|at| at.elapsed() < WORD)
     }
 
+    /// Whether a typed line accepts a proposal that the user cannot have read: its question was not yet
+    /// shown, or has just appeared. Lines from a pipe or a file answer the questions in order.
+    fn accepts_too_early(&self, line: &str) -> bool {
+        let is_text = self.next_line.is_some();
+        if !self.are_lines_typed
+            || is_text
+            || self.said(line) != UserCommand::Verdict(Verdict::Accept)
+        {
+            return false;
+        }
+        let front = self.state.reviews.front();
+        let is_shown = front.is_some() && front == self.asked.as_ref();
+        !is_shown || self.asked_at.elapsed() < READING
+    }
+
     /// Drops a key. Only the first key of a word causes a message.
     fn drop_key(&mut self, why: &str) -> io::Result<()> {
         let is_told = self.is_in_dropped_word();
@@ -559,6 +581,10 @@ impl<'a> Viewer<'a> {
                     && prompt::line(&line) == UserCommand::Quit =>
             {
                 Some(UserCommand::Quit)
+            }
+            Input::Line(line) if self.accepts_too_early(&line) => {
+                self.screen.say(&[Line::of(Style::Warning, EARLY_LINE)])?;
+                None
             }
             Input::Line(line) => {
                 self.lines.push_back(line);

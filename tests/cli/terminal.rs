@@ -57,7 +57,10 @@ fn dumb_terminal_uses_plain_lines_for_output_and_answers() {
     let bed = TestProject::new();
     let model = bed.tape(&[NEW]);
     let args = ["run", "--model", model.as_str(), "Simplify f."];
-    let said = in_terminal(&bed, "dumb", "?\na\n", &args);
+    let output = python(&bed, LATE, &["?\na\n", ""], &args)
+        .env("TERM", "dumb")
+        .output();
+    let said = CommandResult::of(&output.unwrap());
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(
         !said.out.contains('\u{1b}'),
@@ -72,6 +75,19 @@ fn dumb_terminal_uses_plain_lines_for_output_and_answers() {
     assert_eq!(said.out.matches(enter).count(), 1, "{said:?}");
     assert!(said.out.contains("#1 accepted by you"), "{said:?}");
     assert_eq!(bed.work(), NEW);
+}
+
+#[test]
+fn line_typed_as_the_question_appears_accepts_nothing_in_a_dumb_terminal() {
+    let bed = TestProject::new();
+    let model = bed.tape(&[NEW]);
+    let args = ["run", "--model", model.as_str(), "Simplify f."];
+    let said = in_terminal(&bed, "dumb", "a\nq\n", &args);
+    assert!(
+        said.out.contains("line ignored: it was typed before"),
+        "{said:?}"
+    );
+    assert_eq!(bed.work(), OLD, "{said:?}");
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn is_set_somewhere(name: &str, code: &Code) -> bool {
 /// Returns whether the unresolved name is a directory of modules inside a package. Such a directory
 /// can be imported without a definition.
 fn is_folder(one: &Dangling, world: &Snapshot) -> bool {
-    let Holder::Module(module) = &one.of else {
+    let (Holder::Module(module) | Holder::Exporting(module)) = &one.of else {
         return false;
     };
     let folder = match module.directory() {
@@ -260,6 +260,81 @@ mod tests {
             ("from os import tax", "return tax"),
         ] {
             assert_eq!(written(import, body), [""; 0], "{import}: {body}");
+        }
+    }
+
+    #[test]
+    fn names_left_in_all_are_reported_in_the_module_and_in_packages_that_export_them() {
+        for list in [
+            "__all__ = ['foo', 'bar']\n",
+            "__all__: tuple[str, ...] = ('bar',) + ('foo',)\n",
+            "__all__ = ['bar']\n__all__ += ['foo']\n",
+            "__all__ = ['bar']\n__all__.extend(('foo',))\n",
+            "__all__ = ['bar']\n__all__.append('foo')\n",
+        ] {
+            let module = format!("{list}\n\ndef foo():\n    pass\n\n\ndef bar():\n    pass\n");
+            let line = list.lines().count();
+            let renamed = module.replace("def foo", "def new");
+            let found = dangling(&[("a.py", &module)], &[("a.py", &renamed)]);
+            assert_eq!(found, [format!("a.py:{line} foo")], "{list}");
+
+            let plain = "def foo():\n    pass\n\n\ndef bar():\n    pass\n";
+            let new = plain.replace("def foo", "def new");
+            for import in ["from .a import bar, foo\n", "from .a import *\n"] {
+                let package = format!("{import}{list}");
+                let files = [("p/__init__.py", &*package), ("p/a.py", plain)];
+                let followed = package.replace("bar, foo", "bar, new");
+                let changes = [("p/__init__.py", &*followed), ("p/a.py", &*new)];
+                let found = dangling(&files, &changes);
+                let expected = [format!("p/__init__.py:{} foo", line + 1)];
+                assert_eq!(found, expected, "{package}");
+                let whole = followed.replace("'foo'", "'new'");
+                let changes = [("p/__init__.py", &*whole), ("p/a.py", &*new)];
+                assert_eq!(dangling(&files, &changes), [""; 0], "{whole}");
+            }
+        }
+    }
+
+    #[test]
+    fn use_of_a_removed_method_through_a_protocol_is_reported() {
+        for base in ["Protocol", "Protocol[T]", "ABC", "object"] {
+            let sinks = format!(
+                "from typing import Protocol\n\n\nclass Sink({base}):\n    def write(self): ...\n\n\n\
+                 def copy(sink: Sink):\n    Sink.register(copy)\n    sink.write()\n"
+            );
+            let renamed = sinks.replace("def write", "def put");
+            let found = dangling(&[("s.py", &sinks)], &[("s.py", &renamed)]);
+            assert_eq!(found, ["s.py:10 write"], "{base}");
+        }
+        let outside = "from lib import Base\n\n\nclass Sink(Base):\n    def write(self): ...\n\n\n\
+                       def copy(sink: Sink):\n    sink.write()\n";
+        let renamed = outside.replace("def write", "def put");
+        assert_eq!(
+            dangling(&[("s.py", outside)], &[("s.py", &renamed)]),
+            [""; 0]
+        );
+    }
+
+    #[test]
+    fn entries_of_all_that_may_be_defined_are_not_reported() {
+        let gone = |package: &str, more: (&str, &str)| {
+            let old = format!("from .a import foo\n{package}");
+            let files = [("p/__init__.py", &*old), ("p/a.py", "foo = 1\n"), more];
+            dangling(&files, &[("p/__init__.py", package)])
+        };
+        let all = "__all__ = ['foo']\n";
+        assert_eq!(gone(all, ("b.py", "")), ["p/__init__.py:1 foo"]);
+        for (package, more) in [
+            (all.to_owned(), ("p/foo.py", "")),
+            (all.to_owned(), ("p/foo/b.py", "")),
+            (format!("{all}foo = 2\n"), ("b.py", "")),
+            (format!("from outside import *\n{all}"), ("b.py", "")),
+            (
+                format!("{all}\n\ndef __getattr__(name):\n    return 1\n"),
+                ("b.py", ""),
+            ),
+        ] {
+            assert_eq!(gone(&package, more), [""; 0], "{package} {more:?}");
         }
     }
 

@@ -141,6 +141,34 @@ async fn lines_entered_early_are_kept_for_their_questions() {
 }
 
 #[tokio::test]
+async fn line_typed_before_its_question_accepts_nothing() {
+    let folder = folder(&[]);
+    let editor = editor(&folder, asks).await;
+    let (tell, mut heard) = Inputs::channel();
+    heard.typed = true;
+    for early in ["a", "y", "r not this", "accept", "s shorter", "r no"] {
+        tell.send(Input::Line(early.to_owned())).unwrap();
+    }
+    let paper = CapturedOutput::default();
+    let viewer = Viewer::new(&editor, lines(paper.clone()));
+    let outcome = viewer.show(folder.path(), task("x"), heard).await.unwrap();
+    assert_eq!(outcome, Outcome::Settled);
+    let text = paper.text();
+    let told = |line: &&str| line.starts_with('•') || *line == EARLY_LINE;
+    let expected = [
+        EARLY_LINE,
+        EARLY_LINE,
+        EARLY_LINE,
+        "• a.py::f rejected by you: not this",
+        "• #1 steered by you: shorter",
+        "• #2 rejected by you: no",
+    ];
+    let mut said: Vec<&str> = text.lines().filter(told).collect();
+    said.sort_by_key(|line| line.starts_with('•'));
+    assert_eq!(said, expected, "{text}");
+}
+
+#[tokio::test]
 async fn quit_line_takes_effect_after_the_earlier_lines() {
     let folder = folder(&[]);
     let editor = editor(&folder, asks).await;

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Citation, CitedPart, Claim, Files, words};
+use starling_index::is_built_in;
 use starling_syntax::{FilePath, Symbol, SymbolTree};
 use starling_workspace::{Snapshot, UnusualPaths};
 
@@ -119,6 +120,9 @@ impl CitationChecker {
                 QuoteLocation::Nowhere => return Err(text.says_not(first, &cited.quotes)),
             }
         }
+        if text.is_named_by_sentence(first, last, cited, claim) {
+            return Ok(text.citation(file, first, last));
+        }
         let another = text.of_another(first, last, cited);
         if let Some(line) = another.or_else(|| text.further_in(first, last, cited)) {
             return Ok(moved(line));
@@ -132,7 +136,10 @@ impl CitationChecker {
         if text.bears_out(first, last, claim) || says_so {
             let beside = text.nearest((first, last), NEAR, cited, claim);
             let beside = beside.filter(|_| first == last && !says_so);
-            return match beside.filter(|_| !text.is_named_at(first, claim)) {
+            let is_wanted = |line: &u32| {
+                !text.is_named_at(first, claim) || text.is_named_only_at(*line, first, claim)
+            };
+            return match beside.filter(is_wanted) {
                 Some(line) => Ok(moved(line)),
                 None => Ok(text.citation(file, first, last)),
             };
@@ -280,6 +287,37 @@ impl<'t> FileLines<'t> {
         let own = self.owners(line).into_iter().flat_map(names_of);
         let mut names = own.chain(names_of(self.line(line)));
         claim.names.is_empty() || names.any(|name| claim.names.contains(name))
+    }
+
+    /// Whether `line` contains a name of the claim other than those of the symbol around the cited
+    /// line, which itself contains no name of the claim.
+    fn is_named_only_at(&self, line: u32, cited: u32, claim: &Claim) -> bool {
+        let own: BTreeSet<&str> = self.owners(cited).into_iter().flat_map(names_of).collect();
+        let mut of_cited = names_of(self.line(cited)).into_iter();
+        let is_other = |name: &&str| claim.names.contains(*name) && !own.contains(name);
+        !of_cited.any(|name| claim.names.contains(name))
+            && names_of(self.line(line)).iter().any(is_other)
+    }
+
+    /// Whether the part of the sentence before the citation marks nothing but names of Python itself
+    /// as code, which the symbol around the cited lines does not contain, and these lines contain a
+    /// name that another part of the sentence marks as code.
+    fn is_named_by_sentence(
+        &self,
+        first: u32,
+        last: u32,
+        cited: &CitedPart,
+        claim: &Claim,
+    ) -> bool {
+        let (begins, ends) = self.tree.at_line(first).lines;
+        let around = (begins..=ends).take(LONGEST_RANGE);
+        let around: BTreeSet<&str> = around.flat_map(|line| names_of(self.line(line))).collect();
+        let mut own = cited.code.iter();
+        let is_of_python = |name: &String| is_built_in(name) && !around.contains(name.as_str());
+        let is_named = |name: &&str| claim.own_names.contains(*name) && !is_built_in(name);
+        !cited.code.is_empty()
+            && own.all(is_of_python)
+            && (first..=last).any(|line| names_of(self.line(line)).iter().any(is_named))
     }
 
     /// Whether the claim is about other code: it marks names as code, but none of them is on or

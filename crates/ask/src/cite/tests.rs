@@ -422,6 +422,63 @@ fn right_citation_stays_and_the_name_of_a_file_is_no_evidence_for_a_line() {
     }
 }
 
+/// A class whose method calls a method of another file.
+const PLUGIN: &str = "from .base import Text
+
+
+class TextConverter(Text):
+    def dump(self, recipe):
+        \"\"\"Write it.\"\"\"
+        lines = [recipe.name]
+        lines.append(recipe.style)
+        for h in recipe.hop_schedule():
+            lines.append(str(h))
+        if not lines:
+            raise ValueError(recipe)
+        return lines
+
+
+def replay(broker, path):
+    for line in open(path):
+        broker.publish(line)
+        count = len(line)
+        print(count)
+";
+
+#[test]
+fn citation_of_a_line_that_the_sentence_names_is_kept_and_one_beside_the_named_line_is_moved() {
+    let place = place();
+    let file = starling_syntax::FilePath::new("plugin.py");
+    let checker = CitationChecker::new(place.files.clone().with(file, Some(PLUGIN.into())));
+    for (text, expected) in [
+        (
+            "`TextConverter.dump` calls `hop_schedule` (plugin.py:9) and loops over the result, so `None` \
+             would raise a `TypeError` there (plugin.py:9).",
+            "",
+        ),
+        (
+            "`dump` calls `hop_schedule` (plugin.py:9), so `None` would raise a `TypeError` (plugin.py:9).",
+            "",
+        ),
+        // The method itself contains the name of Python.
+        (
+            "`TextConverter.dump` calls `hop_schedule` (plugin.py:9), and raises a `ValueError` if there \
+             is nothing (plugin.py:9).",
+            "`TextConverter.dump` calls `hop_schedule` (plugin.py:9), and raises a `ValueError` if there \
+             is nothing (plugin.py:12).",
+        ),
+        (
+            "`Broker.publish` is called by `replay` (plugin.py:19).",
+            "`Broker.publish` is called by `replay` (plugin.py:18).",
+        ),
+        ("`Broker.publish` is called by `replay` (plugin.py:18).", ""),
+        ("`replay` measures each one (plugin.py:19).", ""),
+    ] {
+        let expected = if expected.is_empty() { text } else { expected };
+        assert_eq!(Block::check(text, &checker).text, expected);
+    }
+}
+
 #[test]
 fn short_path_is_completed_and_line_range_is_clipped_to_the_file() {
     assert_eq!(

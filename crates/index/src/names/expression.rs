@@ -1,12 +1,24 @@
 //! Reads expressions: the occurrences of names in them, and what determines their types.
 
 use super::kinds::{Field, Kind};
-use super::model::{BindingKind, Expr, ExprId, ExprRange, ParameterPosition, Role, ScopeKind};
+use super::model::{
+    BindingKind, Expr, ExprId, ExprRange, ParameterPosition, Role, ScopeId, ScopeKind,
+};
 use super::reader::{AsMeaning, Reader, StringMeaning, Value};
 
 impl Reader<'_> {
     /// Reads the node at the cursor, which is not an identifier.
     pub(super) fn expression(&mut self, kind: Kind) -> Value {
+        let strings = self.strings;
+        if strings == StringMeaning::Exports && !self.lists_exports(kind) {
+            self.strings = StringMeaning::Plain;
+        }
+        let value = self.expression_of(kind);
+        self.strings = strings;
+        value
+    }
+
+    fn expression_of(&mut self, kind: Kind) -> Value {
         match kind {
             Kind::Attribute | Kind::MemberType => self.attribute(),
             Kind::Call => self.call(),
@@ -73,16 +85,15 @@ impl Reader<'_> {
                 }
                 called = Some(id);
             }
-            Some(called) => arguments = reader.arguments(kind, called),
+            Some(called) => {
+                let strings = reader.strings;
+                reader.strings = reader.strings_of_arguments(called);
+                arguments = reader.arguments(kind, called);
+                reader.strings = strings;
+            }
         });
         let called = called.unwrap_or(ExprId::UNKNOWN);
-        let is_plain = |id: ExprId| {
-            let found = id
-                .as_occurrence()
-                .map(|id| &self.out.occurrences[id.index()]);
-            found.is_some_and(|found| !found.receiver().is_some())
-        };
-        if is_plain(called) {
+        if self.is_plain_name(called) {
             match self.last_name(called) {
                 "super" => return Value::New(Expr::Super(self.scope)),
                 "isinstance" if arguments[1].is_some() => {
@@ -98,6 +109,57 @@ impl Reader<'_> {
             }
         }
         Value::New(Expr::Call(called))
+    }
+
+    /// Returns whether the strings in the node at the cursor are elements of the value of `__all__`.
+    /// Strings in conditions, comprehensions and calls of other functions are not.
+    fn lists_exports(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::Assignment
+            | Kind::BinaryOperator
+            | Kind::Call
+            | Kind::Conditional
+            | Kind::List
+            | Kind::Parenthesized
+            | Kind::String
+            | Kind::Tuple => true,
+            Kind::Other => self.written().starts_with('*'),
+            _ => false,
+        }
+    }
+
+    /// Returns the meaning of the strings in the arguments of a call: the names that a call of
+    /// `__all__.append`, `extend` or `insert` adds are exported, and `list(…)` exports what it
+    /// lists.
+    fn strings_of_arguments(&self, called: ExprId) -> StringMeaning {
+        let receiver = called.as_occurrence().map_or(ExprId::NONE, |id| {
+            self.out.occurrences[id.index()].receiver()
+        });
+        let method = self.last_name(called);
+        let is_collection = matches!(method, "frozenset" | "list" | "set" | "sorted" | "tuple");
+        match self.strings {
+            StringMeaning::Exports if is_collection && !receiver.is_some() => {
+                StringMeaning::Exports
+            }
+            StringMeaning::Exports => StringMeaning::Plain,
+            StringMeaning::Plain
+                if self.scope == ScopeId::MODULE
+                    && receiver.is_some()
+                    && self.last_name(receiver) == "__all__"
+                    && matches!(method, "append" | "extend" | "insert")
+                    && self.is_plain_name(receiver) =>
+            {
+                StringMeaning::Exports
+            }
+            other @ (StringMeaning::Plain | StringMeaning::Types) => other,
+        }
+    }
+
+    fn is_plain_name(&self, id: ExprId) -> bool {
+        let found = id
+            .as_occurrence()
+            .map(|id| &self.out.occurrences[id.index()]);
+        found.is_some_and(|found| !found.receiver().is_some())
     }
 
     /// Reads the arguments of a call. Returns the first two arguments if the called function is one

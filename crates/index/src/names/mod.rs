@@ -23,9 +23,9 @@ pub use model::{
 };
 pub use rebound::{Rebound, rebound};
 pub use table::NameId;
-pub(crate) use undefined::is_built_in;
 pub use undefined::{
-    LostUse, binds, given_names, lost_uses, newly_undefined, says_plainly, undefined_names,
+    LostUse, binds, given_names, is_built_in, lost_uses, newly_undefined, says_plainly,
+    undefined_names,
 };
 
 use serde::{Deserialize, Serialize};
@@ -174,6 +174,10 @@ impl Names {
 
     pub fn classes(&self) -> &[Class] {
         &self.classes
+    }
+
+    pub fn functions(&self) -> &[Function] {
+        &self.functions
     }
 
     pub fn class(&self, symbol: SymbolNumber) -> Option<&Class> {

@@ -290,6 +290,37 @@ fn types_in_strings_and_names_in_all_are_read() {
 }
 
 #[test]
+fn only_strings_that_are_elements_of_all_are_exported_names() {
+    check_roles(
+        "__all__ = []\n__all__.append('f')\n__all__.extend(['g'])\n__all__ += list(('h',))\n\
+         __all__ = ['i' if a == 'no' else 'j', *['k']]\n\
+         __all__ = [n for n in names if n != 'no'] + 'no'.split('no')\n\
+         others.extend(['no'])\nm.__all__.append('no')\n__all__.index('no')\n",
+        &[
+            "__all__ Store",
+            "append Call of __all__",
+            "f Export",
+            "extend Call of __all__",
+            "g Export",
+            "__all__ Store",
+            "list Call",
+            "h Export",
+            "__all__ Store",
+            "i Export",
+            "j Export",
+            "k Export",
+            "__all__ Store",
+            "n Store",
+            "split Call of ",
+            "extend Call of others",
+            "__all__ Read of m",
+            "append Call of m.__all__",
+            "index Call of __all__",
+        ],
+    );
+}
+
+#[test]
 fn functions_have_their_role_and_result_values() {
     let names = read(
         "class A:\n    @property\n    def p(self) -> B: return self.x\n    @p.setter\n    def p(self, v): pass\n    @cached_property\n    def c(self): yield C()\n    def __new__(cls): return None\nasync def g(): yield from h()\n",

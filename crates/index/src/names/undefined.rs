@@ -172,7 +172,8 @@ impl Names {
     }
 }
 
-pub(crate) fn is_built_in(name: &str) -> bool {
+/// Returns whether a name is available in every Python module.
+pub fn is_built_in(name: &str) -> bool {
     BUILTINS.split_whitespace().any(|known| known == name)
 }
 

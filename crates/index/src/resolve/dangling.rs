@@ -50,6 +50,8 @@ pub struct Dangling {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Holder {
     Module(FilePath),
+    /// The name is listed in the `__all__` of the module that lacks it.
+    Exporting(FilePath),
     Class(SymbolPath),
     /// The type of the value is unknown, but nothing in the workspace has such an attribute.
     Unknown,
@@ -84,8 +86,8 @@ impl<S: Source> Resolver<'_, S> {
                 | Role::Keyword
                 | Role::ImportedModule
                 | Role::Alias
-                | Role::Export
                 | Role::Declared => None,
+                Role::Export => self.exported_from_nowhere(file, &names, one),
             };
             let Some(of) = holder else { continue };
             let path = self.path(file);
@@ -132,6 +134,22 @@ impl<S: Source> Resolver<'_, S> {
         }
         let module = self.imported_module(file, names, import, import.parts as usize)?;
         self.lacks(module, names.name(one.name))
+    }
+
+    /// Returns the module of a file if the name in its `__all__` is certainly not one of its own.
+    fn exported_from_nowhere(
+        &mut self,
+        file: FileId,
+        names: &Names,
+        one: &Occurrence,
+    ) -> Option<Holder> {
+        let module = self.module_of_file(file);
+        // A stub file and its module are the same module, and only one of them is known to it.
+        if self.module_file(module) != Some(file) {
+            return None;
+        }
+        self.lacks(module, names.name(one.name))?;
+        Some(Holder::Exporting(self.path(file)))
     }
 
     /// Returns the module if it certainly does not define a name. Otherwise returns `None`.
@@ -194,7 +212,13 @@ impl<S: Source> Resolver<'_, S> {
     /// Returns the class if neither it nor its base classes can have a member of this name.
     /// Otherwise returns `None`.
     pub(super) fn has_not(&mut self, class: Def, name: &str) -> Option<Holder> {
-        if self.member(class, name) != Member::Missing {
+        let is_missing = match self.member(class, name) {
+            Member::Found(_) => false,
+            Member::Missing => true,
+            // Classes with `ABCMeta` have a method `register`.
+            Member::Outside => name != "register" && self.is_closed(class),
+        };
+        if !is_missing {
             return None;
         }
         let line = self.line(class);

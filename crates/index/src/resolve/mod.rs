@@ -10,6 +10,7 @@ mod common_names;
 mod dangling;
 mod definition;
 mod eval;
+mod fixtures;
 mod judge;
 mod kin;
 mod module;

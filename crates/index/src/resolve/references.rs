@@ -74,6 +74,10 @@ impl<S: Source> Resolver<'_, S> {
             Target::Variable(variable) => self.class_of(variable).is_some(),
             Target::Module(_) | Target::Outside => false,
         };
+        search.fixture = match search.wanted {
+            Target::Variable(variable) => Some(variable).filter(|one| self.is_fixture(*one)),
+            Target::Module(_) | Target::Outside => None,
+        };
         while let Some(word) = search.next_word() {
             for file in self.source.mentioning(&word) {
                 self.search_file(file, &word, &mut search);
@@ -138,6 +142,15 @@ impl<S: Source> Resolver<'_, S> {
             return None;
         }
         let targets = self.targets(file, id);
+        if let Some(fixture) = search.fixture
+            && let Some(certainty) = self.takes_fixture(file, names, id, fixture)
+        {
+            match certainty {
+                Certainty::Certain | Certainty::Likely => search.found.push((file, id, certainty)),
+                Certainty::Possible => search.unresolved.push((file, id)),
+            }
+            return None;
+        }
         if !targets.list.contains(&search.wanted) {
             let import = found.import().and_then(|id| names.import(id));
             let import = import.filter(|_| found.role == Role::ImportedName);

@@ -7,7 +7,7 @@ use super::class::Member;
 use super::references::Certainty;
 use super::resolver::Resolver;
 use super::source::{FileId, Source};
-use super::value::{Def, Target, Value};
+use super::value::{Def, Target, Value, Variable};
 use crate::names::{ExprId, Names, OccurrenceId};
 
 /// The target of a search and its results so far.
@@ -23,6 +23,8 @@ pub(super) struct Search {
     pub(super) open: Vec<(FileId, OccurrenceId)>,
     /// Whether the target is a member of a class.
     pub(super) is_member: bool,
+    /// The target, if it is a pytest fixture.
+    pub(super) fixture: Option<Variable>,
     /// The parts of the path of the symbol's module.
     pub(super) module_parts: Vec<String>,
     /// Whether a file that mentions the name imports a module that is not found and may be the
@@ -48,6 +50,7 @@ impl Search {
             unresolved: Vec::new(),
             open: Vec::new(),
             is_member: false,
+            fixture: None,
             module_parts: Vec::new(),
             is_partial: false,
             is_init: false,

@@ -88,6 +88,9 @@ pub(crate) async fn act(
                 agent.part_of_joint_change = true;
                 let sent = change_request::request_change(run, &agent.actor, wanted);
                 turn.is_refused |= sent.is_err();
+                if sent.is_ok() {
+                    agent.attempts.forget_refused();
+                }
                 results[at] = Some(sent.unwrap_or_else(|why| why));
             }
             Ok(_) | Err(_) => {}

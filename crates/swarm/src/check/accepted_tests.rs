@@ -89,7 +89,15 @@ async fn by_all(checker: &Checker, world: &Snapshot) -> TestReport {
     let expected = checker.tests().expected.clone();
     gone_cases::mark(checker, worlds, &expected, &mut report);
     expected::mark_missing(checker, worlds, &let_go, &mut report).await;
-    steady::confirm(checker, world, &known_before(checker), &mut report, &disk).await;
+    steady::confirm(
+        checker,
+        world,
+        &known_before(checker),
+        &mut report,
+        &disk,
+        &[],
+    )
+    .await;
     report
 }
 
@@ -115,14 +123,16 @@ pub(crate) async fn by_nearest(
     }
     loop {
         let disk = DiskTexts::now(world);
-        let report = test_run::run_tests(checker, world, selection.entries()).await;
+        let entries = selection.entries();
+        let report = test_run::run_tests(checker, world, entries.clone()).await;
         if report.outcome == TestOutcome::TimedOut && selection.len() > 1 {
             selection.keep_nearest(selection.len() / 4);
             continue;
         }
         let mut report = with_missing(checker, world, &selection, report).await;
         learn_what_failed_before(checker, &report, selection).await;
-        steady::confirm(checker, world, &known_before(checker), &mut report, &disk).await;
+        let known = known_before(checker);
+        steady::confirm(checker, world, &known, &mut report, &disk, &entries).await;
         return Some(report);
     }
 }

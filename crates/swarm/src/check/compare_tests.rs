@@ -71,7 +71,7 @@ async fn by_all(
     gone_cases::mark(checker, worlds, &expected, &mut report);
     let missing = expected::mark_missing(checker, worlds, &none, &mut report).await;
     failing.extend(known(checker));
-    steady::confirm(checker, after, &failing, &mut report, &disk).await;
+    steady::confirm(checker, after, &failing, &mut report, &disk, &[]).await;
     steady::confirm_fixed(checker, worlds, symbols, &failing, &mut report, &disk).await;
     let new_failures = |failing: &BTreeSet<String>| {
         let ids = failing_ids(&report).into_iter();
@@ -129,6 +129,7 @@ async fn by_nearest(
         let test = async |world, entries| run_tests_within(checker, world, entries, LONGEST).await;
         let moves = Moves::between(checker.services.index.snapshot(), after);
         let moved = moves.with_new_places(selection.entries());
+        let entries = moved.clone();
         let mut report = test(after, moved).await;
         let mut failing = known(checker);
         // A failure of the whole command is ignored, because it comes from a run of other tests.
@@ -173,7 +174,7 @@ async fn by_nearest(
             }
             failing.extend(fails);
         }
-        steady::confirm(checker, after, &failing, &mut report, &disk).await;
+        steady::confirm(checker, after, &failing, &mut report, &disk, &entries).await;
         steady::confirm_fixed(checker, worlds, symbols, &failing, &mut report, &disk).await;
         let evidence = TestEvidence::compare(&failing, &report);
         let command = checker.services.tests.command().unwrap_or_default();

@@ -217,6 +217,10 @@ fn undefined(before: &Snapshot, after: &Snapshot, file: &FilePath) -> Vec<Proble
 fn of_dangling(one: Dangling) -> Problem {
     let message = match &one.of {
         Holder::Module(module) => format!("`{}` is not defined in {module}", one.name),
+        Holder::Exporting(module) => format!(
+            "`{}` is listed in `__all__`, and {module} does not define it: the entry must follow",
+            one.name
+        ),
         Holder::Class(class) => format!("{class} has no `{}`", one.name),
         Holder::Unknown => format!(
             "nothing has a `{}` any more, which {} still uses",

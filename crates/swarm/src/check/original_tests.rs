@@ -181,7 +181,8 @@ async fn only_as_changed(
         let known: BTreeSet<String> = failing_ids(report).into_iter().collect();
         // Tests that fail run again on the same text, which includes the modifications that make
         // the test files loadable.
-        steady::confirm(checker, &world, &known, &mut with, &disk).await;
+        let selected = &originals.select;
+        steady::confirm(checker, &world, &known, &mut with, &disk, selected).await;
         let mut bad = originals.fails(&with, report);
         let is_excused = |id: &String| {
             let message = case_of(&with, id).map(|case| case.message.as_str());

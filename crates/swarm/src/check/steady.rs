@@ -1,7 +1,8 @@
 //! Detects flaky tests. A new failure is confirmed by another run on the same text, and a test that
 //! the task is about has to pass several times.
 //!
-//! A test that both fails and passes on the same text is unsteady. An unsteady test does not count
+//! A test that both fails and passes in equal runs on the same text is unsteady. A test that fails
+//! whenever it runs together with the others is not, although it may pass alone. An unsteady test does not count
 //! against a change and proves nothing. A test that failed before the run and passes
 //! now is run again without the change and, unless it visibly runs the changed code, with it.
 //!
@@ -37,6 +38,9 @@ const PASSED_BEFORE: &str =
     "failed before the change, and passed when it was run again on the same text";
 /// Last line of the message of an unsteady test.
 const PASSED_AGAIN: &str = "failed once, and passed when it was run again on the same text";
+/// Last line of the message of a test that fails with the change only if the others run before it.
+const FAILED_TOGETHER: &str =
+    "failed in two runs together with the other tests, and passed when it ran alone";
 /// Last line of the message of a test that passed with the change, but not in every run.
 const FAILED_AGAIN: &str = "passed once, and did not pass when it was run again on the same text";
 /// Last line of the message of a test that fails because files were changed after it passed.
@@ -44,26 +48,31 @@ const BROKEN_ELSEWHERE: &str = "passed earlier, and fails now that files were ch
 
 /// Repeats the failing tests of a report, except the tests in `failing`, which also fail without
 /// the change. A test that passes when it is repeated is marked as unsteady in the report, unless
-/// the files on disk changed since `disk` was recorded before the first run.
+/// the files on disk changed since `disk` was recorded before the first run, or the test fails again
+/// in another run of all the tests of the report. These are `selected`, or, if it is empty, the tests
+/// of the whole command.
 pub(crate) async fn confirm(
     checker: &Checker,
     world: &Snapshot,
     failing: &BTreeSet<String>,
     report: &mut TestReport,
     disk: &DiskTexts,
+    selected: &[String],
 ) {
     let mut new = failing_ids(report);
     new.retain(|id| !failing.contains(id));
-    run_again(checker, world, new, TIMES, report, disk).await;
+    run_again(checker, world, new, TIMES, (report, Some(selected)), disk).await;
 }
 
-/// Repeats the failing tests of a report, up to `times` times.
+/// Repeats the failing tests of a report, up to `times` times. If it is known of which selection of
+/// tests the report is, a test that passes alone and fails together with the others in two runs is
+/// not marked as unsteady.
 async fn run_again(
     checker: &Checker,
     world: &Snapshot,
     mut open: Vec<String>,
     times: usize,
-    report: &mut TestReport,
+    (report, selected): (&mut TestReport, Option<&[String]>),
     disk: &DiskTexts,
 ) {
     let missing = expected::marked(report);
@@ -71,6 +80,7 @@ async fn run_again(
         return;
     }
     open.retain(|id| id != WHOLE_RUN && !missing.contains(id));
+    let mut equal = EqualRun::new(checker, world, selected);
     for _ in 0..times {
         if open.is_empty() {
             return;
@@ -78,14 +88,20 @@ async fn run_again(
         let Some(again) = once_more(checker, world, &open, report).await else {
             return;
         };
+        let is_equal = equal.is_of(&open);
         let (passes, fails): (Vec<String>, Vec<String>) =
             open.into_iter().partition(|id| has_passed(&again, id));
         open = fails;
+        let mut passes: BTreeSet<String> = passes.into_iter().collect();
         let (status, why) = match !passes.is_empty() && disk.have_changed(world) {
             true => (TestStatus::Passed, MENDED_ELSEWHERE),
             false => (TestStatus::Unsteady, PASSED_AGAIN),
         };
-        let passes: BTreeSet<String> = passes.into_iter().collect();
+        if status == TestStatus::Unsteady && !is_equal {
+            let broken = equal.failing(&passes).await;
+            passes.retain(|id| !broken.contains(id));
+            mark(report, &broken, TestStatus::Failed, FAILED_TOGETHER);
+        }
         mark(report, &passes, status, why);
         // The command may fail for a reason other than a failing test.
         let none_fails = failing_ids(report).iter().all(|id| id == WHOLE_RUN);
@@ -96,6 +112,61 @@ async fn run_again(
         if is_slow(&again) {
             return;
         }
+    }
+}
+
+/// Another run of all the tests of a report, on the same text. It is made at most once.
+struct EqualRun<'r> {
+    checker: &'r Checker,
+    world: &'r Snapshot,
+    /// The tests that the report is of; empty for the whole command, `None` if they are not known.
+    selected: Option<&'r [String]>,
+    report: Option<TestReport>,
+}
+
+impl<'r> EqualRun<'r> {
+    fn new(checker: &'r Checker, world: &'r Snapshot, selected: Option<&'r [String]>) -> Self {
+        EqualRun {
+            checker,
+            world,
+            selected,
+            report: None,
+        }
+    }
+
+    /// Returns whether a repetition of these tests runs exactly the tests of the report.
+    fn is_of(&self, tests: &[String]) -> bool {
+        let Some(selected) = self.selected else {
+            return true;
+        };
+        let all: BTreeSet<&String> = selected.iter().collect();
+        match self.checker.services.tests.selects() {
+            true => all == tests.iter().collect(),
+            false => selected.is_empty(),
+        }
+    }
+
+    /// Returns those of the tests, which failed together with the others and passed alone, that fail
+    /// together with the others again. A test that was unsteady before the run is not one of them.
+    async fn failing(&mut self, tests: &BTreeSet<String>) -> BTreeSet<String> {
+        let open = tests - &self.checker.tests().flaky.unsteady_before;
+        let Some(selected) = self.selected.filter(|_| !open.is_empty()) else {
+            return BTreeSet::new();
+        };
+        let report = match self.report.take() {
+            Some(report) => report,
+            None => {
+                let longest = match selected.is_empty() {
+                    true => Duration::MAX,
+                    false => LONGEST,
+                };
+                run_tests_within(self.checker, self.world, selected.to_vec(), longest).await
+            }
+        };
+        let fails = |id: &String| !has_passed(&report, id);
+        let fails = open.into_iter().filter(fails).collect();
+        self.report = Some(report);
+        fails
     }
 }
 
@@ -381,7 +452,7 @@ pub(crate) async fn at_end(checker: &Checker, report: &mut TestReport) -> bool {
     let mut failing = failing_ids(report);
     failing.retain(|id| known.contains(id));
     if let Some(disk) = checker.disk_before.get() {
-        run_again(checker, &world, failing, 1, report, disk).await;
+        run_again(checker, &world, failing, 1, (&mut *report, None), disk).await;
     }
     doubt_fixed(checker, report).await;
     repeat_mended(checker, &world, report).await;

@@ -64,8 +64,8 @@ impl BrokenCode {
     }
 }
 
-/// Returns the locations that a changed contract breaks and that must be updated. These are in
-/// code, and also in the tests of symbols that the task asks to rename or remove.
+/// Returns the locations that a changed contract breaks and that must be updated: in code, and in
+/// the tests that may follow the change.
 fn to_follow(
     run: &RunContext,
     lookup: &Lookup,
@@ -74,15 +74,47 @@ fn to_follow(
     gone: &Mentions,
 ) -> Vec<BrokenLocation> {
     let mut sites = broken(lookup, draft, changed, gone);
-    if tests_follow(run, changed, gone) {
-        sites.extend(broken_in(Scope::Tests, lookup, draft, changed, gone));
-    }
+    let tests = broken_in(Scope::Tests, lookup, draft, changed, gone);
+    let all_follow = tests_follow(run, draft, changed, gone);
+    sites.extend(
+        tests
+            .into_iter()
+            .filter(|site| all_follow || is_open(run, site)),
+    );
     sites
 }
 
-fn tests_follow(run: &RunContext, changed: &SymbolPath, gone: &Mentions) -> bool {
+/// Returns whether a task asks to change all tests, also the one at a broken location.
+fn is_open(run: &RunContext, site: &BrokenLocation) -> bool {
+    asked::to_change_all_tests(&run.task.text, &site.symbol.file)
+}
+
+/// Returns whether tests may be changed because they use what the task asks to rename, to remove or
+/// to give another signature.
+fn tests_follow(run: &RunContext, draft: &Draft, changed: &SymbolPath, gone: &Mentions) -> bool {
     let name = changed.base_name();
-    gone.contains_key(changed) && asked::to_take_away(&run.task.text, name)
+    if gone.contains_key(changed) {
+        return asked::to_take_away(&run.task.text, name);
+    }
+    let tree = |text: &Arc<str>| SymbolTree::parse(draft.file.clone(), Arc::clone(text));
+    let parameters = |tree: &SymbolTree| -> BTreeSet<String> {
+        let found = tree.find(&changed.name);
+        let all = found.and_then(|symbol| symbol.contract.parameters.as_ref());
+        let all = all.into_iter().flatten();
+        all.map(|one| one.name.clone()).collect()
+    };
+    let (old, new) = (
+        parameters(&tree(&draft.base)),
+        parameters(&tree(&draft.text)),
+    );
+    let other = old.symmetric_difference(&new).map(|one| format!("'{one}'"));
+    let other: Vec<String> = other.collect();
+    // The message with which a test fails that calls it as before.
+    let message = format!(
+        "TypeError: {name}() has another argument: {}",
+        other.join(", ")
+    );
+    asked::for_other_names(&run.task.text, &message)
 }
 
 /// Returns the owners of the code that a draft would break.
@@ -211,10 +243,11 @@ pub(crate) fn broken_tests(run: &RunContext, draft: &Draft) -> usize {
     let lookup = run.lookup();
     let gone = mentions_of_the_gone(&lookup, draft);
     let breaking = draft.breaking.iter();
-    let breaking = breaking.filter(|changed| !tests_follow(run, changed, &gone));
+    let breaking = breaking.filter(|changed| !tests_follow(run, draft, changed, &gone));
     let sites = breaking.flat_map(|changed| {
-        let sites = broken_in(Scope::Tests, &lookup, draft, changed, &gone);
-        sites.into_iter().map(|site| site.symbol)
+        let sites = broken_in(Scope::Tests, &lookup, draft, changed, &gone).into_iter();
+        let sites = sites.filter(|site| !is_open(run, site));
+        sites.map(|site| site.symbol).collect::<Vec<_>>()
     });
     let mut tests: Vec<SymbolPath> = sites.filter(|symbol| !symbol.is_module()).collect();
     tests.sort();
@@ -335,7 +368,8 @@ fn wake_broken(
         let (told, untold): (Vec<SymbolPath>, Vec<SymbolPath>) = owners
             .into_keys()
             .partition(|owner| was_told(run, owner, changed));
-        unfollowed(run, changed, told);
+        let told = told.into_iter().map(|owner| (changed.clone(), owner));
+        run.contracts().unfollowed.extend(told);
         missed(run, changed, untold, why);
     }
 }
@@ -453,16 +487,25 @@ fn missed(run: &RunContext, changed: &SymbolPath, owners: Vec<SymbolPath>, why: 
     });
 }
 
-/// Records the owners that were notified of a contract change and did not fix their code.
-fn unfollowed(run: &RunContext, changed: &SymbolPath, owners: Vec<SymbolPath>) {
-    if owners.is_empty() {
-        return;
+/// Reports the owners that were notified of a contract change and whose code is still broken at the
+/// end of the run.
+pub(crate) fn tell_unfollowed(run: &RunContext) {
+    let mut open = std::mem::take(&mut run.contracts().unfollowed);
+    open.retain(|(changed, owner)| is_still_broken(run, owner, changed));
+    let mut owners: BTreeMap<SymbolPath, Vec<SymbolPath>> = BTreeMap::new();
+    for (changed, owner) in &open {
+        owners
+            .entry(changed.clone())
+            .or_default()
+            .push(owner.clone());
     }
-    run.contracts().unfollowed.extend(owners.iter().cloned());
-    run.event(Event::FollowUpMissed {
-        changed: changed.clone(),
-        owners,
-        why: "they were notified, but did not change their code".to_owned(),
-        told: true,
-    });
+    run.contracts().unfollowed = open;
+    for (changed, owners) in owners {
+        run.event(Event::FollowUpMissed {
+            changed,
+            owners,
+            why: "they were notified, but did not change their code".to_owned(),
+            told: true,
+        });
+    }
 }

@@ -247,7 +247,12 @@ fn summary(stop_reason: &StopReason, applied: &[SymbolPath], run: &RunContext) -
         1 => "; 1 caller of a changed contract was not notified".to_owned(),
         count => format!("; {count} callers of changed contracts were not notified"),
     };
-    let unfollowed = match run.contracts().unfollowed.len() {
+    let owners: BTreeSet<SymbolPath> = {
+        let state = run.contracts();
+        let owners = state.unfollowed.iter();
+        owners.map(|(_, owner)| owner.clone()).collect()
+    };
+    let unfollowed = match owners.len() {
         0 => String::new(),
         1 => "; 1 caller of a changed contract was notified, but not updated".to_owned(),
         count => format!("; {count} callers of changed contracts were notified, but not updated"),

@@ -13,6 +13,7 @@ use crate::check::test_run;
 use crate::check::test_run::no_tests;
 use crate::check::{each_part, expected, moved, new_tests, original_tests, required, selection};
 use crate::context::prompt_parts;
+use crate::contract::follow_up;
 use crate::event::actor::ActorId;
 use crate::event::events::{Cause, Event, EventLog, RunId, StopReason, TestPhase};
 use crate::evidence::ids::ProposalId;
@@ -143,6 +144,7 @@ pub fn start(id: RunId, task: Task, services: RunServices) -> RunHandle {
         run.cancel.cancel();
         run.quiet().await;
         let stop_reason = without_proof(&run, stop_reason);
+        follow_up::tell_unfollowed(&run);
         unsettled::take_back(&run, &stop_reason).await;
         let applying = run.applying.lock().await;
         run.event(finished(&run, stop_reason));

@@ -75,6 +75,12 @@ impl Attempts {
         }
     }
 
+    /// Forgets which proposals were refused, because they may pass together with a change that was
+    /// requested since. They still count as attempts.
+    pub fn forget_refused(&mut self) {
+        self.refused.clear();
+    }
+
     /// Returns the number of repeated proposals.
     pub fn repeated(&self) -> u32 {
         self.count.saturating_sub(self.distinct)

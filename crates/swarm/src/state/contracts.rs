@@ -22,6 +22,8 @@ pub(crate) struct Contracts {
     pub told_of: BTreeMap<SymbolPath, BTreeSet<SymbolPath>>,
     /// Owners that could not be notified of a contract change.
     pub missed: BTreeSet<SymbolPath>,
-    /// Owners that were notified of a contract change and did not change their code.
-    pub unfollowed: BTreeSet<SymbolPath>,
+    /// Contract changes that were applied while code of an owner that was notified of them was still
+    /// broken: the changed symbol and the owner. At the end of the run, only those are kept whose
+    /// code is still broken.
+    pub unfollowed: BTreeSet<(SymbolPath, SymbolPath)>,
 }

@@ -210,6 +210,78 @@ async fn callers_are_not_notified_again_when_a_contract_is_changed_back_and_fort
     assert!(summary.ends_with(end), "{summary}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn owner_that_changes_its_code_later_is_not_reported_as_one_that_did_not() {
+    let there = |more: bool| {
+        let source = "def fee(x, y):\n    return x + y\n";
+        call(
+            "propose",
+            json!({"reason": "r", "source": source, "more": more}),
+        )
+    };
+    let back = call(
+        "propose",
+        json!({"reason": "r", "source": "def fee(x):\n    return x\n", "more": true}),
+    );
+    let read = |symbol: &str| call("read", json!({"symbols": [symbol]}));
+    let follows = || whole("def g(x):\n    fee(x, 0)\n    return fee(x, 1)\n");
+    let late = [
+        read("a.py::fee"),
+        read("a.py::g"),
+        read("a.py::h"),
+        read("test_a.py::test_f"),
+        follows(),
+    ];
+    let model = Scripted::native()
+        .on("agent a.py::fee", [there(true), back, there(false)])
+        .on("agent a.py::g", late);
+    let mut bed = Bed::new(&FILES, model)
+        .begin(&["a.py::fee"])
+        .with(|task| task.approval = Approval::Ask);
+    let events = bed.run().await;
+    assert!(bed.read("a.py").contains("return fee(x, 1)"), "{events:#?}");
+    assert_eq!(missed(&events), [], "{events:#?}");
+    let Some(Event::RunFinished { summary, .. }) = events.last() else {
+        panic!("{events:#?}");
+    };
+    assert!(!summary.contains("notified"), "{summary}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn tests_that_call_a_function_are_notified_if_the_task_gives_it_another_signature() {
+    let follows = || whole("def g(x):\n    fee(x, 0)\n    return fee(x, 1)\n");
+    let tested = || whole("def test_f():\n    assert fee(1, 0) == 1\n");
+    for (task, is_told) in [
+        ("fee needs a required parameter `y`. Callers pass 0.", true),
+        ("fee takes y as well. Update the tests.", true),
+        ("Make fee better.", false),
+    ] {
+        for approval in [Approval::Auto, Approval::Ask] {
+            let model = Scripted::native()
+                .on("agent a.py::fee", [wider()])
+                .on("agent a.py::g", [follows()])
+                .on("agent test_a.py::test_f", [tested()])
+                .always("agent", finish("nothing"));
+            let mut bed = Bed::new(&FILES, model)
+                .begin(&["a.py::fee"])
+                .with(|it| it.text = task.to_owned())
+                .with(|it| it.approval = approval);
+            let events = bed.run().await;
+            let mut told: Vec<String> = follow_ups(&events).into_iter().map(|(to, _)| to).collect();
+            told.sort();
+            let expected: &[&str] = match is_told {
+                true => &["a.py::g", "test_a.py::test_f"],
+                false => &["a.py::g"],
+            };
+            assert_eq!(told, expected, "{task}: {events:#?}");
+            if is_told {
+                assert!(bed.read("test_a.py").contains("fee(1, 0)"), "{events:#?}");
+                assert!(bed.read("a.py").contains("def fee(x, y)"), "{events:#?}");
+            }
+        }
+    }
+}
+
 /// Callers that already pass the new argument have nothing to do.
 #[tokio::test(start_paused = true)]
 async fn callers_that_already_match_the_new_contract_are_not_notified() {

@@ -1,7 +1,7 @@
 //! Locations at which a rename leaves the old name: a class, an assignment, a string, a document.
 
 use serde_json::json;
-use starling_core::Approval;
+use starling_core::{Approval, ProposalView};
 
 use super::bed::*;
 use crate::*;
@@ -381,4 +381,91 @@ async fn headline_names_commands_in_indented_code_that_still_use_a_renamed_key()
     let (_, headline) = ending(&bed.run().await);
     let told = "; `report` is still mentioned in README.md:3";
     assert!(headline.ends_with(told), "{headline}");
+}
+
+/// Runs a task over a package whose `__init__.py` lists what it exports in `__all__`. `follows` says
+/// whether the model changes the list as well.
+async fn exports(
+    task: &str,
+    deletes: bool,
+    follows: bool,
+    approval: Approval,
+) -> (Bed, Vec<Event>) {
+    let hunks = |of: &[(&str, &str)]| {
+        let hunks = of.iter().map(|(old, new)| json!({"old": old, "new": new}));
+        let hunks: Vec<serde_json::Value> = hunks.collect();
+        call(
+            "propose",
+            json!({"reason": "r", "hunks": hunks, "intended_losses": true, "insist": true}),
+        )
+    };
+    let (import, list) = match deletes {
+        true => ("from .a import bar\n", "['bar']"),
+        false => ("from .a import bar, new\n", "['bar', 'new']"),
+    };
+    let mut of_package = vec![("from .a import bar, foo\n", import)];
+    if follows {
+        of_package.push(("['bar', 'foo']", list));
+    }
+    let of_foo = match deletes {
+        true => call(
+            "propose",
+            json!({"reason": "r", "delete": ["pkg/a.py::foo"], "intended_losses": true, "insist": true}),
+        ),
+        false => hunks(&[("def foo", "def new")]),
+    };
+    let model = Scripted::native()
+        .always("agent pkg/a.py::foo", of_foo)
+        .on("agent pkg/__init__.py::", [hunks(&of_package)])
+        .always("agent", finish("nothing"));
+    let package = "from .a import bar, foo\n\n__all__ = ['bar', 'foo']\n";
+    let code = "def foo():\n    return 1\n\n\ndef bar():\n    return 2\n";
+    let files = [("pkg/__init__.py", package), ("pkg/a.py", code)];
+    let mut bed = Bed::new(&files, model)
+        .begin(&["pkg/a.py::foo", "pkg/__init__.py::"])
+        .tests(|_| Vec::new())
+        .with(|it| {
+            it.text = task.to_owned();
+            it.approval = approval;
+        });
+    let events = bed.run().await;
+    (bed, events)
+}
+
+#[tokio::test(start_paused = true)]
+async fn name_that_stays_in_all_without_a_definition_stops_the_change() {
+    for (task, deletes) in [
+        ("Rename foo to new", false),
+        ("foo has a bad name, find a better one", false),
+        ("Delete foo", true),
+        ("Nobody needs foo any more", true),
+    ] {
+        let (bed, events) = exports(task, deletes, true, Approval::Auto).await;
+        assert!(!bed.read("pkg/a.py").contains("foo"), "{task}: {events:#?}");
+        assert!(!bed.read("pkg/__init__.py").contains("foo"), "{task}");
+
+        let (bed, events) = exports(task, deletes, false, Approval::Auto).await;
+        assert!(
+            bed.read("pkg/a.py").contains("def foo"),
+            "{task}: {events:#?}"
+        );
+        let told = malformed(&events).join("\n");
+        let why = "`foo` is listed in `__all__`, and pkg/__init__.py does not define it: the entry must \
+                   follow";
+        assert!(told.contains(why), "{task}: {told}");
+        assert_eq!(ending(&events).0, Proof::NotDone, "{task}: {events:#?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn person_is_told_of_a_name_that_stays_in_all_and_the_run_is_not_done() {
+    let task = "foo has a bad name, find a better one";
+    let (bed, events) = exports(task, false, false, Approval::Ask).await;
+    assert!(bed.read("pkg/a.py").contains("def new"), "{events:#?}");
+    let seen = bed.approver.seen.lock().unwrap();
+    let is_told = |one: &ProposalView| one.evidence.contains("`foo` is listed in `__all__`");
+    assert!(seen.iter().any(is_told), "{seen:#?}");
+    let (proof, headline) = ending(&events);
+    assert_eq!(proof, Proof::Unproven, "{headline}");
+    assert!(headline.contains("pkg/__init__.py:3"), "{headline}");
 }

@@ -141,6 +141,37 @@ async fn model_with_tools_gets_another_attempt_after_it_repeats_a_refused_propos
 }
 
 #[tokio::test(start_paused = true)]
+async fn refused_proposal_may_be_repeated_together_with_a_change_request() {
+    let text = "def f(x):\n    return g(x) * 3\n\n\ndef g(x):\n    return x + 2\n";
+    let red = |all: &str| match all.contains("g(x) * 2") && all.contains("x + 1") {
+        true => Vec::new(),
+        false => vec![("t1".to_owned(), "AssertionError: f(1) must be 4".to_owned())],
+    };
+    let mine = || hunk("* 3", "* 2");
+    let both = |arguments: serde_json::Value| {
+        let change = json!({"reason": "r", "hunks": [{"old": "* 3", "new": "* 2"}]});
+        Line::Call(vec![
+            ("request_change".to_owned(), arguments),
+            ("propose".to_owned(), change),
+        ])
+    };
+    let wrong = json!({"symbol": "a.py::g", "what": "x + 1"});
+    let right = json!({"symbol": "a.py::g", "reason": "g must return x + 1"});
+    let model = Scripted::native()
+        .on("agent a.py::f", [mine(), both(wrong), both(right)])
+        .on("agent a.py::g", [hunk("x + 2", "x + 1")]);
+    let mut bed = Bed::new(&[("a.py", text)], model)
+        .begin(&["a.py::f"])
+        .tests(red)
+        .with(|task| task.text = "f(1) must be 4.".into());
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    let same = |why: &String| why.starts_with("the same answer again");
+    assert!(!malformed(&events).iter().any(same), "{events:#?}");
+    assert!(bed.read("a.py").contains("g(x) * 2"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn agent_may_finish_without_a_change_after_a_refused_proposal() {
     let model = Scripted::native().on(
         "agent a.py::f",

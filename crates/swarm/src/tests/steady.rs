@@ -111,6 +111,33 @@ async fn test_that_fails_on_every_repeat_counts_against_a_change() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn test_that_fails_whenever_it_runs_together_with_the_others_counts_against_a_change() {
+    // The results of the runs with the change: all tests, the test alone, all tests, and so on.
+    for (fails, is_broken) in [
+        (vec![true, false, true], true),
+        (vec![true, true, false, true], true),
+        (vec![true, false, false], false),
+    ] {
+        let mut bed = bed(Approval::Auto, [whole(NEW), finish("done")])
+            .tests(results(CLOCK, "x + 0", &fails));
+        bed.selects = true;
+        let events = bed.run().await;
+        let text = if is_broken { CODE } else { NEW };
+        assert_eq!(bed.read("a.py"), text, "{fails:?}: {events:#?}");
+        let told = malformed(&events).join("\n");
+        let why = "failed in two runs together with the other tests, and passed when it ran alone";
+        assert_eq!(told.contains(why), is_broken, "{fails:?}: {told}");
+        // Before the change, then with it: all tests, the failing test alone, and all tests again.
+        let selected = bed.selected.lock().unwrap().clone();
+        let alone = fails.len() - 2;
+        let mut expected = vec![vec![]; 2];
+        expected.extend(vec![vec![CLOCK.to_owned()]; alone]);
+        expected.push(vec![]);
+        assert_eq!(selected[..expected.len()], expected, "{fails:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn tests_are_not_repeated_if_more_than_twenty_new_tests_fail() {
     let runs = Mutex::new(0);
     let judge = move |all: &str| {
@@ -245,8 +272,8 @@ async fn run_is_unproven_if_the_original_text_of_a_changed_test_is_flaky() {
         let original = all.contains("x - 0") && all.contains("f(1) == 1");
         *runs.lock().unwrap() += i32::from(original);
         // The two proposals may be checked in either order. In both orders, the original test fails
-        // in its first run and passes when it is repeated.
-        match original && *runs.lock().unwrap() % 2 == 1 {
+        // in its first run and passes when it is repeated, alone and with the others.
+        match original && *runs.lock().unwrap() % 3 == 1 {
             true => vec![(TEST.to_owned(), "E   assert 0 == 1".to_owned())],
             false => Vec::new(),
         }
