@@ -5,6 +5,7 @@ mod unix;
 #[cfg(windows)]
 mod windows;
 
+use std::collections::VecDeque;
 use std::io::{BufRead, IsTerminal};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,6 +53,10 @@ pub enum InputSource {
 #[derive(Debug)]
 pub struct Inputs {
     inputs: mpsc::UnboundedReceiver<Input>,
+    /// Inputs that were given back. They come again before all others.
+    returned: VecDeque<Input>,
+    /// Whether the end of the input was read.
+    are_closed: bool,
     over: Arc<AtomicBool>,
     /// Whether another program reads the keys.
     paused: Arc<AtomicBool>,
@@ -82,6 +87,8 @@ impl Inputs {
         let (over, paused) = Default::default();
         let inputs = Inputs {
             inputs,
+            returned: VecDeque::new(),
+            are_closed: false,
             over,
             paused,
             typed: false,
@@ -91,7 +98,26 @@ impl Inputs {
 
     /// Returns the next input. Cancel safe.
     pub async fn next(&mut self) -> Option<Input> {
-        self.inputs.recv().await
+        let input = match self.returned.pop_front() {
+            Some(input) => Some(input),
+            None => self.inputs.recv().await,
+        };
+        self.are_closed |= input == Some(Input::Closed);
+        input
+    }
+
+    /// Whether the end of the input was read.
+    pub fn are_closed(&self) -> bool {
+        self.are_closed
+    }
+
+    /// Gives back lines that were read and not used, for the questions of the next run. The end of
+    /// the input comes again after them.
+    pub fn give_back(&mut self, lines: impl IntoIterator<Item = String>) {
+        self.returned.extend(lines.into_iter().map(Input::Line));
+        if std::mem::take(&mut self.are_closed) {
+            self.returned.push_back(Input::Closed);
+        }
     }
 
     /// Pauses or resumes reading keys while another program uses the terminal. Drops keys that are

@@ -314,6 +314,7 @@ impl<'a> Viewer<'a> {
         if let NextAction::Go = viewer.note(&first)? {
             viewer.ask()?;
             viewer.watch(run, inputs).await?;
+            inputs.give_back(std::mem::take(&mut viewer.lines));
         }
         viewer.screen.settle()?;
         viewer.screen.end()?;
@@ -350,7 +351,6 @@ impl<'a> Viewer<'a> {
     }
 
     async fn watch(&mut self, mut run: HeadlessRun, inputs: &mut Inputs) -> anyhow::Result<()> {
-        let mut answers = true;
         self.are_lines_typed = inputs.typed;
         let mut logs = self.screen.is_live().then(log::divert);
         let mut frames = tokio::time::interval(FRAME);
@@ -364,10 +364,7 @@ impl<'a> Viewer<'a> {
                     Some(note) => self.note(&note)?,
                     None => NextAction::Stop,
                 },
-                Some(input) = inputs.next() => {
-                    answers &= input != Input::Closed;
-                    self.input(input, &run).await?
-                }
+                Some(input) = inputs.next() => self.input(input, &run).await?,
                 Some(line) = next_log(&mut logs) => {
                     self.screen.say(&[Line::of(Style::Dim, &line)])?;
                     self.screen.draw(&self.state, &self.prompt)?;
@@ -394,7 +391,7 @@ impl<'a> Viewer<'a> {
             if let NextAction::Stop = self.take_lines(&run).await? {
                 return Ok(());
             }
-            if let Some(why) = self.unanswerable(answers) {
+            if let Some(why) = self.unanswerable(!inputs.are_closed()) {
                 if self.ended.is_some() {
                     note(format_args!(
                         "starling: {why}; the proposals still wait for review"

@@ -527,6 +527,33 @@ fn proposal_waiting_at_the_end_of_a_run_can_be_reviewed_later_and_undone() {
     assert_eq!(bed.work(), OLD);
 }
 
+/// The lines of a pipe answer the proposals of one run after the other. The end of the input leaves
+/// what has no answer waiting.
+#[test]
+fn piped_answers_are_used_in_order_and_their_end_leaves_the_rest_waiting() {
+    let bed = TestProject::new();
+    bed.waits(NEW);
+    bed.waits("def f():\n    return 3 - 2\n");
+    let piped = |lines: &str| {
+        let mut command = bed.starling();
+        command.arg("review");
+        let mut talk = RunningProgram::begin(command);
+        let mut stdin = talk.child.stdin.take().unwrap();
+        std::io::Write::write_all(&mut stdin, lines.as_bytes()).unwrap();
+        drop(stdin);
+        talk.end()
+    };
+    for lines in ["", "s\n", "s\ns\n", "s\ns\ns\n"] {
+        let said = piped(lines);
+        assert_eq!(said.code, Some(1), "{lines:?}: {said:?}");
+        let waits = "0 of 2 proposals answered, 0 changes applied";
+        assert!(said.out.contains(waits), "{lines:?}: {said:?}");
+        assert_eq!(bed.work(), OLD, "{lines:?}");
+    }
+    let said = piped("r no\na\n");
+    assert!(said.out.contains("2 of 2 proposals answered"), "{said:?}");
+}
+
 #[test]
 fn later_review_is_rebased_on_newer_edits_and_reports_conflicts() {
     let bed = TestProject::new();
