@@ -20,6 +20,13 @@ pub struct Member {
     pub parameter: Option<String>,
 }
 
+/// A member with the dotted names of its module and of the other modules that have it.
+struct Sought<'m> {
+    member: &'m Member,
+    module: Vec<String>,
+    others: Vec<Vec<String>>,
+}
+
 /// A use of a member outside of Python code.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OutsideUse {
@@ -36,13 +43,14 @@ pub(super) fn outside_uses(
     members: &[Member],
     others: &dyn Fn(&Member) -> Vec<FilePath>,
 ) -> Vec<OutsideUse> {
-    let members: Vec<(&Member, Vec<String>, Vec<Vec<String>>)> = members
+    let members: Vec<Sought<'_>> = members
         .iter()
-        .map(|member| {
-            let others = others(member).iter().map(parts_of).collect();
-            (member, parts_of(&member.module), others)
+        .map(|member| Sought {
+            member,
+            module: parts_of(&member.module),
+            others: others(member).iter().map(parts_of).collect(),
         })
-        .filter(|(_, parts, _)| !parts.is_empty())
+        .filter(|sought| !sought.module.is_empty())
         .collect();
     if members.is_empty() {
         return Vec::new();
@@ -54,18 +62,19 @@ pub(super) fn outside_uses(
             return Vec::new();
         };
         let mut found = Vec::new();
-        for (member, module, others) in &members {
+        for sought in &members {
+            let member = sought.member;
             if !text.contains(&member.name) {
                 continue;
             }
-            let uses = FileUses::new(file, &text, module, others);
+            let uses = FileUses::new(file, &text, &sought.module, &sought.others);
             let places = in_strings::in_file(snapshot, file, &member.name).into_iter();
             let places = places.filter(|one| !one.is_address && !one.is_template);
             let lines = places.filter_map(|one| uses.line(&one, member));
             found.extend(lines.map(|line| OutsideUse {
                 file: (*file).clone(),
                 line,
-                of: (*member).clone(),
+                of: member.clone(),
             }));
         }
         found

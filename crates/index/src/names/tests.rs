@@ -311,7 +311,7 @@ fn only_strings_that_are_elements_of_all_are_exported_names() {
             "k Export",
             "__all__ Store",
             "n Store",
-            "split Call of ",
+            "split Call of literal",
             "extend Call of others",
             "__all__ Read of m",
             "append Call of m.__all__",
