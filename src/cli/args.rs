@@ -35,9 +35,9 @@ pub struct Cli {
 const EXIT_STATUS: &str = "\
 Exit status:
   0  done: a test that fails without the change passes with it; or the task asked to preserve
-     behaviour, and the tests pass as before; or no test was needed, because nothing or only
-     documentation was changed. Tests that failed before and that are not part of the task may
-     still fail
+     behaviour, and the tests pass as before; or it asked to change tests, and nothing else was
+     changed; or no test was needed, because nothing or only documentation was changed. Tests that
+     failed before and that are not part of the task may still fail
   1  not done
   2  wrong arguments or configuration
   3  changes were made, but no test proves them, for one of these reasons:

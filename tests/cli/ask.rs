@@ -84,7 +84,7 @@ fn ask_session_is_saved_and_continued() {
     for (file, because) in [
         ("s/bad.json", "not a session"),
         ("s/other.json", "the session belongs to /x"),
-        ("s", "session file s:"),
+        ("s", "not a regular file"),
     ] {
         let said = bed.say(&["ask", "--session", file, "--model", &model, "What?"]);
         said.is_wrong_use(because);

@@ -126,5 +126,5 @@ fn trace_of_a_killed_language_server_contains_its_requests() {
 fn unwritable_log_file_is_a_usage_error() {
     let bed = TestProject::new();
     let said = bed.say(&["--log-file", "missing/run.json", "symbols", "f"]);
-    said.is_wrong_use("--log-file missing/run.json: ");
+    said.is_wrong_use("missing/run.json: ");
 }

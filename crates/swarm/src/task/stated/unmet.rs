@@ -208,9 +208,7 @@ fn unmet_word(word: &Word, to: Option<&str>, before: &Lookup, after: &Lookup) ->
     if word.is_parameter && !with_parameter(before, word).is_empty() {
         // A local variable of the name is not the parameter.
         let left = with_parameter(after, word);
-        let Some(first) = left.first() else {
-            return None;
-        };
+        let first = left.first()?;
         if to.is_none() {
             return Some(format!("`{}` is still a parameter of {first}", word.name));
         }
