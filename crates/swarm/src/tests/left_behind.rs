@@ -228,7 +228,7 @@ async fn function_that_a_script_uses_is_not_removed_without_the_script_whatever_
         "Clean up plain.py",
         "late_fee can go, it is dead code",
         "Lösche `late_fee`",
-        "Supprime la fonction `late_fee`",
+        "Supprime `late_fee`",
         "Get rid of late_fee.",
     ] {
         let begin = ["plain.py::late_fee"];
