@@ -10,7 +10,7 @@ use starling_workspace::Snapshot;
 
 /// Directories whose modules can be imported from anywhere in the workspace.
 pub(super) const ROOTS: [&str; 4] = ["", "src", "lib", "python"];
-/// Files that can name further directories of modules.
+/// Names of files whose settings can add directories to `sys.path`.
 const MANIFESTS: [&str; 12] = [
     "pyproject.toml",
     "setup.cfg",
@@ -25,8 +25,8 @@ const MANIFESTS: [&str; 12] = [
     ".envrc",
     "conftest.py",
 ];
-/// Settings of these files whose values name such directories: of pytest, setuptools, Poetry, Hatch,
-/// PDM and Maturin, and Python's own.
+/// The settings in these files that add such directories. They are settings of pytest, setuptools,
+/// Poetry, Hatch, PDM and Maturin, and calls of Python code.
 const SETTINGS: [&str; 13] = [
     "pythonpath",
     "python_paths",
@@ -42,9 +42,9 @@ const SETTINGS: [&str; 13] = [
     "sys.path",
     "site.addsitedir",
 ];
-/// The environment variable with such directories.
+/// The environment variable that adds such directories.
 const VARIABLE: &str = "PYTHONPATH";
-/// Maximum number of further lines of one value.
+/// Maximum number of lines after the first one that are read as the value of one setting.
 const LINES_OF_VALUE: usize = 8;
 
 /// Why a directory is in `sys.path`.
@@ -103,7 +103,7 @@ fn above_packages(code: &Code, directory: &str) -> String {
     directory.to_owned()
 }
 
-/// Returns the words in the settings of a file as paths. Not all of them are directories.
+/// Returns each word in the values of a file's settings, read as a path. Not every word is a directory.
 fn named_in(world: &Snapshot, file: &FilePath) -> Vec<String> {
     if !MANIFESTS.contains(&file.name()) {
         return Vec::new();
@@ -111,7 +111,7 @@ fn named_in(world: &Snapshot, file: &FilePath) -> Vec<String> {
     let Ok(text) = world.read(file) else {
         return Vec::new();
     };
-    // A path in code is often composed, beginning with the directory above the file's.
+    // Code often joins the parts of a path that begins above the directory of the file.
     let mut bases = vec![file.directory()];
     if file.name().ends_with(".py") && !file.directory().is_empty() {
         bases.push(parent(file.directory()));
@@ -143,8 +143,8 @@ fn values(text: &str) -> Vec<&str> {
     found
 }
 
-/// Returns the rest of a line after one of the settings. The value of the variable ends at the first
-/// blank.
+/// Returns what follows a setting's name in a line, or the value of `PYTHONPATH` in it, which ends at
+/// the first space. Returns `None` if the line has neither.
 fn value_of(line: &str) -> Option<&str> {
     if let Some((_, rest)) = line.split_once(VARIABLE) {
         let rest = rest.trim_start_matches(['"', '\'', ']', ' ', '=', ':', ',', '(']);

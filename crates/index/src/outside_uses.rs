@@ -180,7 +180,7 @@ impl<'t> FileUses<'t> {
         means(self.module) && !self.others.iter().any(|other| means(other))
     }
 
-    /// Returns the line of the member's use at a place; `None` if none of its names is one.
+    /// Returns the line of the first use of the member at a place; `None` if there is none.
     fn line(&self, place: &InString, member: &Member) -> Option<u32> {
         let number = place.line as usize;
         let mut lines = self.text.split_inclusive('\n');

@@ -105,9 +105,10 @@ pub(super) fn shadowing(
     }
 }
 
-/// Returns the module of another import root that a new module at `place` would hide, because both
-/// are imported by the same name. Python takes the first root that has the module, and the order of
-/// the roots depends on how tests and programs are started.
+/// Returns the module in another directory of `sys.path` that a new module at `place` would hide,
+/// because both are imported by the same name. Python imports the module from the first directory that
+/// has it, and the order of the directories depends on the command that starts the tests or the
+/// program.
 fn in_another_root(code: &Code, world: &Snapshot, place: &str) -> Option<Shadowing> {
     let roots = ImportRoots::of(code, world);
     roots.iter().find_map(|(root, kind)| {
@@ -117,7 +118,8 @@ fn in_another_root(code: &Code, world: &Snapshot, place: &str) -> Option<Shadowi
         if importers.is_empty() {
             return None;
         }
-        // Directories of tests come before the others, so a module there stays the first.
+        // Pytest puts directories of tests first, so a module in one of them can be hidden only by a
+        // module in another directory of tests.
         let others = roots.iter().filter(|(other, other_kind)| {
             *other != root && (*other_kind == RootKind::Project || kind == RootKind::Tests)
         });
@@ -135,8 +137,8 @@ fn below<'p>(directory: &str, path: &'p str) -> Option<&'p str> {
     }
 }
 
-/// Returns the module `path` of the root `other`, unless a package around it decides already which
-/// of both roots has its modules.
+/// Returns the module at `path` below `other`. Returns `None` if it is in a package of either
+/// directory, because Python then looks only in the package that it found first.
 fn module_in(
     code: &Code,
     world: &Snapshot,

@@ -1,7 +1,9 @@
 use std::sync::{Arc, Mutex};
 
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::Value;
 
+use super::early::{READING, TOGETHER, WORD};
 use super::*;
 use crate::cli::view::prompt::CHOICES;
 use crate::cli::view::text::Paint;

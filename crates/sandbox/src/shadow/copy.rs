@@ -61,13 +61,19 @@ impl Shadows {
         })
     }
 
-    /// Warns once of each file and directory that copies of the tree do not have.
+    /// Logs one warning for the files and directories that a copy lacks and for which none was logged
+    /// yet.
     pub(super) fn warn_of_unreadable(&self, copied: &CopiedTree) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        for path in &copied.unreadable {
-            if told.insert(path.clone()) {
-                let path = path.display();
-                tracing::warn!("tests run without {path}: you may not read it");
+        let new = copied.unreadable.iter();
+        let new: Vec<&PathBuf> = new.filter(|path| told.insert((*path).clone())).collect();
+        let Some(first) = new.first().map(|path| path.display()) else {
+            return;
+        };
+        match new.len() - 1 {
+            0 => tracing::warn!("tests run without {first}: you may not read it"),
+            more => {
+                tracing::warn!("tests run without {first} and {more} more: you may not read them")
             }
         }
     }
@@ -114,7 +120,7 @@ pub(super) fn copy_tree(from: &Path, to: &Path, without: &[PathBuf]) -> io::Resu
     Ok(copy.done)
 }
 
-/// What a copy of a directory tree has in another form than the tree.
+/// How a copy of a directory tree differs from the tree.
 #[derive(Debug, Default)]
 pub(super) struct CopiedTree {
     /// Directories of the tree that are linked instead of copied.

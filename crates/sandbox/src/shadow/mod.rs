@@ -107,7 +107,7 @@ pub struct Shadows {
     private: &'static [PathBuf],
     /// If set, commands run in this container instead of the sandbox.
     container: Option<Container>,
-    /// The files that the user was told are missing in copies of the project, shared by all clones.
+    /// The unreadable files for which a warning was already logged. All clones share this set.
     told: Arc<Mutex<BTreeSet<PathBuf>>>,
 }
 

@@ -97,8 +97,8 @@ pub(super) struct PlacedText {
 }
 
 impl PlacedText {
-    /// Returns whether the text before an edit may be unknown, because the file was not open for all
-    /// of the time since the edit was made for this version.
+    /// Returns whether the file may have had texts that are not known, because it was not open all the
+    /// time since the edit was computed for this version.
     pub fn has_gaps(&self, version: Option<DocVersion>) -> bool {
         !self.is_missing && (version.is_none() || self.version.is_none())
     }

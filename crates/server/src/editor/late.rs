@@ -110,8 +110,8 @@ impl GivenUpEdits {
         }
     }
 
-    /// Records that another edit of a file has ended. What the file had until that edit was made, or
-    /// at all if it was not made, may come from an edit that was given up.
+    /// Records that another edit of a file has ended. Texts that the file had before that edit was made
+    /// (all texts, if it was not made) may be results of an edit that was given up.
     pub(super) fn resume(&self, path: &Path, other: &TrackedEdit, is_made: bool) {
         let all = self.lock().clone();
         let mut all: Vec<_> = all.iter().filter(|one| one.path == path).collect();
@@ -404,10 +404,10 @@ enum GivenUpEditState {
     Open,
 }
 
-/// The arrival of an edit that was given up.
+/// How an edit that counts as not applied was found in the file after all.
 enum Arrival {
     /// The edit changed the file from the first text to the second.
     Made(TextPair),
-    /// The edit is probably in this text of the file, and the text before it is not known.
+    /// This text of the file probably contains the edit. The text before the edit is not known.
     Suspected(Arc<str>),
 }

@@ -213,8 +213,8 @@ impl TrackedEdit {
         *text == self.after || self.is_rebased_in(text)
     }
 
-    /// Returns whether the editor probably made this edit in a text that is not known: a text differs
-    /// more from the one known before it than the text without the edit does.
+    /// Returns whether the editor probably made this edit in a text that is not known: removing the edit
+    /// from a known text makes it more similar to the known text before it.
     pub fn is_suspected(&self, now: &Arc<str>) -> bool {
         let mut known = self.texts.all();
         if known.last() != Some(now) {

@@ -1,4 +1,4 @@
-//! Waiting proposals of files for which only a person may accept a change by now.
+//! Waiting proposals whose files have become guarded meanwhile: only a person may accept a change of them.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use starling_swarm::{Event, Evidence, FileChange, NeedsPerson, Record, Stamped};
 use starling_syntax::FilePath;
 use starling_workspace::PathPolicy;
 
-/// Returns under what an accepted change of a file is sent: a person accepted it who saw this evidence.
+/// Returns the permission for a change of a file that a person accepted after seeing this evidence.
 pub fn permission(policy: &PathPolicy, evidence: &Evidence, file: &FilePath) -> Permission {
     let known = evidence.needs_person.iter();
     let known = known.filter(|one| one.file == *file);
@@ -19,7 +19,8 @@ pub fn permission(policy: &PathPolicy, evidence: &Evidence, file: &FilePath) -> 
     }
 }
 
-/// Returns for which reasons a person has to accept a change that the evidence does not name.
+/// Returns the reasons for which a person has to accept a change, without those that the evidence
+/// contains.
 /// `current` is the text of the file now, if it is known.
 ///
 /// # Errors
@@ -44,7 +45,7 @@ pub fn unknown_reasons(
 /// A waiting review: its evidence, and its changes with the current texts of their files.
 pub type WaitingChanges = (Evidence, Vec<(FileChange, Option<Arc<str>>)>);
 
-/// Returns whether a waiting review can be accepted without a person who looks at it.
+/// Returns whether a waiting review can be accepted although no person has looked at it.
 pub fn needs_nobody(policy: &PathPolicy, (evidence, parts): &WaitingChanges) -> bool {
     parts.iter().all(|(part, now)| {
         let unknown = unknown_reasons(policy, evidence, part, now.as_deref());
@@ -52,8 +53,7 @@ pub fn needs_nobody(policy: &PathPolicy, (evidence, parts): &WaitingChanges) -> 
     })
 }
 
-/// Adds to the evidence of the waiting reviews of an ended run which of their files need a person by
-/// now.
+/// Adds to the evidence of the waiting reviews of an ended run which of their files have become guarded.
 pub fn note_in_evidence(records: &mut [Stamped], policy: &PathPolicy) {
     let view = view_of(records);
     for record in records {

@@ -283,8 +283,8 @@ impl RestoredRun {
         self.log.event(restored.asked.clone());
     }
 
-    /// Adds to the evidence of a review for which of its files a person is needed by now, so that the
-    /// person who is asked again sees it.
+    /// Adds to the evidence of a review which of its files have become guarded, so that the person who
+    /// is asked again sees it.
     async fn note_new_reasons(&self, restored: &mut RestoredReview) {
         let Event::ReviewAsked { evidence, .. } = &mut restored.asked else {
             return;
@@ -301,7 +301,7 @@ impl RestoredRun {
         }
     }
 
-    /// Returns under what each member of a review is sent.
+    /// Returns the permission for each member of a review.
     fn permissions(&self, restored: &RestoredReview) -> BTreeMap<ProposalId, Permission> {
         let (Event::ReviewAsked { evidence, .. }, Some(policy)) = (&restored.asked, &self.policy)
         else {

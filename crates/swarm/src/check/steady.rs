@@ -1,8 +1,8 @@
 //! Detects flaky tests. A new failure is confirmed by another run on the same text, and a test that
 //! the task is about has to pass several times.
 //!
-//! A test that both fails and passes in equal runs on the same text is unsteady. A test that fails
-//! whenever it runs together with the others is not, although it may pass alone. An unsteady test does not count
+//! A test that both fails and passes in equal runs on the same text is unsteady. A test that always
+//! fails together with the others is not, even if it passes alone. An unsteady test does not count
 //! against a change and proves nothing. A test that failed before the run and passes
 //! now is run again without the change and, unless it visibly runs the changed code, with it.
 //!
@@ -38,7 +38,7 @@ const PASSED_BEFORE: &str =
     "failed before the change, and passed when it was run again on the same text";
 /// Last line of the message of an unsteady test.
 const PASSED_AGAIN: &str = "failed once, and passed when it was run again on the same text";
-/// Last line of the message of a test that fails with the change only if the others run before it.
+/// Last line of the message of a test that fails together with the other tests and passes alone.
 const FAILED_TOGETHER: &str =
     "failed in two runs together with the other tests, and passed when it ran alone";
 /// Last line of the message of a test that passed with the change, but not in every run.
@@ -64,9 +64,9 @@ pub(crate) async fn confirm(
     run_again(checker, world, new, TIMES, (report, Some(selected)), disk).await;
 }
 
-/// Repeats the failing tests of a report, up to `times` times. If it is known of which selection of
-/// tests the report is, a test that passes alone and fails together with the others in two runs is
-/// not marked as unsteady.
+/// Repeats the failing tests of a report, up to `times` times. `selected` are the tests that the report
+/// covers, if they are known: a test that passes alone and fails in two runs of them all is then not
+/// marked as unsteady.
 async fn run_again(
     checker: &Checker,
     world: &Snapshot,
@@ -115,11 +115,11 @@ async fn run_again(
     }
 }
 
-/// Another run of all the tests of a report, on the same text. It is made at most once.
+/// A second run of all tests of a report, on the same text. The tests run at most once more.
 struct EqualRun<'r> {
     checker: &'r Checker,
     world: &'r Snapshot,
-    /// The tests that the report is of; empty for the whole command, `None` if they are not known.
+    /// The tests that the report covers; empty for the whole command, `None` if they are not known.
     selected: Option<&'r [String]>,
     report: Option<TestReport>,
 }
@@ -146,8 +146,8 @@ impl<'r> EqualRun<'r> {
         }
     }
 
-    /// Returns those of the tests, which failed together with the others and passed alone, that fail
-    /// together with the others again. A test that was unsteady before the run is not one of them.
+    /// Returns those of `tests` that fail in the second run as well. They failed in the first run and
+    /// passed alone. Tests that were unsteady before the run are left out.
     async fn failing(&mut self, tests: &BTreeSet<String>) -> BTreeSet<String> {
         let open = tests - &self.checker.tests().flaky.unsteady_before;
         let Some(selected) = self.selected.filter(|_| !open.is_empty()) else {

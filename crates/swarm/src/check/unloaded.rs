@@ -1,7 +1,7 @@
-//! Finds tests that did not run before the run, because their file could not be loaded (its import
-//! failed) or because such a file stopped the whole command. Once they run, they are no tests that
-//! passed before: the tests of a file that could not be loaded failed with it, and of the others
-//! nothing is known.
+//! Finds tests that could not run when the tests ran before the change, because their file could not
+//! be loaded (its import failed) or because such a file stopped the whole command. They do not count as
+//! tests that passed before: the tests of a file that could not be loaded count as failing, and nothing
+//! is known of the others.
 
 use std::collections::BTreeSet;
 

@@ -9,10 +9,10 @@ use starling_core::Approval;
 use starling_syntax::FilePath;
 use starling_workspace::{PathPolicy, WriteRule};
 
-/// Under what an accepted change of a file is sent: the path policy, and the reasons for which the
-/// file needs a person's approval that were known when the change was accepted. The policy is asked
-/// again when the change is sent: a link may have been created since, git may have begun to ignore
-/// the file, or the file may declare another encoding.
+/// Decides whether an accepted change of a file may be sent to the editor: by the path policy, and by
+/// the reasons for a person's approval that were known when the change was accepted. The policy is
+/// asked again because the file may have changed: a link to it may have been created, git may ignore
+/// it now, or it may declare another encoding.
 #[derive(Debug, Clone)]
 pub struct Permission {
     pub policy: PathPolicy,
@@ -20,7 +20,8 @@ pub struct Permission {
 }
 
 impl Permission {
-    /// Returns the reasons that were not known: a person has to accept the change once more.
+    /// Returns the reasons that were not known. If there are any, a person has to accept the change once
+    /// more.
     /// `texts` are the texts of the file before and after the change.
     ///
     /// # Errors
@@ -62,7 +63,7 @@ impl Permission {
     }
 }
 
-/// Returns under what the change of a proposal is sent.
+/// Returns the permission for the change of a proposal.
 pub(super) fn of_proposal(run: &RunContext, proposal: &Proposal) -> Permission {
     Permission {
         policy: run.policy(),
@@ -70,8 +71,8 @@ pub(super) fn of_proposal(run: &RunContext, proposal: &Proposal) -> Permission {
     }
 }
 
-/// Adds the reasons for which the file of a proposal needs a person's approval by now, so that the
-/// person who is asked again sees them.
+/// Adds the reasons for which the file of a proposal now needs a person's approval, so that the person
+/// who is asked again sees them.
 pub(super) fn note_new_reasons(run: &RunContext, proposal: &mut Proposal) {
     let file = proposal.draft.file.clone();
     let now = run.world().snapshot.read(&file);

@@ -50,7 +50,7 @@ pub struct AnnouncedEdit<'a> {
     pub dependencies: &'a Dependencies,
     /// Cancelled when the run ends. The edit is then not retried.
     pub cancel: &'a CancellationToken,
-    /// Under what the edit is sent. `None` if it only restores a change that was accepted.
+    /// Checked before the edit is sent. `None` if the edit only restores a change that was accepted.
     pub permission: Option<&'a Permission>,
     /// The edit as it was recorded with its set, by [`announce`].
     pub announced: Option<&'a AppliedChange>,

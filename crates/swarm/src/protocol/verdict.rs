@@ -25,8 +25,8 @@ enum Decision {
     Steer,
 }
 
-/// An acceptance counts only with both of the fields for conditions and objections. `None` is a field that
-/// is not there.
+/// An acceptance counts only if both fields, for conditions and for objections, are present. `None`
+/// stands for a missing field.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("required" = ["conditions", "objections", "verdict"]))]

@@ -1,13 +1,17 @@
 //! Derives the result of a run: a headline for users, and whether tests prove the run's changes.
 
 mod facts;
+mod last_test;
 mod not_applied;
+mod phrases;
 mod shown;
 mod unchanged;
 mod words;
 pub(crate) use facts::{LastCheck, RunFacts, TakenBack};
+use last_test::{LastTestResult, checked, cut_short};
 pub(crate) use not_applied::{left_out, refused, rejected};
-use shown::{are_all_fixed, did_fail, whole};
+use phrases::{failures, first_line, first_word, now_and_then, pass, with_status};
+use shown::{are_all_fixed, whole};
 pub(crate) use unchanged::{Unchanged, unchanged};
 use words::{is_all_documentation, only_words};
 #[cfg(test)]
@@ -31,8 +35,6 @@ use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
 /// Prefix of the stop reason if the run changed nothing because the approver sent its proposals
 /// back.
 pub const NOT_ACCEPTED: &str = "no proposal was accepted";
-/// Maximum length of quoted test output, in bytes.
-const QUOTED: usize = 160;
 
 impl Ending {
     /// Returns the result of a run that failed before it started.
@@ -528,152 +530,12 @@ fn passed_beside_known_failures(facts: &RunFacts<'_>) -> Option<usize> {
     (is_proven && passed > 0).then_some(passed)
 }
 
-/// The result of the last test run, as text for the headline of the run's summary.
-enum LastTestResult {
-    /// The tests pass.
-    Passes(String),
-    /// Tests fail, or the fact that they pass proves nothing.
-    Fails(String),
-    /// No test ran to its end.
-    Untested(String),
-}
-
-fn checked(facts: &RunFacts<'_>) -> LastTestResult {
-    let report = match facts.last_check {
-        LastCheck::Absent { why } => {
-            return LastTestResult::Untested(format!("no test ran ({why})"));
-        }
-        LastCheck::Known(report) => report,
-    };
-    if let Some(cut_short) = cut_short(report) {
-        return LastTestResult::Untested(cut_short);
-    }
-    let passed = with_status(report, TestStatus::Passed);
-    match report.outcome {
-        TestOutcome::Passed if !facts.only_as_changed.is_empty() => {
-            LastTestResult::Fails(pass_as_changed(facts.only_as_changed, &report.command))
-        }
-        TestOutcome::Passed if !facts.unheld.is_empty() => LastTestResult::Fails(format!(
-            "the run also changed tests in {}, and could not run them with their original text",
-            some_of(facts.unheld)
-        )),
-        TestOutcome::Passed if !facts.doubtful.is_empty() => {
-            LastTestResult::Fails(now_and_then(facts.doubtful))
-        }
-        TestOutcome::Passed if passed == 0 && !facts.unsteady.is_empty() => {
-            LastTestResult::Fails(now_and_then(facts.unsteady))
-        }
-        TestOutcome::Passed if passed == 0 && !report.cases.is_empty() => {
-            let skipped = counted(report.cases.len(), "test");
-            LastTestResult::Untested(format!("no test ran ({skipped} skipped)"))
-        }
-        TestOutcome::Passed if passed > 0 && report.source.is_reporter() => {
-            LastTestResult::Passes(format!("{} {}", counted(passed, "test"), pass(passed)))
-        }
-        TestOutcome::Passed => by_command(facts, report, passed),
-        TestOutcome::NotRun => {
-            let command = &report.command;
-            let said = last_line(&report.output);
-            // The message of the test runner already contains the command.
-            let said = said.strip_prefix(&format!("no test ran: `{command}` "));
-            let said = head(said.unwrap_or(last_line(&report.output)), QUOTED);
-            LastTestResult::Untested(format!("no test ran (`{command}`: {said})"))
-        }
-        TestOutcome::Failed
-        | TestOutcome::TimedOut
-        | TestOutcome::OutOfMemory
-        | TestOutcome::TooManyProcesses
-        | TestOutcome::OutputTooLong
-        | TestOutcome::WroteTooMuch => {
-            let failing = failing_ids(report);
-            let before = failed_before(&failing, facts);
-            LastTestResult::Fails(format!("{}{before}", failures(&failing, &report.command)))
-        }
-    }
-}
-
-/// Evaluates a test command that passes but has no test reporter. The code under test can print
-/// text that looks like test results, so only the exit status counts: the changes are proven only
-/// if the command failed before the run.
-fn by_command(facts: &RunFacts<'_>, report: &TestReport, passed: usize) -> LastTestResult {
-    let command = &report.command;
-    let printed = format!("{} {}", counted(passed, "test"), pass(passed));
-    match (did_fail(facts, report), passed) {
-        (true, 0) => LastTestResult::Passes(format!("`{command}` failed before and passes now")),
-        (true, _) => LastTestResult::Passes(format!(
-            "`{command}` failed before and passes now ({printed} by what it printed)"
-        )),
-        (false, 0) => {
-            let status = report.exit.unwrap_or_default();
-            let why = match hidden(report) {
-                Some(why) => format!("; it does not see {why}"),
-                None => String::new(),
-            };
-            LastTestResult::Untested(format!(
-                "the test command ran no test that Starling can see (its exit status was {status}{why})"
-            ))
-        }
-        (false, _) => {
-            let why = hidden(report).map(|why| format!("; Starling does not see {why}"));
-            let why = why.unwrap_or_default();
-            LastTestResult::Fails(format!("{printed} only by what `{command}` printed{why}"))
-        }
-    }
-}
-
-/// Returns why the results of single tests are not available. The runner adds this reason below the
-/// output.
-fn hidden(report: &TestReport) -> Option<&str> {
-    let mut lines = report.output.lines().rev();
-    lines.find_map(|line| line.strip_prefix("note: Starling does not see "))
-}
-
-/// Describes how a test run was stopped before its end; `None` if it completed.
-fn cut_short(report: &TestReport) -> Option<String> {
-    match report.outcome {
-        TestOutcome::TimedOut
-        | TestOutcome::OutOfMemory
-        | TestOutcome::TooManyProcesses
-        | TestOutcome::OutputTooLong
-        | TestOutcome::WroteTooMuch => Some(format!(
-            "the tests {} after {} s",
-            report.outcome.word(),
-            report.millis.div_ceil(1000)
-        )),
-        TestOutcome::Passed | TestOutcome::Failed | TestOutcome::NotRun => None,
-    }
-}
-
-/// Describes the failing tests, for example `2 tests fail: a, b`.
-fn failures(failing: &[String], command: &str) -> String {
-    let named: Vec<String> = failing
-        .iter()
-        .filter(|id| *id != WHOLE_RUN)
-        .cloned()
-        .collect();
-    match named.len() {
-        0 => format!("`{command}` fails"),
-        1 => format!("1 test fails: {}", named[0]),
-        many => format!("{many} tests fail: {}", some_of(&named)),
-    }
-}
-
 /// Returns whether a headline names the test with this id as flaky.
 pub(crate) fn names(headline: &str, id: &str) -> bool {
     let told = headline.split("now and then").nth(1);
     let mut ids = told.map(|told| told.trim_start_matches(':').split([',', ';']));
     let is_it = |one: &str| id == WHOLE_RUN || one.trim() == id;
     ids.as_mut().is_some_and(|ids| ids.any(is_it))
-}
-
-/// Describes the flaky tests, for example `1 test fails now and then: a`.
-fn now_and_then(ids: &[String]) -> String {
-    let named: Vec<String> = ids.iter().filter(|id| *id != WHOLE_RUN).cloned().collect();
-    match named.len() {
-        0 => "the test command fails now and then".to_owned(),
-        1 => format!("1 test fails now and then: {}", named[0]),
-        many => format!("{many} tests fail now and then: {}", some_of(&named)),
-    }
 }
 
 /// Describes the results of the new tests without the run's change, for example `; the new test
@@ -708,44 +570,6 @@ fn without_change(found: &WithoutChange) -> String {
     }
 }
 
-/// Describes the tests that pass only with the run's changes to test files, for example `2 tests
-/// pass only as they were changed: a, b`.
-fn pass_as_changed(ids: &[String], command: &str) -> String {
-    let named: Vec<String> = ids.iter().filter(|id| *id != WHOLE_RUN).cloned().collect();
-    match named.len() {
-        0 => format!("`{command}` passes only with test files that were changed"),
-        1 => format!("1 test passes only as it was changed: {}", named[0]),
-        many => format!(
-            "{many} tests pass only as they were changed: {}",
-            some_of(&named)
-        ),
-    }
-}
-
-/// Describes, in parentheses, which of the failing tests also failed before the run.
-fn failed_before(failing: &[String], facts: &RunFacts<'_>) -> String {
-    let did_not_run = |id: &&String| facts.did_not_run.contains(*id);
-    let known = |id: &&String| facts.failed_before.contains(*id) && !did_not_run(id);
-    let known = failing.iter().filter(known).count();
-    let unknown = failing.iter().filter(did_not_run).count();
-    match (unknown, failing.len()) {
-        (0, _) => {}
-        (1, 1) => return " (it did not run before)".to_owned(),
-        (unknown, all) if unknown == all => return " (these did not run before)".to_owned(),
-        (unknown, _) if known == 0 => return format!(" ({unknown} did not run before)"),
-        (unknown, _) => {
-            return format!(" ({known} failed before, {unknown} did not run before)");
-        }
-    }
-    match (known, failing.len()) {
-        (0, _) => String::new(),
-        (1, 1) => " (it failed before)".to_owned(),
-        (2, 2) => " (both failed before)".to_owned(),
-        (known, all) if known == all => " (all failed before)".to_owned(),
-        (known, _) => format!(" ({known} failed before)"),
-    }
-}
-
 /// Describes the changes that the run leaves in the workspace.
 fn left_behind(facts: &RunFacts<'_>) -> String {
     let kept = match facts.taken_back {
@@ -772,38 +596,5 @@ fn left_behind(facts: &RunFacts<'_>) -> String {
     match kept.is_empty() {
         true => stays,
         false => format!("{kept}; still {stays}"),
-    }
-}
-
-fn with_status(report: &TestReport, status: TestStatus) -> usize {
-    let cases = report.cases.iter();
-    cases.filter(|case| case.status == status).count()
-}
-
-fn pass(number: usize) -> &'static str {
-    match number {
-        1 => "passes",
-        _ => "pass",
-    }
-}
-
-fn first_word(text: &str) -> &str {
-    text.split(' ').next().unwrap_or_default()
-}
-
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default().trim_end()
-}
-
-fn last_line(output: &str) -> &str {
-    let line = output.trim_end().lines().last();
-    line.unwrap_or("it printed nothing")
-}
-
-/// Truncates a line that is longer than `most`.
-fn head(line: &str, most: usize) -> String {
-    match line.char_indices().find(|(at, _)| *at >= most) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line.to_owned(),
     }
 }

@@ -196,7 +196,7 @@ pub(crate) fn to_change(task: &str, name: &str) -> bool {
 pub(crate) fn to_change_test(task: &str, id: &str) -> bool {
     let name = name_of(id);
     let is_it = |token: &str| token == id || name_of(token) == name;
-    asks(task, &by_word(&is_it), &[&CHANGE, &["correct", "repair"]])
+    asks(task, &by_word(&is_it), &[&CHANGE])
 }
 
 /// Returns whether a task asks to change a test file. The task may refer to the file by its path,
@@ -536,6 +536,8 @@ mod tests {
         }
         for task in [
             "Fix test_f",
+            "Repair test_f",
+            "Return the correct values in test_f",
             "Make test_f pass",
             "Change f so that test_f passes",
             "Change f to make test_f pass",

@@ -116,8 +116,8 @@ fn asked_for(task: &str) -> Vec<String> {
     found
 }
 
-/// Returns whether a verb after these words of a sentence is a request: it begins the sentence or a
-/// clause. In "export should add a.csv", it tells what the code does.
+/// Returns whether a verb is a request. `before` are the words before it in its sentence. A verb that
+/// begins a sentence or a clause is one. In "export should add a.csv", it tells what the code does.
 fn is_request(before: &[Token]) -> bool {
     let of_verb = before
         .iter()

@@ -64,16 +64,6 @@ fn minutes(task: &str) -> Bed {
     )
 }
 
-fn ending(events: &[Event]) -> (Proof, String) {
-    match events.last() {
-        Some(Event::RunFinished {
-            ending: Some(Ending { proof, headline }),
-            ..
-        }) => (*proof, headline.clone()),
-        other => panic!("the last event is {other:?}"),
-    }
-}
-
 /// The task names `shopping.py`. A test in `test_shopping.py` fails for a reason that is unrelated
 /// to the task.
 #[tokio::test(start_paused = true)]

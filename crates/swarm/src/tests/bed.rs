@@ -862,6 +862,17 @@ pub fn stop(events: &[Event]) -> StopReason {
     }
 }
 
+/// Returns whether tests prove the changes of a finished run, and its headline.
+pub fn ending(events: &[Event]) -> (Proof, String) {
+    match events.last() {
+        Some(Event::RunFinished {
+            ending: Some(Ending { proof, headline }),
+            ..
+        }) => (*proof, headline.clone()),
+        other => panic!("the last event is {other:?}"),
+    }
+}
+
 /// Returns why replies were malformed or proposals were refused, in order.
 pub fn malformed(events: &[Event]) -> Vec<String> {
     let what = |event: &Event| match event {

@@ -11,16 +11,6 @@ use crate::*;
 
 const TWO: &str = "def f(x):\n    return x\n\n\ndef g(x):\n    return f(x) + 1\n";
 
-fn ending(events: &[Event]) -> (Proof, String) {
-    match events.last() {
-        Some(Event::RunFinished {
-            ending: Some(Ending { proof, headline }),
-            ..
-        }) => (*proof, headline.clone()),
-        other => panic!("the last event is {other:?}"),
-    }
-}
-
 fn is(proof: Proof, headline: &str) -> (Proof, String) {
     (proof, headline.to_owned())
 }

@@ -6,14 +6,6 @@ use starling_core::{Approval, ProposalView};
 use super::bed::*;
 use crate::*;
 
-fn ending(events: &[Event]) -> (Proof, String) {
-    let Some(Event::RunFinished { ending, .. }) = events.last() else {
-        panic!("{events:#?}");
-    };
-    let ending = ending.as_ref().unwrap();
-    (ending.proof, ending.headline.clone())
-}
-
 fn replaced(old: &str, new: &str) -> Line {
     let hunks = json!([{"old": old, "new": new}]);
     call("propose", json!({"reason": "r", "hunks": hunks}))

@@ -11,14 +11,6 @@ const FEES: &str = "\"\"\"Fees.\n\n>>> late_fee(2, rate=50)\n100\n\"\"\"\n\n\nde
 const STUB: &str =
     "def late_fee(days: int, *, rate: int = ...) -> int: ...\ndef old_fee(days: int) -> int: ...\n";
 
-fn ending(events: &[Event]) -> (Proof, String) {
-    let Some(Event::RunFinished { ending, .. }) = events.last() else {
-        panic!("{events:#?}");
-    };
-    let ending = ending.as_ref().unwrap();
-    (ending.proof, ending.headline.clone())
-}
-
 fn replaced(old: &str, new: &str) -> Line {
     let hunks = json!([{"old": old, "new": new}]);
     call("propose", json!({"reason": "r", "hunks": hunks}))

@@ -34,16 +34,6 @@ fn bed(files: &[(&str, &str)], approval: Approval, task: &str, model: Scripted) 
     bed
 }
 
-fn ending(events: &[Event]) -> (Proof, String) {
-    match events.last() {
-        Some(Event::RunFinished {
-            ending: Some(Ending { proof, headline }),
-            ..
-        }) => (*proof, headline.clone()),
-        other => panic!("the last event is {other:?}"),
-    }
-}
-
 /// Creates a run with two agents: one removes the check from `test_old`, and the other one adds a
 /// bug to `f` that `test_old` would have detected.
 fn guts_and_breaks(approval: Approval, task: &str) -> Bed {
@@ -121,19 +111,12 @@ async fn rewriting_a_failing_test_counts_as_fixing_it_only_if_the_task_asks_for_
     let shown = ask.approver.seen.lock().unwrap()[0].evidence.clone();
     assert!(shown.contains(LINE), "{shown}");
     assert_eq!(ending(&events).1, AS_CHANGED);
-    for task in [
-        "Update test_old: f is to return 0.",
-        "Correct the expected value in test_old, it is 0",
-        "Repair test_old",
-    ] {
-        let mut asked = rewrites_failing(Approval::Auto, task);
-        let events = asked.run().await;
-        assert_ne!(asked.read("test_a.py"), TESTS, "{task}: {events:#?}");
-        // Nothing but the test was changed, so nothing is proven.
-        let headline = "Done: the test was changed as the task asks; 1 test passes";
-        let expected = (Proof::AsBefore, headline.to_owned());
-        assert_eq!(ending(&events), expected, "{task}");
-    }
+    let mut asked = rewrites_failing(Approval::Auto, "Update test_old: f is to return 0.");
+    let events = asked.run().await;
+    assert_ne!(asked.read("test_a.py"), TESTS, "{events:#?}");
+    // Nothing but the test was changed, so nothing is proven.
+    let headline = "Done: the test was changed as the task asks; 1 test passes";
+    assert_eq!(ending(&events), (Proof::AsBefore, headline.to_owned()));
 }
 
 #[tokio::test(start_paused = true)]

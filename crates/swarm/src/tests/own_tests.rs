@@ -23,16 +23,6 @@ fn judge(
     }
 }
 
-fn ending(events: &[Event]) -> (Proof, String) {
-    match events.last() {
-        Some(Event::RunFinished {
-            ending: Some(Ending { proof, headline }),
-            ..
-        }) => (*proof, headline.clone()),
-        other => panic!("the last event is {other:?}"),
-    }
-}
-
 /// Creates a run with one agent for each proposal. The agent proposes its text, repeats the
 /// proposal if it was refused, and then finishes.
 fn bed(files: &[(&str, &str)], proposals: &[(&str, &str)], task: &str, approval: Approval) -> Bed {

@@ -15,14 +15,6 @@ const WIDER: &str =
 const PAGE: &str =
     "<h1>position</h1>\n{% for name in names %}\n<li>{{ list.position(name) }}\n{% endfor %}\n";
 
-fn ending(events: &[Event]) -> (Proof, String) {
-    let Some(Event::RunFinished { ending, .. }) = events.last() else {
-        panic!("{events:#?}");
-    };
-    let ending = ending.as_ref().unwrap();
-    (ending.proof, ending.headline.clone())
-}
-
 /// Runs a task with a model that makes these changes, each the source of a symbol.
 async fn run(
     task: &str,

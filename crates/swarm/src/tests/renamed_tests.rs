@@ -64,16 +64,6 @@ fn bed(files: &[(&str, &str)], task: &str, approval: Approval, picks: &[Value]) 
     })
 }
 
-fn ending(events: &[Event]) -> (Proof, String) {
-    match events.last() {
-        Some(Event::RunFinished {
-            ending: Some(Ending { proof, headline }),
-            ..
-        }) => (*proof, headline.clone()),
-        other => panic!("the last event is {other:?}"),
-    }
-}
-
 /// Runs a rename of `pace` in which the change of the function replaces these texts. Returns the
 /// new text of its file, and the ending.
 async fn renamed(

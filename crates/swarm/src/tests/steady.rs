@@ -53,16 +53,6 @@ fn bed(approval: Approval, lines: impl IntoIterator<Item = Line>) -> Bed {
     bed
 }
 
-fn ending(events: &[Event]) -> (Proof, String) {
-    match events.last() {
-        Some(Event::RunFinished {
-            ending: Some(Ending { proof, headline }),
-            ..
-        }) => (*proof, headline.clone()),
-        other => panic!("the last event is {other:?}"),
-    }
-}
-
 fn counts(events: &[Event]) -> Vec<TestEvidence> {
     let evidence = events.iter().filter_map(|event| match event {
         Event::ReviewAsked { evidence, .. } => Some(evidence.tests.clone()),

@@ -11,16 +11,6 @@ const TEST_HELP: &str =
     "from help import forename\n\n\ndef test_forename():\n    assert forename('A B') == 'A'\n";
 const ERROR: &str = "E   ImportError: cannot import name 'forename' from 'help'";
 
-fn ending(events: &[Event]) -> (Proof, String) {
-    match events.last() {
-        Some(Event::RunFinished {
-            ending: Some(Ending { proof, headline }),
-            ..
-        }) => (*proof, headline.clone()),
-        other => panic!("the last event is {other:?}"),
-    }
-}
-
 fn told(all: &[(&str, &str)]) -> Vec<(String, String)> {
     let owned = |(id, message): &(&str, &str)| ((*id).to_owned(), (*message).to_owned());
     all.iter().map(owned).collect()

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::first_line;
+use super::phrases::first_line;
 use crate::event::actor::ActorId;
 use crate::event::actor::actor_name;
 use crate::event::events::Event;

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{NOT_ACCEPTED, first_line, some_of};
+use super::NOT_ACCEPTED;
+use super::phrases::first_line;
 use crate::event::actor::ActorId;
 use crate::event::actor::actor_name;
 use crate::event::events::{AgentOutcome, Event};
+use crate::evidence::wording::some_of;
 use starling_core::Verdict;
 
 /// The reason why a run changed nothing.
