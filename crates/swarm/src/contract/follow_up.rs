@@ -107,14 +107,8 @@ fn tests_follow(run: &RunContext, draft: &Draft, changed: &SymbolPath, gone: &Me
         parameters(&tree(&draft.base)),
         parameters(&tree(&draft.text)),
     );
-    let other = old.symmetric_difference(&new).map(|one| format!("'{one}'"));
-    let other: Vec<String> = other.collect();
-    // The message with which a test fails that calls it as before.
-    let message = format!(
-        "TypeError: {name}() has another argument: {}",
-        other.join(", ")
-    );
-    asked::for_other_names(&run.task.text, &message)
+    let other: Vec<String> = old.symmetric_difference(&new).cloned().collect();
+    asked::to_change_signature(&run.task.text, name, &other)
 }
 
 /// Returns the owners of the code that a draft would break.

@@ -330,8 +330,6 @@ pub(crate) fn other_names(task: &str, message: &str) -> BTreeSet<String> {
         "NameError: ",
         "KeyError: ",
     ];
-    let has =
-        |known: &[&str]| words(task).any(|word| known.contains(&word.to_lowercase().as_str()));
     let line = message
         .lines()
         .rev()
@@ -343,9 +341,28 @@ pub(crate) fn other_names(task: &str, message: &str) -> BTreeSet<String> {
     let is_missing = MISSING.iter().any(|error| line.starts_with(error));
     let is_signature = line.starts_with("TypeError: ") && line.contains("argument");
     let is_asked =
-        is_missing && has(&REMOVAL) || is_signature && (has(&REMOVAL) || has(&SIGNATURE));
-    let named = names_in(line).filter(|name| is_asked && words(task).any(|word| word == *name));
+        is_missing && has_word_of(task, &REMOVAL) || is_signature && asks_for_other_signature(task);
+    let named = names_in(line).filter(|name| is_asked && mentions(task, name));
     named.map(str::to_owned).collect()
+}
+
+/// Returns whether a task asks to change the signature of a function and mentions the function or one
+/// of the parameters that differ.
+pub(crate) fn to_change_signature(task: &str, function: &str, parameters: &[String]) -> bool {
+    let mut names = parameters.iter().map(String::as_str).chain([function]);
+    asks_for_other_signature(task) && names.any(|name| mentions(task, name))
+}
+
+fn asks_for_other_signature(task: &str) -> bool {
+    has_word_of(task, &REMOVAL) || has_word_of(task, &SIGNATURE)
+}
+
+fn has_word_of(task: &str, known: &[&str]) -> bool {
+    words(task).any(|word| known.contains(&word.to_lowercase().as_str()))
+}
+
+fn mentions(task: &str, name: &str) -> bool {
+    words(task).any(|word| word == name)
 }
 
 /// Returns the names in an error message: quoted names, names before `()`, and a name that is the
