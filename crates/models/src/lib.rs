@@ -7,6 +7,7 @@ pub mod price;
 pub mod resilient;
 
 pub mod continuing;
+mod http;
 pub mod oracle;
 pub mod providers;
 pub mod registry;

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::redirect;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::http;
 use starling_core::prompts::{Prompt, VerifyPrompt, VerifySystem};
 use starling_core::{ChatModel, ChatRequest, ChatWatch, Message, Tokens, WorstCase};
 
@@ -118,8 +118,7 @@ async fn by_endpoint(url: &str, problem: &str, patch: &str) -> Result<f64, Strin
     let shown = shown(url);
     let said = |error: reqwest::Error| format!("{shown}: {}", error.without_url());
     let body = json!({"problem": problem, "patch": patch});
-    let client = reqwest::Client::builder().redirect(redirect::Policy::none());
-    let client = client.build().map_err(said)?;
+    let client = http::client().build().map_err(said)?;
     let answer = client.post(url).json(&body).send().await.map_err(said)?;
     let mut answer = answer.error_for_status().map_err(said)?;
     if answer.status().is_redirection() {

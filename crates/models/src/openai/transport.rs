@@ -4,7 +4,7 @@
 use std::time::{Duration, SystemTime};
 
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
-use reqwest::{Response, Url, redirect};
+use reqwest::{Response, Url};
 use serde_json::{Map, Value};
 
 use super::ApiKey;
@@ -12,6 +12,7 @@ use super::events::{EventStream, MOST_BYTES, too_large};
 use super::failure::causes;
 use super::secret::SecretMasker;
 use super::surrogates;
+use crate::http;
 use starling_core::ModelError;
 
 /// Maximum number of bytes to read of an error's body.
@@ -138,9 +139,8 @@ pub(super) struct Transport {
 impl Transport {
     /// Creates a client for one path of an endpoint.
     pub fn new(model: &str, endpoint: Endpoint, path: &str) -> Result<Self, ModelError> {
-        let mut builder = reqwest::Client::builder()
+        let mut builder = http::client()
             .connect_timeout(CONNECT)
-            .redirect(redirect::Policy::none())
             .user_agent(concat!("starling/", env!("CARGO_PKG_VERSION")));
         if endpoint.is_local() {
             builder = builder.no_proxy();
