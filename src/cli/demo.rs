@@ -196,6 +196,7 @@ mod tests {
             replayed: false,
             limits: starling_core::Limits::default(),
             root: String::new(),
+            request: None,
         };
         let told = Event::Steered {
             to: None,

@@ -92,6 +92,8 @@ pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
         },
         test: args.test.clone(),
         require_tests: args.require_tests,
+        // The record of the run names the model, so that a retry uses it again.
+        model: args.world.model.clone(),
         ..RunParams::default()
     };
     if params.task.is_empty() && !args.json && compose::can_ask() {

@@ -65,6 +65,7 @@ impl SimulationPlan {
             begin: begin(choices, project),
             require_tests: false,
             patch: None,
+            request: None,
         };
         SimulationPlan {
             task,

@@ -118,7 +118,7 @@ impl<R: UndoRecorder> UndoProgress<'_, R> {
                         if let (Some(root), None) = (self.root, &plan.after) {
                             remove_empty_directories(root, &plan.directories);
                         }
-                        self.recorder.record(undone(&plan.undone, &plan.absent))?;
+                        self.recorder.record(undone(&plan.undone, &plan))?;
                         self.done.push(plan);
                         return Ok(());
                     }
@@ -179,7 +179,8 @@ impl<R: UndoRecorder> UndoProgress<'_, R> {
             Err(why) => {
                 tracing::warn!(file = %plan.file, why, "an undone part of a set cannot be applied again");
                 let gone: Vec<ProposalId> = back.iter().map(|change| change.proposal).collect();
-                self.recorder.record(undone(&gone, &[]))?;
+                let events = undone(&gone, &self.done[at]);
+                self.recorder.record(events)?;
                 let refused = &mut self.selection.refused;
                 refused.retain(|one| !gone.contains(&one.proposal));
             }
@@ -246,12 +247,16 @@ async fn rewrite(
     ))
 }
 
-/// Returns the undo events of `proposals`. The user had already removed the proposals in `absent`
-/// before the undo.
-fn undone(proposals: &[ProposalId], absent: &[ProposalId]) -> Vec<Event> {
-    let event = |proposal: &ProposalId| Event::ProposalUndone {
-        proposal: *proposal,
-        by_editor: absent.contains(proposal),
+/// Returns the undo events of `proposals` after `plan` was carried out.
+fn undone(proposals: &[ProposalId], plan: &FileUndoPlan) -> Vec<Event> {
+    let event = |proposal: &ProposalId| {
+        // The user had already removed it.
+        let by_editor = plan.absent.contains(proposal);
+        Event::ProposalUndone {
+            proposal: *proposal,
+            by_editor,
+            unsaved: !by_editor && plan.is_open(),
+        }
     };
     proposals.iter().map(event).collect()
 }
@@ -331,13 +336,13 @@ impl OpenRun {
                 remove_empty_directories(root, &journal.directories);
                 let applied: BTreeSet<ProposalId> =
                     self.run.applied().map(|one| one.proposal).collect();
-                let undone: Vec<ProposalId> = journal
-                    .undone
-                    .iter()
-                    .filter(|id| applied.contains(id))
-                    .copied()
-                    .collect();
-                self.record(self::undone(&undone, &[]))?;
+                let undone = journal.undone.iter().filter(|id| applied.contains(id));
+                let undone = undone.map(|id| Event::ProposalUndone {
+                    proposal: *id,
+                    by_editor: false,
+                    unsaved: false,
+                });
+                self.record(undone.collect())?;
             }
             self.interrupted = Some(journal.chosen);
         }

@@ -20,7 +20,7 @@ pub use plan::{
     BlockingChange, FileUndoPlan, UndoOutcome, UndoPlan, UndoRefusal, UndoStep, dependencies, plan,
 };
 pub use trajectory::{
-    ChangeRecord, ChangeState, HistoryError, PastRun, RunFile, changes, find, made_again,
-    newest_first, started,
+    ChangeRecord, ChangeState, HistoryError, PastRun, RunFile, append_lines, changes, find,
+    made_again, newest_first, started,
 };
 pub use unfinished::{UnfinishedChange, remove_remains, unfinished};

@@ -126,6 +126,12 @@ impl FileUndoPlan {
         self.after.as_deref()
     }
 
+    /// Returns whether the file is an open document, so that the undo is not saved yet.
+    pub(super) fn is_open(&self) -> bool {
+        let now = self.now.as_ref();
+        now.is_some_and(|now| now.version.is_some())
+    }
+
     /// Returns whether the file was gone before the undo.
     pub fn is_gone_already(&self) -> bool {
         self.now.is_none()

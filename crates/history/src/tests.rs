@@ -363,6 +363,7 @@ impl TestProject {
             replayed: false,
             limits: Limits::default(),
             root: root.display().to_string(),
+            request: None,
         });
         for (change, id) in changes.iter().zip(1..) {
             log.event(Event::ProposalApplied {
@@ -469,6 +470,7 @@ async fn undo_is_recorded_and_locks_the_run() {
     let undone = Event::ProposalUndone {
         proposal,
         by_editor: false,
+        unsaved: false,
     };
     record(&found, vec![undone]).unwrap();
     assert_eq!(PastRun::read(&found.path).unwrap().records, 3);
@@ -645,6 +647,7 @@ fn change_is_unfinished_until_its_result_is_recorded() {
         Event::ProposalUndone {
             proposal,
             by_editor: false,
+            unsaved: false,
         },
     ];
     for end in ends {
@@ -740,6 +743,7 @@ async fn undo_reverts_a_change_that_the_editors_redo_restored() {
         let undone = Event::ProposalUndone {
             proposal,
             by_editor,
+            unsaved: false,
         };
         record(&found, vec![undone]).unwrap();
         project.write(now);

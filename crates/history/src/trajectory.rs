@@ -75,16 +75,42 @@ pub enum ChangeState {
     Applied,
     /// Starling took the change back. If the same text appears again, it is the user's own.
     Undone,
+    /// Starling took the change back in an open document that was not saved since, so the file may
+    /// still contain the change.
+    UndoneUnsaved,
     /// The user removed the change, for example by the editor's own undo, and may make it again by
     /// the editor's redo.
     UndoneInEditor,
 }
 
 impl ChangeState {
-    fn undone(by_editor: bool) -> Self {
-        match by_editor {
-            true => ChangeState::UndoneInEditor,
-            false => ChangeState::Undone,
+    /// Returns the state after an event, with the proposal that the event is about; `None` if the
+    /// event is about no change in the user's text.
+    pub fn after(event: &Event) -> Option<(ProposalId, ChangeState)> {
+        if let Event::ProposalApplied { proposal, .. } = event {
+            Some((*proposal, ChangeState::Applied))
+        } else if let Event::ProposalUndone {
+            proposal,
+            by_editor,
+            unsaved,
+        } = event
+        {
+            let state = match (by_editor, unsaved) {
+                (true, _) => ChangeState::UndoneInEditor,
+                (false, true) => ChangeState::UndoneUnsaved,
+                (false, false) => ChangeState::Undone,
+            };
+            Some((*proposal, state))
+        } else {
+            None
+        }
+    }
+
+    /// Returns whether the change counts as applied if the text contains it again.
+    pub fn follows_text(self) -> bool {
+        match self {
+            ChangeState::UndoneInEditor | ChangeState::UndoneUnsaved => true,
+            ChangeState::Applied | ChangeState::Undone => false,
         }
     }
 }
@@ -102,14 +128,13 @@ pub struct ChangeRecord {
 impl ChangeRecord {
     /// Returns the event which records whether the change is in the user's text.
     pub fn standing(&self) -> Event {
-        let undone = |by_editor: bool| Event::ProposalUndone {
+        if self.state == ChangeState::Applied {
+            return self.applied();
+        }
+        Event::ProposalUndone {
             proposal: self.proposal,
-            by_editor,
-        };
-        match self.state {
-            ChangeState::Applied => self.applied(),
-            ChangeState::Undone => undone(false),
-            ChangeState::UndoneInEditor => undone(true),
+            by_editor: self.state == ChangeState::UndoneInEditor,
+            unsaved: self.state == ChangeState::UndoneUnsaved,
         }
     }
 
@@ -262,19 +287,11 @@ impl PastRun {
     /// Returns whether the last record about a change already reports the same state as an event:
     /// undone, or applied.
     pub(super) fn already_records(&self, event: &Event) -> bool {
-        let (id, state) = if let Event::ProposalUndone {
-            proposal,
-            by_editor,
-        } = event
-        {
-            (proposal, ChangeState::undone(*by_editor))
-        } else if let Event::ProposalApplied { proposal, .. } = event {
-            (proposal, ChangeState::Applied)
-        } else {
+        let Some((id, state)) = ChangeState::after(event) else {
             return false;
         };
         let mut last_first = self.changes.iter().rev();
-        let last = last_first.find(|change| change.proposal == *id);
+        let last = last_first.find(|change| change.proposal == id);
         last.is_some_and(|change| change.state == state)
     }
 
@@ -307,22 +324,40 @@ impl PastRun {
         let at_ms = since.map_or(0, |since| {
             u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
         });
-        let mut lines = Vec::new();
-        let first = self.records;
-        for (seq, event) in (first..).zip(events) {
-            let record = Record::Event(event);
-            let stamped = Stamped { seq, at_ms, record };
+        let (mut lines, mut records) = (Vec::new(), self.records);
+        for event in events {
+            let stamped = Stamped {
+                seq: records,
+                at_ms,
+                record: Record::Event(event),
+            };
             serde_json::to_writer(&mut lines, &stamped)?;
             lines.push(b'\n');
-            self.records = seq + 1;
+            records += 1;
         }
-        file.set_len(self.length)?;
-        file.seek(SeekFrom::End(0))?;
-        file.write_all(&lines)?;
+        append_lines(file, self.length, &lines)?;
         file.sync_data()?;
         self.length += lines.len() as u64;
+        self.records = records;
         Ok(())
     }
+}
+
+/// Writes whole lines after the first `length` bytes of a trajectory, in place of what follows
+/// them.
+///
+/// # Errors
+/// The lines cannot be written. A part of them is removed again as far as possible; the next call
+/// with the same `length` removes the rest.
+pub fn append_lines(mut file: &File, length: u64, lines: &[u8]) -> io::Result<()> {
+    file.set_len(length)?;
+    file.seek(SeekFrom::Start(length))?;
+    let written = file.write_all(lines);
+    if written.is_err() {
+        // A part of a line would hide the lines that another program appends.
+        let _ = file.set_len(length);
+    }
+    written
 }
 
 /// Returns the changes that a run applied, from its events.
@@ -334,12 +369,12 @@ pub fn changes(events: impl IntoIterator<Item = Event>) -> Vec<ChangeRecord> {
     changes
 }
 
-/// Returns an event for each change that the user had removed and that the current texts contain
-/// again.
+/// Returns an event for each change that the user had removed, or Starling in an unsaved document,
+/// and that the current texts contain again.
 pub async fn made_again(changes: &[ChangeRecord], editor: &dyn Editor) -> Vec<Event> {
     let mut again = Vec::new();
     for change in changes {
-        let (ChangeState::UndoneInEditor, Some(made)) = (change.state, &change.made) else {
+        let Some(made) = change.made.as_ref().filter(|_| change.state.follows_text()) else {
             continue;
         };
         let (now, after) = (editor.current(&made.file).await, super::plan::after(made));
@@ -381,14 +416,10 @@ fn apply_event(changes: &mut Vec<ChangeRecord>, event: Event, parts: &mut Vec<Fi
             state: ChangeState::Applied,
             made: made.filter(fits_its_text),
         });
-    } else if let Event::ProposalUndone {
-        proposal,
-        by_editor,
-    } = event
-    {
+    } else if let Some((proposal, state)) = ChangeState::after(&event) {
         let mut last_first = changes.iter_mut().rev();
         if let Some(change) = last_first.find(|one| one.proposal == proposal) {
-            change.state = ChangeState::undone(by_editor);
+            change.state = state;
         }
     }
 }

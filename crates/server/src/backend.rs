@@ -473,6 +473,7 @@ impl LanguageServer for Backend {
     /// The server uses the text of the buffer, whether it is saved or not. But settings are read from
     /// the disk.
     async fn did_save(&self, _params: DidSaveTextDocumentParams) {
+        self.session.documents_saved();
         self.session.warn_ignored_settings();
     }
 

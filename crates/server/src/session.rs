@@ -3,6 +3,7 @@
 
 mod approver;
 mod drive;
+mod earlier_params;
 mod edit;
 mod editor_undo;
 mod explanation;
@@ -37,15 +38,17 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use drive::RunPlan;
+use earlier_params::{UNKNOWN_PARAMS, recorded_params};
+use editor_undo::LastComparison;
 use messages::{RetryParams, RunParams, RunReply, UndoneParams};
 use restore::InterruptedRun;
 use starling_core::Verdict;
 use starling_history::ChangeRecord;
 use starling_swarm::{
-    ActorId, Event, FileChange, ProposalId, RunId, UndoError, are_in_words, broken_in_words,
+    ActorId, Event, EventLog, FileChange, ProposalId, RunId, UndoError, are_in_words,
+    broken_in_words,
 };
 use starling_syntax::{FilePath, SymbolPath};
-use starling_text::ContentHash;
 
 pub use edit::EditedText;
 pub use explanation::{TextFormat, explain, explain_with_diff};
@@ -167,8 +170,8 @@ struct SessionShared {
     entries: Mutex<BTreeMap<String, RunEntry>>,
     /// Cancelled when the runs of earlier servers are known.
     restored: CancellationToken,
-    /// The hash of each file with applied changes, at its last comparison with these changes.
-    compared: Mutex<BTreeMap<FilePath, ContentHash>>,
+    /// The last comparison of each file with the changes that were applied to it.
+    compared: Mutex<BTreeMap<FilePath, LastComparison>>,
     /// The waiting changes and the texts of their files, at their last comparison.
     compared_parts: Mutex<ComparedParts>,
     /// Held while the trajectory of an ended run is extended.
@@ -237,13 +240,14 @@ impl RunSession {
     /// for lack of a model that can be downloaded.
     pub fn retry(&self, asked: &RetryParams) -> Result<RunReply, RunError> {
         let run = &asked.run;
-        let (mut params, remedy) = {
+        let (mut params, remedy, is_unknown) = {
             let entries = self.lock();
             let entry = entries.get(&run.0).ok_or_else(|| unknown(run))?;
             if !matches!(entry.phase, RunPhase::Ended(_)) {
                 return Err(RunError::StillGoing(run.0.clone()));
             }
-            (entry.params.clone(), entry.view.remedy())
+            let is_unknown = !has_known_params(entry);
+            (entry.params.clone(), entry.view.remedy(), is_unknown)
         };
         let download = match remedy {
             Some((Remedy::Download { model, .. }, _)) if asked.download => Some(model),
@@ -252,6 +256,14 @@ impl RunSession {
         };
         params.model = asked.model.clone().or(params.model);
         let reply = self.start_after(params, download)?;
+        if is_unknown {
+            let runs = self.clone();
+            self.spawn_while_connected(async move {
+                let text = format!("Starling: {UNKNOWN_PARAMS}");
+                runs.report(|front_end| async move { front_end.warn(text).await })
+                    .await;
+            });
+        }
         if let Some(entry) = self.lock().get_mut(&run.0) {
             entry.is_retried = true;
             close_interrupted(entry);
@@ -411,13 +423,11 @@ impl RunSession {
             };
             let gone: BTreeSet<ProposalId> = proposals.iter().copied().collect();
             let warning = broken_in_words(&dependencies.broken_without(&gone));
+            let events = undo_events(&proposals, &handle.log());
             if let Some(entry) = runs.lock().get_mut(&run.0) {
-                for proposal in &proposals {
-                    entry.view.note_applied(&Event::ProposalUndone {
-                        proposal: *proposal,
-                        by_editor: false,
-                    });
-                }
+                events
+                    .iter()
+                    .for_each(|event| entry.view.note_applied(event));
             }
             runs.shared.refresh.notify();
             runs.record_standing(&run, handle.as_ref()).await;
@@ -441,6 +451,7 @@ impl RunSession {
             let event = Event::ProposalUndone {
                 proposal: *proposal,
                 by_editor: true,
+                unsaved: false,
             };
             handle.log().noticed(event.clone());
             if let Some(entry) = self.lock().get_mut(&run.0) {
@@ -533,7 +544,7 @@ impl RunSession {
         compared.unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn compared_texts(&self) -> MutexGuard<'_, BTreeMap<FilePath, ContentHash>> {
+    fn compared_texts(&self) -> MutexGuard<'_, BTreeMap<FilePath, LastComparison>> {
         let compared = self.shared.compared.lock();
         compared.unwrap_or_else(PoisonError::into_inner)
     }
@@ -553,6 +564,18 @@ fn cancel_run(entry: &RunEntry) {
     }
 }
 
+/// Returns whether the parameters of a run are known: this server started it, or its trajectory
+/// contains them.
+fn has_known_params(entry: &RunEntry) -> bool {
+    let log = match (&entry.phase, entry.origin) {
+        (RunPhase::Ended(Some(run)), RunOrigin::Restored | RunOrigin::Ended) => run.log(),
+        (_, RunOrigin::Started)
+        | (RunPhase::Opening(_) | RunPhase::Running(_) | RunPhase::Ended(None), _) => return true,
+    };
+    let events = log.events();
+    events.first().and_then(recorded_params).is_some()
+}
+
 /// Ends the trajectory of an interrupted run.
 fn close_interrupted(entry: &mut RunEntry) {
     if let (Some(interrupted), RunPhase::Ended(run)) = (entry.interrupted.take(), &entry.phase) {
@@ -561,6 +584,24 @@ fn close_interrupted(entry: &mut RunEntry) {
         let end = events.and_then(|events| events.into_iter().rfind(is_end));
         interrupted.close(end);
     }
+}
+
+/// Returns the events that report the undo of `proposals`, as the log has them.
+fn undo_events(proposals: &[ProposalId], log: &EventLog) -> Vec<Event> {
+    let changes = starling_history::changes(log.events());
+    let event = |proposal: &ProposalId| {
+        let mut last_first = changes.iter().rev();
+        let known = last_first.find(|one| one.proposal == *proposal);
+        known.map_or_else(
+            || Event::ProposalUndone {
+                proposal: *proposal,
+                by_editor: false,
+                unsaved: false,
+            },
+            ChangeRecord::standing,
+        )
+    };
+    proposals.iter().map(event).collect()
 }
 
 /// Returns why an undo of a whole run undid nothing. `changes` are all changes that the run

@@ -96,6 +96,7 @@ impl RunControl for ScriptedRun {
                 self.log.noticed(Event::ProposalUndone {
                     proposal: ProposalId(1),
                     by_editor: false,
+                    unsaved: false,
                 });
                 Ok(vec![ProposalId(1)])
             }

@@ -36,9 +36,10 @@ pub use event::actor::ActorId;
 pub use event::dependencies::{Dependencies, DependencyGraph, Held, broken_in_words};
 pub use event::ending::{Ending, Proof};
 pub use event::events::{
-    AgentOutcome, AnswerSource, AppliedChange, Candidate, Cause, Cursor, Event, EventLog, Record,
-    RunId, Stamped, StopReason, TestPhase, Writing,
+    AgentOutcome, AnswerSource, AppliedChange, Candidate, Cause, Event, Record, RequestParams,
+    RunId, Stamped, StopReason, TestPhase,
 };
+pub use event::log::{Cursor, EventLog, UnwrittenRecord, Writing};
 pub use evidence::check_results::{DiagnosticEvidence, ImportMends, UnclearImport};
 pub use evidence::file_change::FileChange;
 pub use evidence::ids::{ProposalId, ids};

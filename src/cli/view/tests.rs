@@ -130,6 +130,7 @@ fn beginning() -> Vec<Event> {
             replayed: true,
             limits: Limits::default(),
             root: String::new(),
+            request: None,
         },
         Event::TestsRun {
             phase: TestPhase::Before,

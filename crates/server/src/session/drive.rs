@@ -9,11 +9,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::approver::FrontEndApprover;
 use super::front_end::{FrontEnd, OpenBuffers};
-use super::messages::{DownloadParams, RunParams};
+use super::messages::{DownloadParams, LimitsPatch, RunParams};
 use super::paths::overlay;
 use super::pending_reviews::PendingReviews;
 use super::services::{OpenRequest, OpenedRun, RunControl, RunDefaults};
-use super::trajectory::{begin_trajectory, event_params, log_write_failure, replace_trajectory};
+use super::trajectory::{
+    TrajectoryFile, begin_trajectory, event_params, write_failure, write_trajectory,
+};
 use super::{RunEntry, RunOrigin, RunPhase, RunSession};
 use starling_core::{Approval, Driver, Limits};
 use starling_platform::files::PathExt;
@@ -56,19 +58,24 @@ impl RunSession {
         let path = trajectory.clone();
         let begun = workers.spawn_blocking(move || begin_trajectory(&path, started));
         let begun = begun.await.unwrap_or_else(|error| Err(error.into()));
-        let runs = self.clone();
-        let opened = workers.spawn(async move { runs.open(plan).await }).await;
-        let (log, records, approval) = opened.unwrap_or_else(|error| {
-            let error = error.to_string();
-            failed_start(StopReason::Failed { error })
-        });
+        let failed = |error: String| failed_start(StopReason::Failed { error });
+        let (file, (log, records, approval)) = match begun {
+            Ok(file) => {
+                let runs = self.clone();
+                let opened = workers.spawn(async move { runs.open(plan).await }).await;
+                let opened = opened.unwrap_or_else(|error| failed(error.to_string()));
+                (Some(TrajectoryFile::replacing(file)), opened)
+            }
+            // Without a record no change could be made, so no model is asked.
+            Err(error) => (None, failed(write_failure(&trajectory, &error))),
+        };
         let is_cut_off = self.is_cut_off(&log);
+        let runs = self.clone();
         let written = workers.spawn(async move {
             let _fired_at_the_end = end_of_writing;
-            match begun {
-                Ok(_) if is_cut_off => {}
-                Ok(file) => replace_trajectory(records, file, &trajectory).await,
-                Err(error) => log_write_failure(&trajectory, &error),
+            if let Some(file) = file.filter(|_| !is_cut_off) {
+                let report = |why| runs.report_unwritten(why);
+                write_trajectory(records, file, &trajectory, report).await;
             }
         });
         let (_, (), ()) = tokio::join!(
@@ -76,6 +83,16 @@ impl RunSession {
             self.report_events(&id, log.follow(), 0, approval),
             front_end.show_progress(&id, title, log.follow())
         );
+    }
+
+    /// Tells the user that the trajectory of a run cannot be written.
+    pub(super) fn report_unwritten(&self, why: String) {
+        let runs = self.clone();
+        self.spawn_while_connected(async move {
+            let text = format!("Starling: {why}");
+            runs.report(|front_end| async move { front_end.warn(text).await })
+                .await;
+        });
     }
 
     /// Returns whether a run ended before it started because its server ends. Its trajectory then
@@ -128,8 +145,8 @@ impl RunSession {
             }
             if let Event::ReviewAsked { .. } = &params.event {
                 // A review must be on disk before the user sees it, so that the next server can
-                // restore it.
-                cursor.written().await;
+                // restore it. If it cannot be written, the user has been told.
+                cursor.written().await.ok();
             }
             if let Record::Event(event) = &record.record {
                 self.record_event(id, record.seq, event, approval);
@@ -152,9 +169,7 @@ impl RunSession {
             }
         }
         if let Event::ProposalApplied { .. } | Event::ProposalUndone { .. } = event {
-            // Forget which texts were already compared, so that they are compared again with this
-            // change.
-            self.compared_texts().clear();
+            self.compare_again();
         }
         self.shared.refresh.notify();
         if let Event::ReviewAsked { proposal, .. } = event {
@@ -198,6 +213,10 @@ impl RunSession {
             language: front_end.language_service(language),
             index,
         };
+        let params = resolved(params, &defaults);
+        if let Some(entry) = self.lock().get_mut(&id.0) {
+            entry.params = params.clone();
+        }
         let mut task = task(params, &defaults);
         task.patch = Some(self.trajectory(&id).with_extension("kept.patch"));
         let approval = task.approval;
@@ -314,6 +333,19 @@ fn started(plan: &RunPlan) -> Event {
         replayed: false,
         limits: plan.params.limits.over(&Limits::default()),
         root: root.to_string_lossy().into_owned(),
+        request: plan.params.to_record(),
+    }
+}
+
+/// Returns the parameters of a run with the values that the configuration gives to missing ones, so
+/// that the same run can be started again under another configuration.
+fn resolved(params: RunParams, defaults: &RunDefaults) -> RunParams {
+    RunParams {
+        driver: Some(params.driver.unwrap_or(defaults.driver)),
+        approve: Some(params.approve.unwrap_or(defaults.approval)),
+        ask_intent: Some(params.ask_intent.unwrap_or(defaults.ask_intent)),
+        limits: LimitsPatch::all(&params.limits.over(&defaults.limits)),
+        ..params
     }
 }
 
@@ -321,6 +353,7 @@ fn started(plan: &RunPlan) -> Event {
 /// default values.
 fn task(params: RunParams, defaults: &RunDefaults) -> Task {
     Task {
+        request: params.to_record(),
         text: params.task,
         driver: params.driver.unwrap_or(defaults.driver),
         approval: params.approve.unwrap_or(defaults.approval),
@@ -381,7 +414,6 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    use crate::session::messages::LimitsPatch;
     use starling_core::AskIntent;
 
     #[test]
@@ -431,6 +463,39 @@ mod tests {
             ..Limits::default()
         };
         assert_eq!(own.limits, expected);
+    }
+
+    #[test]
+    fn recorded_parameters_do_not_depend_on_the_configuration() {
+        let defaults = |approval| RunDefaults {
+            driver: Driver::Single,
+            approval,
+            ask_intent: AskIntent::Always,
+            limits: Limits {
+                calls: 7,
+                ..Limits::default()
+            },
+            test_deadline: Duration::from_secs(7),
+        };
+        let wishes = RunParams {
+            task: "tidy".to_owned(),
+            test: Some("make check".to_owned()),
+            require_tests: true,
+            ..RunParams::default()
+        };
+        let first = resolved(wishes, &defaults(Approval::Ask));
+        let recorded = first.to_record();
+        let read = RunParams::from_record("tidy".to_owned(), recorded.as_ref().unwrap());
+        let other = RunDefaults {
+            driver: Driver::Swarm,
+            limits: Limits::default(),
+            ..defaults(Approval::Auto)
+        };
+        let again = task(read.unwrap(), &other);
+        assert_eq!(again.approval, Approval::Ask);
+        assert_eq!((again.driver, again.limits.calls), (Driver::Single, 7));
+        assert!(again.require_tests);
+        assert_eq!(again.request, recorded);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Detects applied changes that the user removed by the editor's own undo, or restored by redo.
+//! Detects applied changes that the user removed by the editor's own undo, or restored by redo, and
+//! changes that came or went with a document that was closed without being saved.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +7,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::paths::{disk_text, path_of};
-use super::run_view::AppliedEdit;
+use super::run_view::{AppliedEdit, TextSource};
 use super::services::RunControl;
 use super::trajectory::event_params;
 use super::{RunEntry, RunOrigin, RunPhase, RunSession};
@@ -18,6 +19,13 @@ use starling_text::ContentHash;
 const END_POLLS: u32 = 100;
 const END_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
+/// The last comparison of a file with the changes that were applied to it.
+pub(super) struct LastComparison {
+    /// The hash of the file's text; `None` if the file must be compared again.
+    hash: Option<ContentHash>,
+    source: TextSource,
+}
+
 /// An applied change that the editor undid or redid.
 struct EditorUndo {
     run: RunId,
@@ -27,38 +35,92 @@ struct EditorUndo {
 }
 
 impl RunSession {
-    /// Compares applied changes with the texts of open documents. Texts that were already compared
-    /// are skipped.
+    /// Compares applied changes with the texts of open documents, and of documents that were closed.
+    /// Texts that were already compared are skipped.
     pub(super) async fn detect_editor_undo(&self) {
-        for file in self.applied_files() {
-            let Some(text) = self.text_to_compare(&file).await else {
+        for file in self.applied_files(|_| true) {
+            let Some((text, source)) = self.text_to_compare(&file).await else {
                 continue;
             };
-            let hash = ContentHash::of(&text);
-            let before = self.compared_texts().insert(file.clone(), hash.clone());
-            if before.is_some_and(|before| before == hash) {
+            let hash = Some(ContentHash::of(&text));
+            let now = LastComparison {
+                hash: hash.clone(),
+                source,
+            };
+            let before = self.compared_texts().insert(file.clone(), now);
+            if before.is_some_and(|before| before.hash == hash && before.source == source) {
                 continue;
             }
-            for noticed in self.editor_undo_events(&file, &text) {
+            for noticed in self.editor_undo_events(&file, (&text, source)) {
                 self.record_editor_undo(noticed).await;
             }
         }
     }
 
-    /// Returns the text of an open document. For a run of an earlier server it also returns the text
-    /// on disk once, because that server may have been killed before it could record an undo.
-    async fn text_to_compare(&self, file: &FilePath) -> Option<Arc<str>> {
-        if let Some(open) = self.open_text(file).await {
-            return Some(open);
+    /// After a document was saved: records which undos of changes in open documents are saved now.
+    pub fn documents_saved(&self) {
+        let files = self.applied_files(AppliedEdit::is_undone_unsaved);
+        if files.is_empty() {
+            return;
         }
-        let is_earlier = |entry: &RunEntry| {
-            let mut applied = entry.view.applied.values();
-            entry.origin != RunOrigin::Started && applied.any(|one| one.file == *file)
+        let runs = self.clone();
+        self.shared.tasks.spawn(async move {
+            for file in files {
+                let Some(text) = runs.text_on_disk(&file).await else {
+                    continue;
+                };
+                let events = runs.editor_undo_events(&file, (&text, TextSource::Disk));
+                // Another document may have been saved. Then the disk says nothing about this one.
+                let saved = events.into_iter().filter(|one| {
+                    matches!(
+                        one.event,
+                        Event::ProposalUndone {
+                            by_editor: false,
+                            ..
+                        }
+                    )
+                });
+                for noticed in saved {
+                    runs.record_editor_undo(noticed).await;
+                }
+            }
+        });
+    }
+
+    /// Compares all files with their applied changes again at the next opportunity.
+    pub(super) fn compare_again(&self) {
+        for one in self.compared_texts().values_mut() {
+            one.hash = None;
+        }
+    }
+
+    /// Returns the text of an open document. After the document was closed, perhaps without being
+    /// saved, returns the text on disk once. The text on disk is also compared once for a run of an
+    /// earlier server, which may have been killed before it could record an undo.
+    async fn text_to_compare(&self, file: &FilePath) -> Option<(Arc<str>, TextSource)> {
+        if let Some(open) = self.open_text(file).await {
+            return Some((open, TextSource::Document));
+        }
+        let is_read = match self.compared_texts().get(file) {
+            Some(last) => match last.source {
+                TextSource::Document => Some(true),
+                TextSource::Disk => last.hash.is_some().then_some(false),
+            },
+            None => None,
         };
-        let is_new = !self.compared_texts().contains_key(file);
-        if !is_new || !self.lock().values().any(is_earlier) {
+        let needs_disk = |entry: &RunEntry| {
+            let is_earlier = entry.origin != RunOrigin::Started;
+            let mut of_file = entry.view.applied.values().filter(|one| one.file == *file);
+            of_file.any(|one| is_earlier || one.is_undone_unsaved())
+        };
+        if !is_read.unwrap_or_else(|| self.lock().values().any(needs_disk)) {
             return None;
         }
+        let text = self.text_on_disk(file).await?;
+        Some((text, TextSource::Disk))
+    }
+
+    async fn text_on_disk(&self, file: &FilePath) -> Option<Arc<str>> {
         let path = path_of(self.root().as_deref()?, file)?;
         disk_text(path).await.ok().map(Arc::from)
     }
@@ -99,21 +161,23 @@ impl RunSession {
         false
     }
 
-    fn applied_files(&self) -> Vec<FilePath> {
+    /// Returns the files of the applied changes that `is_wanted` selects.
+    fn applied_files(&self, is_wanted: impl Fn(&AppliedEdit) -> bool) -> Vec<FilePath> {
         let entries = self.lock();
         let applied = entries
             .values()
-            .flat_map(|entry| entry.view.applied.values());
+            .flat_map(|entry| entry.view.applied.values())
+            .filter(|one| is_wanted(one));
         let mut files: Vec<FilePath> = applied.map(|one| one.file.clone()).collect();
         files.sort();
         files.dedup();
         files
     }
 
-    /// Returns the undo and redo events to report when the editor shows `text` for a file: one for
-    /// each applied change that was undone or redone there. The newest change comes first, because
-    /// it builds on the older ones.
-    fn editor_undo_events(&self, file: &FilePath, text: &str) -> Vec<EditorUndo> {
+    /// Returns the undo and redo events to report when a file has a text: one for each applied
+    /// change that was undone or redone there. The newest change comes first, because it builds on
+    /// the older ones.
+    fn editor_undo_events(&self, file: &FilePath, text: (&str, TextSource)) -> Vec<EditorUndo> {
         let entries = self.lock();
         let mut changes = Vec::new();
         for (id, entry) in entries.iter() {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::remedy::Remedy;
 use starling_core::{Approval, AskIntent, Dollars, Driver, IntentView, Limits, Tokens};
-use starling_swarm::{Event, ProposalId, RunId};
+use starling_swarm::{Event, ProposalId, RequestParams, RunId};
 use starling_syntax::SymbolPath;
 
 /// Arguments of `starling.run`. Fields that are left out come from the configuration.
@@ -38,6 +38,28 @@ pub struct RunParams {
     /// and passes after it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub require_tests: bool,
+}
+
+impl RunParams {
+    /// Returns the parameters as they are recorded in the trajectory, which contains the task
+    /// beside them.
+    pub fn to_record(&self) -> Option<RequestParams> {
+        match serde_json::to_value(self) {
+            Ok(Value::Object(mut params)) => {
+                params.remove("task");
+                Some(params)
+            }
+            Ok(_) | Err(_) => None,
+        }
+    }
+
+    /// Reads the parameters that [`RunParams::to_record`] returned. Returns `None` if another
+    /// version recorded parameters that this version does not know.
+    pub fn from_record(task: String, recorded: &RequestParams) -> Option<RunParams> {
+        let mut params = recorded.clone();
+        params.insert("task".to_owned(), Value::String(task));
+        serde_json::from_value(Value::Object(params)).ok()
+    }
 }
 
 /// Deserializes a value from an object. Derived implementations also accept an array of the fields.
@@ -86,6 +108,21 @@ pub struct LimitsPatch {
 }
 
 impl LimitsPatch {
+    /// Returns a patch that sets all limits.
+    pub fn all(limits: &Limits) -> LimitsPatch {
+        LimitsPatch {
+            calls: Some(limits.calls),
+            tokens: Some(limits.tokens),
+            dollars: limits.dollars,
+            seconds: Some(limits.seconds),
+            messages: Some(limits.messages),
+            agents: Some(limits.agents),
+            depth: Some(limits.depth),
+            turns: Some(limits.turns),
+            repairs: Some(limits.repairs),
+        }
+    }
+
     /// Checks the values.
     ///
     /// # Errors

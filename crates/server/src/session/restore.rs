@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -51,6 +51,8 @@ pub struct RestorableRun {
     pub records: Vec<Stamped>,
     pub path: PathBuf,
     pub file: File,
+    /// The number of records that are in the file. The others could not be written.
+    pub on_disk: usize,
     /// Whether reviews wait. Otherwise the run was interrupted and can be retried.
     pub waits: bool,
     /// The sets of accepted changes of which only a part is in the files.
@@ -198,8 +200,13 @@ fn open(path: PathBuf, root: &Path) -> Option<RestorableRun> {
     if !waits && !can_run_again && misplaced.is_empty() {
         return None;
     }
-    file.set_len(end).ok()?;
-    append(&file, &records[first_unrecorded..]).ok()?;
+    let on_disk = match append(&file, end, &records[first_unrecorded..]) {
+        Ok(()) => records.len(),
+        Err(error) => {
+            tracing::warn!(path = %path.display(), %error, "a restored run cannot be recorded yet");
+            first_unrecorded
+        }
+    };
     let view = view_of(&records);
     outdated::end_evidence(&mut records, &id, root, &view);
     let half = half_sets(&records, root);
@@ -211,6 +218,7 @@ fn open(path: PathBuf, root: &Path) -> Option<RestorableRun> {
         records,
         path,
         file,
+        on_disk,
         waits,
     })
 }
@@ -270,8 +278,15 @@ fn open_ended(path: &Path, root: &Path) -> Option<EndedRun> {
     }
     file.try_lock_shared().ok()?;
     let mut records: Vec<Stamped> = Vec::new();
-    for line in BufReader::new(&file).lines() {
-        let record: Stamped = serde_json::from_str(&line.ok()?).ok()?;
+    let (mut lines, mut line) = (BufReader::new(&file), String::new());
+    loop {
+        line.clear();
+        lines.read_line(&mut line).ok()?;
+        if !line.ends_with('\n') {
+            // The end of the file, or a record that could not be written completely.
+            break;
+        }
+        let record: Stamped = serde_json::from_str(&line).ok()?;
         if let (true, Record::Event(event)) = (records.is_empty(), &record.record) {
             let is_here = |event: &Event| matches!(event, Event::RunStarted { root: about, .. } if Path::new(about) == root);
             if !is_here(event) {
@@ -372,13 +387,15 @@ pub fn view_of(records: &[Stamped]) -> RunView {
     view
 }
 
-fn append(mut file: &File, records: &[Stamped]) -> std::io::Result<()> {
+/// Appends records after the first `length` bytes of a trajectory, in place of a line that was cut
+/// off.
+fn append(file: &File, length: u64, records: &[Stamped]) -> std::io::Result<()> {
     let mut lines = Vec::new();
     for record in records {
         serde_json::to_writer(&mut lines, record)?;
         lines.push(b'\n');
     }
-    file.write_all(&lines)
+    starling_history::append_lines(file, length, &lines)
 }
 
 /// Returns the events that a killed run did not record. They report accepted changes in the files

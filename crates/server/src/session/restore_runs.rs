@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::earlier_params::params_of;
 use super::front_end::FrontEnd;
 use super::guarded;
-use super::messages::RunParams;
 use super::pending_reviews::PendingReviews;
 use super::restore::{self, EndedRun, InterruptedRun, RestorableRun};
 use super::restored_run::{ended_run, restore_run};
 use super::run_view::{RunView, short};
 use super::services::RunControl;
-use super::trajectory::write_trajectory;
+use super::trajectory::{TrajectoryFile, write_failure, write_trajectory};
 use super::{RunEntry, RunOrigin, RunPhase, RunSession};
 use starling_core::Approval;
-use starling_swarm::Record;
+use starling_swarm::{Event, Record, Stamped};
 use starling_workspace::PathPolicy;
 
 /// How long `starling/state` waits until the runs of earlier servers are found.
@@ -62,6 +62,8 @@ impl RunSession {
                 runs.keep_ended(one, &front_end);
             }
             runs.shared.restored.cancel();
+            // The applied changes of ended runs are compared with the files.
+            runs.shared.refresh.notify();
             let waiting: usize = found
                 .iter()
                 .map(|one| restore::view_of(&one.records).lead_proposals().count())
@@ -149,6 +151,7 @@ impl RunSession {
                 view.record(record.seq, event);
             }
         }
+        let params = params_of(first_event(&past.records), &past.task);
         let run: Arc<dyn RunControl> = Arc::new(ended_run(
             past.records,
             front_end.editor(),
@@ -158,10 +161,7 @@ impl RunSession {
             phase: RunPhase::Ended(Some(run)),
             cancel: CancellationToken::new(),
             pending_reviews: PendingReviews::default(),
-            params: RunParams {
-                task: past.task,
-                ..RunParams::default()
-            },
+            params,
             view,
             patches: Default::default(),
             first_new_event: 0,
@@ -185,10 +185,12 @@ impl RunSession {
             records,
             path,
             file,
+            on_disk,
             waits,
             half: _,
             misplaced: _,
         } = found;
+        let params = params_of(first_event(&records), &task);
         let pending_reviews = PendingReviews::default();
         let before = records.len();
         let mut view = RunView::default();
@@ -205,16 +207,13 @@ impl RunSession {
             policy,
         );
         let log = run.log();
-        let records = waits.then(|| log.write_from(before));
+        let records = waits.then(|| log.write_from(on_disk));
         let written = CancellationToken::new();
         let entry = RunEntry {
             phase: RunPhase::Running(run),
             cancel: CancellationToken::new(),
             pending_reviews,
-            params: RunParams {
-                task,
-                ..RunParams::default()
-            },
+            params,
             view,
             patches: Default::default(),
             first_new_event: before as u64,
@@ -227,7 +226,17 @@ impl RunSession {
         let told = self.report_events(&id, log.follow(), before, Approval::Ask);
         if let Some(records) = records {
             self.lock().insert(id.0.clone(), entry);
-            tokio::join!(write_trajectory(records, file, &path), told);
+            let runs = self.clone();
+            let written = async move {
+                match TrajectoryFile::extending(file) {
+                    Ok(file) => {
+                        let report = |why| runs.report_unwritten(why);
+                        write_trajectory(records, file, &path, report).await;
+                    }
+                    Err(error) => runs.report_unwritten(write_failure(&path, &error)),
+                }
+            };
+            tokio::join!(written, told);
         } else {
             let interrupted = Some(InterruptedRun::new(path, file));
             let entry = RunEntry {
@@ -237,5 +246,12 @@ impl RunSession {
             self.lock().insert(id.0.clone(), entry);
             told.await;
         }
+    }
+}
+
+fn first_event(records: &[Stamped]) -> Option<&Event> {
+    match &records.first()?.record {
+        Record::Event(event) => Some(event),
+        Record::Exchange(_) => None,
     }
 }

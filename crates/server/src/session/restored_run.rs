@@ -415,7 +415,7 @@ impl RestoredRun {
                 allowed.map_err(|failure| failure.why().to_owned())?;
             }
         }
-        let mut ready: Vec<(_, _, _, AppliedChange)> = Vec::new();
+        let mut ready: Vec<(_, _, _, Option<AppliedChange>)> = Vec::new();
         for part in missing {
             let of_part = dependencies.get(&part.proposal).cloned();
             let of_part = of_part.unwrap_or_default();
@@ -423,15 +423,18 @@ impl RestoredRun {
             let directories = self.root.as_deref().map(missing).unwrap_or_default();
             let intent = self.intent(part, &directories, &of_part);
             let edit = (&part.base, &part.changes);
-            let earlier = ready.iter().map(|(.., announced)| announced);
+            let earlier = ready
+                .iter()
+                .filter_map(|(.., announced)| announced.as_ref());
             let announced = announce(&self.editor, &part.file, edit, earlier, intent).await;
-            ready.push((part, directories, of_part, announced));
+            // An edit that cannot be recorded now is recorded when it is sent, or is not sent.
+            ready.push((part, directories, of_part, announced.ok()));
         }
         let mut made = Vec::new();
         for (part, directories, of_part, announced) in ready {
             let purpose = Purpose::Propose(AnnouncedEdit {
                 permission: permissions.get(&part.proposal),
-                announced: Some(&announced),
+                announced: announced.as_ref(),
                 ..self.intent(part, &directories, &of_part)
             });
             let sent = self.send(part, &part.base, &part.changes, purpose);
@@ -440,6 +443,7 @@ impl RestoredRun {
                     before,
                     after,
                     effect,
+                    is_open: _,
                 }) => made.push(AppliedPart {
                     part,
                     before,

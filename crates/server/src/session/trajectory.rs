@@ -1,13 +1,11 @@
 //! The trajectory of a run on disk, and its events as a front end receives them.
 
 use std::fs::{File, TryLockError};
-use std::io::{Seek, Write};
+use std::io::Write;
 use std::path::Path;
 
-use tokio::io::AsyncWriteExt;
-
 use super::messages::EventParams;
-use starling_swarm::{Event, Record, RunId, Stamped, Writing};
+use starling_swarm::{Event, Record, RunId, Stamped, UnwrittenRecord, Writing};
 use starling_workspace::{private_directory, private_file};
 
 /// Creates the file of a trajectory. It stays locked while it is written: an unlocked trajectory
@@ -26,9 +24,9 @@ pub fn create_trajectory(path: &Path) -> std::io::Result<File> {
     Ok(file)
 }
 
-/// Creates the file of a trajectory with one record that contains the task. [`replace_trajectory`]
-/// replaces this record when the run has started. If the server is killed before that, the next
-/// server reads the task from the record.
+/// Creates the file of a trajectory with one record that contains the task. The record is replaced
+/// when the run has started, see [`TrajectoryFile::replacing`]. If the server is killed before that,
+/// the next server reads the task from the record.
 ///
 /// # Errors
 /// The file cannot be created or written.
@@ -49,42 +47,98 @@ fn line_of(record: &Stamped) -> std::io::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// Writes all records as JSON lines, in place of what [`begin_trajectory`] wrote.
-pub async fn replace_trajectory(mut records: Writing, mut file: File, path: &Path) {
-    let Some(first) = records.next().await else {
-        return;
-    };
-    let replaced = line_of(&first).and_then(|line| {
-        file.set_len(0)?;
-        file.rewind()?;
-        file.write_all(&line)
-    });
-    match replaced {
-        Ok(()) => write_trajectory(records, file, path).await,
-        Err(error) => log_write_failure(path, &error),
+/// Returns a message for the user about a trajectory that cannot be written.
+pub fn write_failure(path: &Path, error: &std::io::Error) -> String {
+    format!(
+        "the record of the run cannot be written, and no change is made without it: {}: {error}; free \
+         space on that disk, or set STARLING_CACHE_DIR to a directory that can be written",
+        path.display()
+    )
+}
+
+/// The open file of a trajectory, with the records that are not in it yet.
+pub struct TrajectoryFile {
+    file: File,
+    /// The length of the complete records in bytes.
+    length: u64,
+    /// Records that could not be written, as lines.
+    unwritten: Vec<u8>,
+}
+
+impl TrajectoryFile {
+    /// The next record replaces what [`begin_trajectory`] wrote.
+    pub fn replacing(file: File) -> Self {
+        TrajectoryFile {
+            file,
+            length: 0,
+            unwritten: Vec::new(),
+        }
+    }
+
+    /// The next record follows what the file contains.
+    ///
+    /// # Errors
+    /// The length of the file is unknown.
+    pub fn extending(file: File) -> std::io::Result<Self> {
+        Ok(TrajectoryFile {
+            length: file.metadata()?.len(),
+            ..TrajectoryFile::replacing(file)
+        })
+    }
+
+    /// Writes a record, after the records that could not be written before.
+    fn write(&mut self, record: &Stamped) -> std::io::Result<()> {
+        self.unwritten.extend(line_of(record)?);
+        self.write_rest()
+    }
+
+    fn write_rest(&mut self) -> std::io::Result<()> {
+        starling_history::append_lines(&self.file, self.length, &self.unwritten)?;
+        self.length += self.unwritten.len() as u64;
+        self.unwritten.clear();
+        Ok(())
     }
 }
 
-/// Appends all records as JSON lines.
-pub async fn write_trajectory(records: Writing, file: File, path: &Path) {
-    if let Err(error) = try_write(records, file).await {
-        log_write_failure(path, &error);
-    }
-}
-
-pub fn log_write_failure(path: &Path, error: &std::io::Error) {
-    tracing::error!(path = %path.display(), %error, "the trajectory is not written");
-}
-
-async fn try_write(mut records: Writing, file: File) -> std::io::Result<()> {
-    let mut file = tokio::fs::File::from_std(file);
+/// Appends all records as JSON lines. Each is written at once: a review must survive the end of the
+/// server, and an edit is sent only after its record is written. After a failure, the records are
+/// written together with the next one; `report_failure` receives the first failure of each row of
+/// failures.
+pub async fn write_trajectory(
+    mut records: Writing,
+    mut file: TrajectoryFile,
+    path: &Path,
+    report_failure: impl Fn(String),
+) {
+    let mut is_reported = false;
     while let Some(record) = records.next().await {
-        file.write_all(&line_of(&record)?).await?;
-        // Flush at once: a review must survive the end of the server, and an edit is sent only
-        // after its record is written.
-        file.flush().await?;
+        let written = tokio::task::spawn_blocking(move || {
+            let written = file.write(&record);
+            (file, written)
+        });
+        let written = match written.await {
+            Ok((same, written)) => {
+                file = same;
+                written
+            }
+            Err(error) => {
+                tracing::error!(path = %path.display(), %error, "the trajectory is not written");
+                return;
+            }
+        };
+        if let Err(error) = &written {
+            let why = write_failure(path, error);
+            records.failed(UnwrittenRecord(why.as_str().into()));
+            if !is_reported {
+                tracing::error!("{why}");
+                report_failure(why);
+            }
+        }
+        is_reported = written.is_err();
     }
-    Ok(())
+    if is_reported && let Err(error) = file.write_rest() {
+        tracing::error!(path = %path.display(), %error, "the end of the trajectory is not written");
+    }
 }
 
 /// Converts a record for the front end. Only events are sent, without the texts that only the
@@ -96,17 +150,11 @@ pub fn event_params(run: &RunId, record: &Stamped) -> Option<EventParams> {
     if !event.is_told() {
         return None;
     }
-    let mut event = event.clone();
-    if let Event::ReviewAsked { parts, .. } = &mut event {
-        parts.clear();
-    } else if let Event::ProposalApplied { change, .. } = &mut event {
-        *change = None;
-    }
     Some(EventParams {
         run: run.clone(),
         seq: record.seq,
         at_ms: record.at_ms,
-        event,
+        event: event.clone().without_trajectory_data(),
     })
 }
 
@@ -140,8 +188,8 @@ mod tests {
             });
         }
         log.close();
-        let file = create_trajectory(&path).unwrap();
-        write_trajectory(log.write_from(0), file, &path).await;
+        let file = TrajectoryFile::replacing(create_trajectory(&path).unwrap());
+        write_trajectory(log.write_from(0), file, &path, |why| panic!("{why}")).await;
         let text = std::fs::read_to_string(path).unwrap();
         let read: Vec<Stamped> = text
             .lines()
@@ -152,6 +200,71 @@ mod tests {
             panic!("{:?}", read[1]);
         };
         assert_eq!(text, "two\nlines");
+    }
+
+    fn steered(seq: u64, text: &str) -> Stamped {
+        Stamped {
+            seq,
+            at_ms: 0,
+            record: Record::Event(Event::Steered {
+                to: None,
+                text: text.to_owned(),
+            }),
+        }
+    }
+
+    fn seqs(path: &Path) -> Vec<u64> {
+        let text = std::fs::read_to_string(path).unwrap();
+        let read = |line| serde_json::from_str::<Stamped>(line).unwrap().seq;
+        text.lines().map(read).collect()
+    }
+
+    #[test]
+    fn records_that_could_not_be_written_are_written_with_the_next_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("1.jsonl");
+        let writable = create_trajectory(&path).unwrap();
+        let mut file = TrajectoryFile::replacing(writable.try_clone().unwrap());
+        file.write(&steered(0, "one")).unwrap();
+        // A file that is open for reading alone refuses every record.
+        file.file = File::open(&path).unwrap();
+        for seq in [1, 2] {
+            assert!(file.write(&steered(seq, "lost?")).is_err());
+            assert_eq!(seqs(&path), [0]);
+        }
+        // A part of a record remained in the file.
+        file.file = writable;
+        file.file.write_all(br#"{"seq":1,"at_ms"#).unwrap();
+        file.write(&steered(3, "four")).unwrap();
+        assert_eq!(seqs(&path), [0, 1, 2, 3]);
+    }
+
+    #[tokio::test]
+    async fn unwritten_record_is_reported_once_with_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("1.jsonl");
+        std::fs::write(&path, "").unwrap();
+        let log = EventLog::new();
+        let records = log.write_from(0);
+        let file = TrajectoryFile::replacing(File::open(&path).unwrap());
+        let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+        let writer = tokio::spawn(async move {
+            let report = |why| tell.send(why).unwrap();
+            write_trajectory(records, file, &path, report).await;
+        });
+        for text in ["one", "two"] {
+            let event = steered(0, text).record;
+            let Record::Event(event) = event else {
+                unreachable!()
+            };
+            let why = log.durable_event(event).await.unwrap_err().to_string();
+            assert!(why.contains("1.jsonl: "), "{why}");
+            assert!(why.contains("free space"), "{why}");
+        }
+        log.close();
+        writer.await.unwrap();
+        assert!(told.recv().await.unwrap().contains("1.jsonl"));
+        assert_eq!(told.recv().await, None);
     }
 
     #[test]

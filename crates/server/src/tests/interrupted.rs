@@ -87,6 +87,7 @@ async fn cancelled_run_is_not_offered_as_interrupted() {
                 replayed: false,
                 limits: Limits::default(),
                 root,
+                request: None,
             });
             scene.cancel.cancelled().await;
             scene.log.event(finished(StopReason::Cancelled));
@@ -218,7 +219,13 @@ async fn undo_in_an_interrupted_run_is_recorded() {
         let past = starling_history::PastRun::read(&path).unwrap();
         past.changes.iter().map(|one| one.state).collect()
     };
-    assert_eq!(states(), [starling_history::ChangeState::Undone]);
+    assert_eq!(states(), [starling_history::ChangeState::UndoneUnsaved]);
+    std::fs::write(client.folder.path().join("a.py"), BASE).unwrap();
+    let saved = json!({"textDocument": {"uri": client.uri()}});
+    client.connection.notify("textDocument/didSave", saved);
+    while states() != [starling_history::ChangeState::Undone] {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
     client.connection.notify("exit", Value::Null);
     client.server.await.unwrap();
     // The run is still offered, as undone, until it is forgotten. Then its trajectory has one end.
@@ -243,6 +250,7 @@ async fn redo_in_the_editor_after_a_restart_marks_the_change_as_applied_again() 
     let undone = |by_editor: bool| Event::ProposalUndone {
         proposal: starling_swarm::ProposalId(1),
         by_editor,
+        unsaved: false,
     };
     for is_ended in [false, true] {
         let (mut events, after) = applied_proposal();
@@ -272,7 +280,7 @@ async fn redo_in_the_editor_after_a_restart_marks_the_change_as_applied_again() 
         client.server.await.unwrap();
         let past = starling_history::PastRun::read(&path).unwrap();
         let states: Vec<_> = past.changes.iter().map(|one| one.state).collect();
-        assert_eq!(states, [starling_history::ChangeState::Undone]);
+        assert_eq!(states, [starling_history::ChangeState::UndoneUnsaved]);
     }
     // If Starling undid the change and the same text appears again, the text counts as the user's
     // own.
@@ -294,6 +302,120 @@ async fn redo_in_the_editor_after_a_restart_marks_the_change_as_applied_again() 
         why.starts_with("#1 is already taken back; the same text"),
         "{why}"
     );
+}
+
+/// Restarts the server in a directory with an ended run whose change is on disk, and undoes the
+/// change in an open document. Returns the client and the path of the trajectory.
+async fn undone_in_a_document() -> (TestClient, std::path::PathBuf) {
+    let folder = project();
+    let (mut events, after) = applied_proposal();
+    events.push(finished(StopReason::Settled));
+    let path = trajectory(folder.path(), "r1", folder.path(), events);
+    std::fs::write(folder.path().join("a.py"), &after).unwrap();
+    let mut client = restarted(folder).await;
+    open(&client, &after);
+    // The answer comes when the earlier runs are known.
+    assert_eq!(proposal_state(&client).await, "applied");
+    assert_eq!(undo(&mut client, 1).await, json!([1]));
+    (client, path)
+}
+
+async fn proposal_state(client: &TestClient) -> Value {
+    state_of(client).await[0]["proposals"][0]["state"].clone()
+}
+
+#[tokio::test]
+async fn change_undone_in_a_document_that_is_closed_unsaved_is_applied_again() {
+    let (mut client, path) = undone_in_a_document().await;
+    assert_eq!(proposal_state(&client).await, "undone");
+    let closed = json!({"textDocument": {"uri": client.uri()}});
+    client.connection.notify("textDocument/didClose", closed);
+    event_of(&mut client, "proposal_applied").await;
+    assert_eq!(proposal_state(&client).await, "applied");
+    // It can be undone, now in the closed file.
+    let undone = client.connection.request(
+        "workspace/executeCommand",
+        json!({"command": "starling.undo", "arguments": [{"run": "r1"}]}),
+    );
+    let (id, edit) = client.next_of("workspace/applyEdit").await;
+    let edit = &edit["edit"]["documentChanges"][0];
+    assert_eq!(edit["textDocument"]["version"], Value::Null);
+    std::fs::write(client.folder.path().join("a.py"), BASE).unwrap();
+    client.connection.reply(id, Ok(json!({"applied": true})));
+    undone.await.unwrap();
+    let (_, undone) = client.next_of("starling/undone").await;
+    assert_eq!(undone["proposals"], json!([1]));
+    client.connection.notify("exit", Value::Null);
+    client.server.await.unwrap();
+    let past = starling_history::PastRun::read(&path).unwrap();
+    assert_eq!(past.applied().count(), 0);
+}
+
+#[tokio::test]
+async fn change_undone_in_a_document_that_is_never_saved_is_applied_after_a_restart() {
+    for is_opened in [false, true] {
+        let (client, _) = undone_in_a_document().await;
+        client.connection.notify("exit", Value::Null);
+        client.server.await.unwrap();
+        let mut client = restarted(client.folder).await;
+        if is_opened {
+            open(&client, &applied_proposal().1);
+        }
+        event_of(&mut client, "proposal_applied").await;
+        assert_eq!(proposal_state(&client).await, "applied");
+    }
+}
+
+#[tokio::test]
+async fn undo_in_a_document_that_was_saved_stays_undone() {
+    let (client, path) = undone_in_a_document().await;
+    let file = client.folder.path().join("a.py");
+    std::fs::write(&file, BASE).unwrap();
+    let saved = json!({"textDocument": {"uri": client.uri()}});
+    client.connection.notify("textDocument/didSave", saved);
+    let state = || {
+        let past = starling_history::PastRun::read(&path).unwrap();
+        past.changes[0].state
+    };
+    while state() != starling_history::ChangeState::Undone {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    // The same text is the user's own now.
+    std::fs::write(&file, applied_proposal().1).unwrap();
+    client.connection.notify("exit", Value::Null);
+    client.server.await.unwrap();
+    let client = restarted(client.folder).await;
+    assert_eq!(proposal_state(&client).await, "undone");
+}
+
+/// The server was killed right after the edit of an undo, or the file was reverted between two
+/// servers.
+#[tokio::test]
+async fn change_of_an_ended_run_that_is_not_in_its_closed_file_is_undone_after_a_restart() {
+    let folder = project();
+    let (mut events, _) = applied_proposal();
+    events.push(finished(StopReason::Settled));
+    trajectory(folder.path(), "r1", folder.path(), events);
+    let mut client = restarted(folder).await;
+    let undone = event_of(&mut client, "proposal_undone").await;
+    assert_eq!(undone["event"]["by_editor"], true);
+    assert_eq!(proposal_state(&client).await, "undone");
+}
+
+#[tokio::test]
+async fn half_written_record_does_not_hide_an_ended_run() {
+    use std::io::Write;
+
+    let folder = project();
+    let (mut events, after) = applied_proposal();
+    events.push(finished(StopReason::Settled));
+    let path = trajectory(folder.path(), "r1", folder.path(), events);
+    std::fs::write(folder.path().join("a.py"), &after).unwrap();
+    let mut file = std::fs::OpenOptions::new().append(true).open(path).unwrap();
+    file.write_all(br#"{"seq":6,"at_ms":1,"event":{"ev"#)
+        .unwrap();
+    let client = restarted(folder).await;
+    assert_eq!(proposal_state(&client).await, "applied");
 }
 
 /// The server exits or is killed while the project of a run is still being opened.

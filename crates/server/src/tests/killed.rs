@@ -376,6 +376,7 @@ fn missing_part_of_a_set_is_not_offered_after_the_applied_part_was_undone() {
     assert_eq!(half_applied(folder.path()).len(), 1, "until it is complete");
     let undone = Event::ProposalUndone {
         by_editor: false,
+        unsaved: false,
         proposal: ProposalId(1),
     };
     let run = starling_history::find(&trajectories, &folder.path().canonicalize().unwrap(), "r1");

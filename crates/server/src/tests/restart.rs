@@ -28,6 +28,7 @@ pub(super) fn trajectory(
         replayed: false,
         limits: Limits::default(),
         root: about.canonicalize().unwrap().display().to_string(),
+        request: None,
     });
     events.into_iter().for_each(|event| log.event(event));
     let lines: Vec<String> = log

@@ -1,16 +1,17 @@
 //! Tests of runs that fail because their model is not available: their task can be started again.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
+use super::restart::trajectory;
 use super::{begin, next_event, refusal};
-use crate::Services;
 use crate::testing::*;
-use starling_core::Driver;
+use crate::{OpenRequest, Services};
+use starling_core::{Approval, AskIntent, Driver, Limits};
 use starling_models::weights::{DEFAULT_MODEL, WeightsError};
-use starling_swarm::StopReason;
+use starling_swarm::{Event, RunId, StopReason, Task};
 
 /// The capabilities of a plugin with views of its own.
 fn plugin() -> Value {
@@ -141,4 +142,156 @@ async fn retry_of_an_active_run_is_rejected() {
     let said = refusal(&client, "starling.retry", json!({"run": run})).await;
     assert!(said.contains("is still active"), "{said}");
     client.execute("starling.cancel", json!({"run": run})).await;
+}
+
+/// The tasks of the runs that servers started, with the requests to open them.
+type Started = Arc<Mutex<Vec<(Task, OpenRequest)>>>;
+
+/// Returns a client of a server whose configuration says `approve`. Its runs wait until they are
+/// cancelled.
+async fn configured(folder: tempfile::TempDir, approve: Approval, started: &Started) -> TestClient {
+    let opened: Arc<Mutex<Option<OpenRequest>>> = Arc::default();
+    let (known, asked) = (Arc::clone(started), Arc::clone(&opened));
+    let root = folder.path().canonicalize().unwrap().display().to_string();
+    let start = scripted(move |scene: RunScript| {
+        let opening = asked.lock().unwrap().take().unwrap();
+        let task = scene.task.clone();
+        let mut known = known.lock().unwrap();
+        known.push((task.clone(), opening));
+        let run = RunId(format!("run{}", known.len()));
+        let root = root.clone();
+        async move {
+            scene.log.event(Event::RunStarted {
+                run,
+                task: task.text,
+                driver: task.driver,
+                models: Vec::new(),
+                replayed: false,
+                limits: task.limits,
+                root,
+                request: task.request,
+            });
+            scene.cancel.cancelled().await;
+            scene.log.event(finished(StopReason::Cancelled));
+        }
+    });
+    let services = services(start, &folder.path().join(".trajectories"));
+    let open = Arc::clone(&services.open);
+    let services = Services {
+        open: Arc::new(move |opening| {
+            *opened.lock().unwrap() = Some(opening.clone());
+            let ready = open(opening);
+            Box::pin(async move {
+                let mut ready = ready.await?;
+                ready.defaults.approval = approve;
+                Ok(ready)
+            })
+        }),
+        ..services
+    };
+    let client = TestClient::over(services, folder);
+    client.initialize(plugin()).await;
+    client
+}
+
+/// Waits until a number of runs were started.
+async fn until_started(started: &Started, count: usize) {
+    while started.lock().unwrap().len() < count {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+}
+
+/// Runs the task of an earlier server's run again, as soon as the run is restored and has ended.
+async fn retry_when_restored(client: &TestClient, run: &str) {
+    let argument = json!({"command": "starling.retry", "arguments": [{"run": run}]});
+    loop {
+        let connection = &client.connection;
+        let asked = connection.request("workspace/executeCommand", argument.clone());
+        if asked.await.is_ok() {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn retry_uses_the_parameters_of_the_first_run_also_after_a_restart() {
+    let folder = folder(&[("a.py", "old\n")]);
+    let started = Started::default();
+    let mut client = configured(folder, Approval::Auto, &started).await;
+    let wish = json!({
+        "task": "tidy up", "driver": "single", "approve": "ask", "ask_intent": "always",
+        "limits": {"calls": 3, "seconds": 77}, "begin": ["a.py::f"], "model": "openai:m",
+        "test": "make check", "require_tests": true,
+    });
+    let run = client.execute("starling.run", wish).await["run"].clone();
+    until_started(&started, 1).await;
+    // Once in the same server, and once in the next one.
+    client.execute("starling.cancel", json!({"run": run})).await;
+    loop {
+        let event = next_event(&mut client, run.as_str().unwrap()).await;
+        if event["event"]["event"] == "run_finished" {
+            break;
+        }
+        assert_eq!(event["event"]["request"], Value::Null, "not for the client");
+    }
+    client.execute("starling.retry", json!({"run": run})).await;
+    until_started(&started, 2).await;
+    client.connection.notify("exit", Value::Null);
+    client.server.await.unwrap();
+    let client = configured(client.folder, Approval::Auto, &started).await;
+    retry_when_restored(&client, "run2").await;
+    until_started(&started, 3).await;
+    let started = started.lock().unwrap();
+    for (task, opening) in started.iter() {
+        assert_eq!(task.approval, Approval::Ask);
+        assert_eq!(task.ask_intent, AskIntent::Always);
+        assert_eq!(task.driver, Driver::Single);
+        assert_eq!((task.limits.calls, task.limits.seconds), (3, 77));
+        assert_eq!(task.begin, [symbol("a.py::f")]);
+        assert!(task.require_tests);
+        assert_eq!(opening.model.as_deref(), Some("openai:m"));
+        assert_eq!(opening.test.as_deref(), Some("make check"));
+    }
+}
+
+#[tokio::test]
+async fn retry_of_a_run_without_recorded_parameters_asks_before_each_change() {
+    for is_ended in [false, true] {
+        let folder = folder(&[("a.py", "old\n")]);
+        let mut events = vec![said("go")];
+        events.extend(is_ended.then(|| finished(StopReason::Settled)));
+        trajectory(folder.path(), "r1", folder.path(), events);
+        let started = Started::default();
+        let mut client = configured(folder, Approval::Auto, &started).await;
+        retry_when_restored(&client, "r1").await;
+        loop {
+            let (_, told) = client.next_of("window/showMessage").await;
+            let told = told["message"].as_str().unwrap();
+            if told.contains("parameters of the first run are not known") {
+                assert!(told.contains("your review of every change"), "{told}");
+                break;
+            }
+        }
+        until_started(&started, 1).await;
+        let started = started.lock().unwrap();
+        assert_eq!(started[0].0.approval, Approval::Ask);
+        assert_eq!(started[0].0.limits, Limits::default());
+    }
+}
+
+#[tokio::test]
+async fn run_does_not_start_if_its_record_cannot_be_written() {
+    // The directory of the trajectories is a file.
+    let folder = folder(&[("a.py", "old\n"), (".trajectories", "")]);
+    let start = scripted(async |scene: RunScript| scene.log.event(said("started")));
+    let services = services(start, &folder.path().join(".trajectories"));
+    let mut client = TestClient::over(services, folder);
+    client.initialize(plugin()).await;
+    let run = begin(&client, "tidy up").await;
+    let end = next_event(&mut client, &run).await;
+    assert_eq!(end["event"]["stop_reason"]["reason"], "failed", "{end}");
+    let why = end["event"]["summary"].as_str().unwrap();
+    assert!(why.contains("cannot be written"), "{why}");
+    assert!(why.contains("STARLING_CACHE_DIR"), "{why}");
 }

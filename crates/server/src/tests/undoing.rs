@@ -150,6 +150,7 @@ async fn undo_after_the_run_is_logged_before_the_client_is_notified() {
         scene.log.event(Event::ProposalUndone {
             proposal,
             by_editor: false,
+            unsaved: false,
         });
     });
     let mut client = client(start, project());

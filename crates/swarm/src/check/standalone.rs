@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::budget::Budget;
 use crate::check::checks;
-use crate::event::events::EventLog;
+use crate::event::log::EventLog;
 use crate::evidence::check_results::ImportMends;
 use crate::evidence::proposal::Evidence;
 use crate::state::checker::{CheckServices, CheckedTask, Checker};

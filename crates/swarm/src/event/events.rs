@@ -1,12 +1,8 @@
-//! The events of a run, and the log that stores them. All user interfaces are derived from the
-//! events.
+//! The events of a run, from which all user interfaces are derived.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use tokio::sync::watch;
-use tokio::time::Instant;
 
 use crate::budget::Spent;
 use crate::event::actor::ActorId;
@@ -21,6 +17,10 @@ use starling_core::{
 };
 use starling_syntax::{FilePath, SymbolPath};
 use starling_text::ChangeSet;
+
+/// The parameters of the request that started a run, as the protocol writes them. Keys and other
+/// secrets are not among them.
+pub type RequestParams = serde_json::Map<String, serde_json::Value>;
 
 /// Identifier of a run, unique on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -205,6 +205,10 @@ pub enum Event {
         /// Workspace directory of the run; empty in older recordings.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         root: String,
+        /// The parameters of the request, with which the task can be run again. Absent in older
+        /// recordings.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        request: Option<RequestParams>,
     },
     TestsRun {
         phase: TestPhase,
@@ -401,6 +405,10 @@ pub enum Event {
         /// Starling, the same text can only be the user's own edit.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         by_editor: bool,
+        /// Whether Starling removed the change from an open document that was not saved since. If
+        /// the document is closed without being saved, its file still contains the change.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unsaved: bool,
     },
     FollowedUp {
         changed: SymbolPath,
@@ -457,6 +465,37 @@ impl Event {
     /// Returns whether clients receive this event. Other events are only written to the trajectory.
     pub fn is_told(&self) -> bool {
         !matches!(self, Event::ProposalApplying { .. })
+    }
+
+    /// Returns the same event without the data that only the trajectory needs.
+    pub fn without_trajectory_data(mut self) -> Self {
+        if let Event::ReviewAsked { parts, .. } = &mut self {
+            parts.clear();
+        } else if let Event::ProposalApplied { change, .. } = &mut self {
+            *change = None;
+        } else if let Event::RunStarted { request, .. } = &mut self {
+            *request = None;
+        }
+        self
+    }
+
+    /// Returns whether this event reports that the undo which `earlier` reports is saved now.
+    pub(super) fn settles(&self, earlier: &Event) -> bool {
+        if let Event::ProposalUndone {
+            proposal,
+            unsaved: true,
+            ..
+        } = earlier
+            && let Event::ProposalUndone {
+                proposal: settled,
+                unsaved: false,
+                ..
+            } = self
+        {
+            proposal == settled
+        } else {
+            false
+        }
     }
 
     /// Returns the proposal whose change was applied to the text (`true`) or removed from it
@@ -524,267 +563,4 @@ pub struct Stamped {
     pub at_ms: u64,
     #[serde(flatten)]
     pub record: Record,
-}
-
-/// The append-only log of a run. Appending never blocks on readers, which follow with a [`Cursor`].
-/// The run's budget bounds its length.
-#[derive(Debug, Clone)]
-pub struct EventLog {
-    inner: Arc<EventLogData>,
-}
-
-/// The data of an event log, shared by all its clones and cursors.
-#[derive(Debug)]
-struct EventLogData {
-    began: Instant,
-    records: Mutex<Vec<Arc<Stamped>>>,
-    count: watch::Sender<LogProgress>,
-    /// Number of records that were written to the trajectory file; `None` if no trajectory is
-    /// written.
-    written: watch::Sender<Option<usize>>,
-}
-
-/// The number of records in a log, and whether the log is closed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct LogProgress {
-    count: usize,
-    closed: bool,
-}
-
-impl EventLogData {
-    /// Waits until the first `count` records have been written to the trajectory file. Returns at
-    /// once if no trajectory is written.
-    async fn written(&self, count: usize) {
-        let mut written = self.written.subscribe();
-        // The sender is a field of `self`, so this wait cannot fail.
-        let _ = written
-            .wait_for(|written| written.is_none_or(|written| written >= count))
-            .await;
-    }
-}
-
-impl Default for EventLog {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl EventLog {
-    pub fn new() -> Self {
-        let (count, _) = watch::channel(LogProgress {
-            count: 0,
-            closed: false,
-        });
-        let inner = EventLogData {
-            began: Instant::now(),
-            records: Mutex::default(),
-            count,
-            written: watch::channel(None).0,
-        };
-        EventLog {
-            inner: Arc::new(inner),
-        }
-    }
-
-    /// Creates a log that begins with `records` and numbers its further records after them.
-    pub fn resumed(records: Vec<Stamped>) -> Self {
-        let log = EventLog::new();
-        let at_ms = records.last().map_or(0, |last| last.at_ms);
-        let began = Instant::now().checked_sub(Duration::from_millis(at_ms));
-        let inner = EventLogData {
-            began: began.unwrap_or(log.inner.began),
-            count: watch::channel(LogProgress {
-                count: records.len(),
-                closed: false,
-            })
-            .0,
-            records: Mutex::new(records.into_iter().map(Arc::new).collect()),
-            written: watch::channel(None).0,
-        };
-        EventLog {
-            inner: Arc::new(inner),
-        }
-    }
-
-    pub fn event(&self, event: Event) {
-        tracing::debug!(?event, "event");
-        self.append(Record::Event(event));
-    }
-
-    /// Appends an event and waits until it has been written to the trajectory, so that it survives
-    /// a crash of the process.
-    ///
-    /// Returns at once if no trajectory is written, or if it can no longer be written.
-    pub async fn durable_event(&self, event: Event) {
-        tracing::debug!(?event, "event");
-        let count = self.append(Record::Event(event));
-        self.inner.written(count).await;
-    }
-
-    /// Appends an event that reports whether the change of a proposal is in the text, unless the
-    /// last event about this proposal already reports the same. Both the run and the editor watcher
-    /// may detect the same undo or redo. Returns whether the event was appended.
-    pub fn noticed(&self, event: Event) -> bool {
-        let mut records = self.lock();
-        let Some((proposal, stands)) = event.standing() else {
-            return false;
-        };
-        let standing = |stamped: &Arc<Stamped>| match &stamped.record {
-            Record::Event(event) => event.standing(),
-            Record::Exchange(_) => None,
-        };
-        let mut last_first = records.iter().rev().filter_map(standing);
-        let last = last_first.find(|(id, _)| *id == proposal);
-        let is_new = last != Some((proposal, stands));
-        if is_new {
-            self.append_to(&mut records, Record::Event(event));
-        }
-        is_new
-    }
-
-    pub fn exchange(&self, exchange: Exchange) {
-        self.append(Record::Exchange(exchange));
-    }
-
-    /// Closes the log. Cursors end after the last record.
-    pub fn close(&self) {
-        self.inner
-            .count
-            .send_modify(|progress| progress.closed = true);
-    }
-
-    /// Returns whether [`EventLog::close`] was called. Records appended later may have no reader.
-    pub fn is_closed(&self) -> bool {
-        self.inner.count.borrow().closed
-    }
-
-    pub fn elapsed_ms(&self) -> u64 {
-        u64::try_from(self.inner.began.elapsed().as_millis()).unwrap_or(u64::MAX)
-    }
-
-    /// Returns the reader with which the trajectory is written, starting at record `next`. While it
-    /// exists, [`EventLog::durable_event`] waits until this reader has confirmed the event.
-    pub fn write_from(&self, next: usize) -> Writing {
-        self.inner.written.send_replace(Some(next));
-        Writing {
-            cursor: self.follow_from(next),
-        }
-    }
-
-    /// Returns a cursor that starts at the first record.
-    pub fn follow(&self) -> Cursor {
-        self.follow_from(0)
-    }
-
-    /// Returns a cursor that starts at record `next`.
-    pub fn follow_from(&self, next: usize) -> Cursor {
-        Cursor {
-            inner: Arc::clone(&self.inner),
-            next,
-            changes: self.inner.count.subscribe(),
-        }
-    }
-
-    /// Returns the current records, starting at number `from`.
-    pub fn records(&self, from: usize) -> Vec<Arc<Stamped>> {
-        let records = self.lock();
-        records.get(from..).unwrap_or_default().to_vec()
-    }
-
-    /// Returns all current events.
-    pub fn events(&self) -> Vec<Event> {
-        let records = self.lock();
-        let event = |stamped: &Arc<Stamped>| match &stamped.record {
-            Record::Event(event) => Some(event.clone()),
-            Record::Exchange(_) => None,
-        };
-        records.iter().filter_map(event).collect()
-    }
-
-    /// Appends a record and returns the number of records.
-    fn append(&self, record: Record) -> usize {
-        self.append_to(&mut self.lock(), record)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Stamped>>> {
-        let records = &self.inner.records;
-        records.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn append_to(&self, records: &mut Vec<Arc<Stamped>>, record: Record) -> usize {
-        let at_ms = self.elapsed_ms();
-        let stamped = Stamped {
-            seq: records.len() as u64,
-            at_ms,
-            record,
-        };
-        records.push(Arc::new(stamped));
-        let count = records.len();
-        self.inner
-            .count
-            .send_modify(|progress| progress.count = count);
-        count
-    }
-}
-
-/// The reader with which the trajectory is written. After it is dropped, nothing waits for the
-/// trajectory.
-#[derive(Debug)]
-pub struct Writing {
-    cursor: Cursor,
-}
-
-impl Writing {
-    /// Waits for the next record; returns `None` after the last record of a closed log.
-    ///
-    /// Each call confirms that the previous record is written.
-    pub async fn next(&mut self) -> Option<Arc<Stamped>> {
-        let written = Some(self.cursor.next);
-        self.cursor.inner.written.send_replace(written);
-        self.cursor.next().await
-    }
-}
-
-impl Drop for Writing {
-    fn drop(&mut self) {
-        self.cursor.inner.written.send_replace(None);
-    }
-}
-
-/// A reader of an [`EventLog`].
-#[derive(Debug)]
-pub struct Cursor {
-    inner: Arc<EventLogData>,
-    next: usize,
-    changes: watch::Receiver<LogProgress>,
-}
-
-impl Cursor {
-    /// Waits until the last record that this cursor returned has been written to the trajectory
-    /// file. Returns at once if no trajectory is written.
-    pub async fn written(&self) {
-        self.inner.written(self.next).await;
-    }
-
-    /// Waits for the next record; returns `None` after the last record of a closed log.
-    ///
-    /// This method is cancel safe.
-    pub async fn next(&mut self) -> Option<Arc<Stamped>> {
-        loop {
-            let progress = *self.changes.borrow_and_update();
-            if self.next < progress.count {
-                let records = self
-                    .inner
-                    .records
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner);
-                let record = Arc::clone(&records[self.next]);
-                self.next += 1;
-                return Some(record);
-            }
-            if progress.closed || self.changes.changed().await.is_err() {
-                return None;
-            }
-        }
-    }
 }

@@ -4,3 +4,4 @@ pub(crate) mod actor;
 pub(crate) mod dependencies;
 pub(crate) mod ending;
 pub(crate) mod events;
+pub(crate) mod log;

@@ -77,7 +77,8 @@ pub(crate) struct ReadyEdit {
     draft: Draft,
     changes: ChangeSet,
     directories: Vec<String>,
-    /// The edit as [`ReadyEdit::announce`] recorded it; `None` if the edit belongs to no set.
+    /// The edit as [`ReadyEdit::announce`] recorded it; `None` if the edit belongs to no set, or
+    /// could not be recorded.
     announced: Option<AppliedChange>,
 }
 
@@ -97,7 +98,9 @@ impl ReadyEdit {
         let (editor, draft) = (&run.services.editor, &self.draft);
         let edit = (&draft.base, &self.changes);
         let earlier = earlier.iter().filter_map(|one| one.announced.as_ref());
-        self.announced = Some(announce(editor, &draft.file, edit, earlier, intent).await);
+        // An edit that cannot be recorded now is recorded when it is sent, or is not sent.
+        let announced = announce(editor, &draft.file, edit, earlier, intent).await;
+        self.announced = announced.ok();
         self
     }
 }

@@ -12,7 +12,8 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::event::dependencies::Dependencies;
-use crate::event::events::{AppliedChange, Event, EventLog};
+use crate::event::events::{AppliedChange, Event};
+use crate::event::log::{EventLog, UnwrittenRecord};
 use crate::evidence::failure::Failure;
 use crate::evidence::ids::ProposalId;
 use crate::proposal::permission::Permission;
@@ -37,6 +38,8 @@ pub struct Sent {
     pub before: Arc<str>,
     pub after: Arc<str>,
     pub effect: Effect,
+    /// Whether the edit was made in an open document, which the user may not save.
+    pub is_open: bool,
 }
 
 /// A change that is about to be sent to the editor, as it is recorded in the trajectory first.
@@ -75,26 +78,32 @@ impl AnnouncedEdit<'_> {
 
     /// Waits until the edit has been written to the trajectory, so that even if the process is
     /// killed, every change in the user's text is recorded.
-    async fn record(&self, change: AppliedChange) {
+    ///
+    /// # Errors
+    /// The edit is not in the trajectory, so it must not be sent.
+    async fn record(&self, change: AppliedChange) -> Result<(), UnwrittenRecord> {
         let event = Event::ProposalApplying {
             proposal: self.proposal,
             symbols: self.symbols.to_vec(),
             change,
         };
-        self.log.durable_event(event).await;
+        self.log.durable_event(event).await
     }
 }
 
 /// Records an edit of a set before the first edit of the set is sent, so that the trajectory holds
 /// the whole set if the process is killed between the edits. `announced` are the edits of the set
 /// that are sent before this edit. Returns the edit as it was recorded.
+///
+/// # Errors
+/// The edit is not in the trajectory. [`send`] tries to record it once more.
 pub async fn announce(
     editor: &Arc<dyn Editor>,
     file: &FilePath,
     (base, changes): (&Arc<str>, &ChangeSet),
     announced: impl DoubleEndedIterator<Item = &AppliedChange>,
     intent: AnnouncedEdit<'_>,
-) -> AppliedChange {
+) -> Result<AppliedChange, UnwrittenRecord> {
     let earlier = announced.rev().find(|one| one.file == *file);
     let earlier = earlier.and_then(|one| one.changes.apply(&one.before).ok());
     let current = match earlier {
@@ -115,8 +124,8 @@ pub async fn announce(
     // If the edit does not fit the current text, it is recorded without rebasing, and refused when
     // it is sent.
     let change = over.unwrap_or_else(|| intent.change(file, (base, changes), effect));
-    intent.record(change.clone()).await;
-    change
+    intent.record(change.clone()).await?;
+    Ok(change)
 }
 
 /// Why a change is sent.
@@ -155,7 +164,7 @@ impl Purpose<'_> {
 }
 
 /// Rebases a change onto the user's current text and sends it. Retries if the user typed in the
-/// meantime.
+/// meantime. A proposal that cannot be recorded in the trajectory is not sent.
 ///
 /// # Errors
 /// Returns a [`Failure`] if the change was not applied. Nothing was changed then.
@@ -218,7 +227,10 @@ pub async fn send(
             let (text, changes) = (&edit.base.text, &edit.changes);
             let change = intent.change(&edit.file, (text, changes), edit.effect);
             if tries > 1 || intent.announced != Some(&change) {
-                intent.record(change).await;
+                let recorded = intent.record(change).await;
+                recorded.map_err(|error| Failure::Editor {
+                    why: error.to_string(),
+                })?;
             }
         }
         let withdrawn: Withdrawal = match &purpose {
@@ -231,6 +243,7 @@ pub async fn send(
                     before,
                     after: after.text,
                     effect,
+                    is_open: after.version.is_some(),
                 });
             }
             Err(ApplyError::Stale { .. }) => {}

@@ -30,6 +30,7 @@ pub(crate) async fn undo(
 ) -> Result<Vec<ProposalId>, UndoError> {
     apply::carried(run, async move |run| {
         let _one_at_a_time = run.applying.lock().await;
+        follow_log(&run);
         take_back(&run, which).await
     })
     .await
@@ -37,6 +38,47 @@ pub(crate) async fn undo(
         let why = "internal error during the undo; see the log".to_owned();
         Err(UndoError::Editor(why))
     })
+}
+
+/// Marks undone proposals as applied whose changes are in the text again, as the log reports: the
+/// documents in which they were undone were closed without being saved.
+fn follow_log(run: &RunContext) {
+    let mut last = BTreeMap::new();
+    for event in run.log.events() {
+        if let Event::ProposalApplied {
+            proposal,
+            change: Some(change),
+            ..
+        } = event
+        {
+            last.insert(proposal, change);
+        } else if let Some((proposal, _)) = event.standing() {
+            last.remove(&proposal);
+        }
+    }
+    let mut state = run.state();
+    for (id, change) in last {
+        let is_undone = state.proposals.get(id).is_some_and(Proposal::is_undone);
+        let after = change.changes.apply(&change.before).ok();
+        let Some(after) = after.filter(|_| is_undone) else {
+            continue;
+        };
+        state.world.epoch.changes += 1;
+        let applied = Applied {
+            after: after.into(),
+            effect: match change.created {
+                true => Effect::Create,
+                false => Effect::Change,
+            },
+            before: change.before,
+            directories: change.directories,
+            changes: state.world.epoch.changes,
+            fixed: Vec::new(),
+            broken: Vec::new(),
+            is_left_alone: false,
+        };
+        state.proposals.apply(id, applied).ok();
+    }
 }
 
 /// Implements [`undo`]. The caller must hold the lock `applying`.
@@ -287,7 +329,12 @@ async fn take_one_back(
         remove_empty_directories(run.policy().root(), &applied.directories);
     }
     run.world().change(file, text);
-    note_undone(run, proposal.id, false);
+    let undone = Event::ProposalUndone {
+        proposal: proposal.id,
+        by_editor: false,
+        unsaved: sent.is_open,
+    };
+    note_undone(run, proposal.id, undone);
     Ok(UndoneProposal {
         proposal,
         applied,
@@ -295,8 +342,8 @@ async fn take_one_back(
     })
 }
 
-/// Updates the run's state after a proposal was undone, and logs this.
-fn note_undone(run: &RunContext, id: ProposalId, by_editor: bool) {
+/// Updates the run's state after a proposal was undone, and logs the event `undone`.
+fn note_undone(run: &RunContext, id: ProposalId, undone: Event) {
     let mut state = run.state();
     let Some((proposal, applied)) =
         (state.proposals.get(id)).and_then(|one| Some((one.clone(), one.applied()?.clone())))
@@ -314,10 +361,7 @@ fn note_undone(run: &RunContext, id: ProposalId, by_editor: bool) {
         .retain(|id| !applied.broken.contains(id));
     state.tests.failing.extend(applied.fixed);
     drop(state);
-    run.log.noticed(Event::ProposalUndone {
-        proposal: id,
-        by_editor,
-    });
+    run.log.noticed(undone);
     // Waiting proposals that need the undone proposal go back to their agents.
     run.waited.raise();
 }
@@ -330,7 +374,12 @@ pub(crate) fn note_gone(run: &RunContext, gone: &[ProposalId]) {
         book.applied().into_iter().map(|(one, _)| one.id).collect()
     };
     for id in applied.into_iter().filter(|id| gone.contains(id)) {
-        note_undone(run, id, true);
+        let undone = Event::ProposalUndone {
+            proposal: id,
+            by_editor: true,
+            unsaved: false,
+        };
+        note_undone(run, id, undone);
     }
 }
 

@@ -15,7 +15,8 @@ use crate::check::{each_part, expected, moved, new_tests, original_tests, requir
 use crate::context::prompt_parts;
 use crate::contract::follow_up;
 use crate::event::actor::ActorId;
-use crate::event::events::{Cause, Event, EventLog, RunId, StopReason, TestPhase};
+use crate::event::events::{Cause, Event, RunId, StopReason, TestPhase};
+use crate::event::log::EventLog;
 use crate::evidence::ids::ProposalId;
 use crate::evidence::test_evidence::failing_ids;
 use crate::excerpt::Focus;
@@ -186,6 +187,7 @@ fn started(run: &RunContext, id: RunId) -> Event {
             .root()
             .to_string_lossy()
             .into_owned(),
+        request: run.task.request.clone(),
     }
 }
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use tokio::sync::{Mutex, Semaphore};
 
 use crate::budget::Budget;
-use crate::event::events::{Event, EventLog};
+use crate::event::events::Event;
+use crate::event::log::EventLog;
 use crate::excerpt::Focus;
 use crate::lookup::Lookup;
 use crate::state::disk_texts::DiskTexts;

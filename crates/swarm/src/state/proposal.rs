@@ -161,6 +161,11 @@ impl Proposal {
         }
     }
 
+    /// Returns whether the proposal was applied and undone.
+    pub fn is_undone(&self) -> bool {
+        matches!(self.status, Status::Undone)
+    }
+
     /// Returns the effect of the proposal on its file; `None` if it is not applied.
     pub fn applied(&self) -> Option<&Applied> {
         match &self.status {

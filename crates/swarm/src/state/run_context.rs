@@ -11,7 +11,8 @@ use tracing::Instrument;
 
 use crate::budget::{Budget, Exhausted};
 use crate::event::actor::{ActorId, actor_name};
-use crate::event::events::{AgentOutcome, Cause, Event, EventLog};
+use crate::event::events::{AgentOutcome, Cause, Event};
+use crate::event::log::EventLog;
 use crate::protocol::Propose;
 use crate::state::agent_state::AgentState;
 use crate::state::agents::Agents;

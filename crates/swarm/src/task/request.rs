@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::event::events::RequestParams;
 use starling_core::{Approval, AskIntent, Driver, Limits};
 use starling_syntax::SymbolPath;
 
@@ -24,4 +25,6 @@ pub struct Task {
     /// File to which the patch is written if nobody reviewed the run's changes and the run did not
     /// succeed.
     pub patch: Option<PathBuf>,
+    /// The parameters of the request, as they are recorded in the trajectory.
+    pub request: Option<RequestParams>,
 }

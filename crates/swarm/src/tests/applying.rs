@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::bed::*;
+use super::landing::{FITS, WIDER, pair};
 use crate::*;
 use starling_core::{Approval, Verdict};
 
@@ -233,4 +234,68 @@ async fn change_is_recorded_again_when_it_is_rebased_on_text_that_the_user_typed
         .collect();
     assert_eq!(texts_before, [BEFORE, &typed]);
     assert_eq!(bed.read("a.py"), format!("# typed\n{AFTER}"));
+}
+
+fn is_applying(record: &Stamped) -> bool {
+    matches!(record.record, Record::Event(Event::ProposalApplying { .. }))
+}
+
+#[tokio::test(start_paused = true)]
+async fn change_whose_record_cannot_be_written_is_not_sent_and_waits_for_review_again() {
+    let mut bed = bed(Duration::ZERO);
+    let handle = bed.start();
+    let mut records = handle.log.write_from(0);
+    let mut failures = 0;
+    while let Some(record) = records.next().await {
+        if failures == 0 && is_applying(&record) {
+            failures += 1;
+            records.failed(UnwrittenRecord("the disk is full".into()));
+        } else if failures == 1 && is_applying(&record) {
+            failures += 1;
+            assert_eq!(bed.read("a.py"), BEFORE, "the first change was not sent");
+        }
+    }
+    handle.finished().await;
+    assert_eq!(failures, 2, "the person was asked again, and accepted");
+    assert_eq!(bed.read("a.py"), AFTER);
+    let seen = bed.approver.seen.lock().unwrap();
+    let reasons: Vec<&str> = seen.iter().map(|view| view.reason.as_str()).collect();
+    let told = "Accepted, but not applied: the disk is full";
+    assert_eq!(reasons.len(), 2);
+    assert!(reasons[1].ends_with(told), "{reasons:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_without_a_person_fails_if_its_changes_cannot_be_recorded() {
+    let mut bed = bed(Duration::ZERO).with(|task| task.approval = Approval::Auto);
+    let handle = bed.start();
+    let mut records = handle.log.write_from(0);
+    while records.next().await.is_some() {
+        records.failed(UnwrittenRecord("the disk is full".into()));
+    }
+    handle.finished().await;
+    assert_eq!(bed.read("a.py"), BEFORE);
+    let StopReason::Failed { error } = stop(&handle.log.events()) else {
+        panic!("{:#?}", handle.log.events());
+    };
+    assert!(error.contains("not applied: the disk is full"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_part_of_a_set_is_sent_if_the_set_cannot_be_recorded() {
+    let of_fee = [whole(WIDER), finish("no other way")];
+    let of_total = [whole(FITS), finish("no other way")];
+    let mut bed = pair(Approval::Auto, &of_fee, &of_total);
+    let handle = bed.start();
+    let mut records = handle.log.write_from(0);
+    let mut is_full = false;
+    while let Some(record) = records.next().await {
+        is_full |= is_applying(&record);
+        if is_full {
+            records.failed(UnwrittenRecord("the disk is full".into()));
+        }
+    }
+    handle.finished().await;
+    assert!(is_full, "the set was accepted");
+    assert_eq!(*bed.editor.writes.lock().unwrap(), 0);
 }

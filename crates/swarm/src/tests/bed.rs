@@ -705,6 +705,7 @@ impl Bed {
             begin: Vec::new(),
             require_tests: false,
             patch: None,
+            request: None,
         };
         let editor = DiskEditor {
             root: dir.path().to_owned(),

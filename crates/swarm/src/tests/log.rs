@@ -8,6 +8,7 @@ fn undone(id: u32) -> Event {
     Event::ProposalUndone {
         proposal: ProposalId(id),
         by_editor: false,
+        unsaved: false,
     }
 }
 
@@ -84,7 +85,8 @@ fn log_record_survives_a_json_round_trip() {
 async fn durable_event_completes_only_after_it_is_written_to_the_trajectory() {
     let log = log_of(1);
     // There is no trajectory writer yet, so the event does not wait for one.
-    assert!(log.durable_event(undone(1)).now_or_never().is_some());
+    let done = log.durable_event(undone(1)).now_or_never();
+    assert_eq!(done, Some(Ok(())));
     let mut records = log.write_from(0);
     let (waiting, mut told) = (log.clone(), log.follow_from(2));
     let durable = tokio::spawn(async move { waiting.durable_event(undone(2)).await });
@@ -100,12 +102,36 @@ async fn durable_event_completes_only_after_it_is_written_to_the_trajectory() {
     );
     // A request for the next record confirms that the last one is written.
     assert!(records.next().now_or_never().is_none());
-    durable.await.unwrap();
-    assert!(told.written().now_or_never().is_some());
+    assert_eq!(durable.await.unwrap(), Ok(()));
+    assert_eq!(told.written().now_or_never(), Some(Ok(())));
 }
 
 #[tokio::test]
-async fn durable_event_does_not_wait_for_a_closed_trajectory_writer() {
+async fn durable_event_fails_if_its_record_cannot_be_written() {
+    let log = EventLog::new();
+    let mut records = log.write_from(0);
+    let full = UnwrittenRecord("the disk is full".into());
+    let durable = |id| {
+        let log = log.clone();
+        tokio::spawn(async move { log.durable_event(undone(id)).await })
+    };
+    let (one, told) = (durable(0), log.follow_from(0));
+    records.next().await.unwrap();
+    records.failed(full.clone());
+    assert!(records.next().now_or_never().is_none());
+    assert_eq!(one.await.unwrap(), Err(full.clone()));
+    assert_eq!(told.written().await, Ok(()), "it has read nothing yet");
+    // A later record is not judged by the earlier failure: the writer tries again.
+    let two = durable(1);
+    assert_eq!(records.next().await.unwrap().seq, 1);
+    tokio::task::yield_now().await;
+    assert!(!two.is_finished());
+    assert!(records.next().now_or_never().is_none());
+    assert_eq!(two.await.unwrap(), Ok(()));
+}
+
+#[tokio::test]
+async fn durable_event_fails_without_its_trajectory_writer_until_the_log_is_closed() {
     let log = EventLog::new();
     let records = log.write_from(0);
     let waiting = log.clone();
@@ -113,7 +139,13 @@ async fn durable_event_does_not_wait_for_a_closed_trajectory_writer() {
     tokio::task::yield_now().await;
     assert!(!durable.is_finished());
     drop(records);
-    durable.await.unwrap();
+    assert!(durable.await.unwrap().is_err());
+    assert!(log.durable_event(undone(1)).await.is_err());
+    let log = EventLog::new();
+    let records = log.write_from(0);
+    log.close();
+    drop(records);
+    assert_eq!(log.durable_event(undone(0)).await, Ok(()));
 }
 
 #[test]
@@ -136,6 +168,22 @@ fn undo_or_redo_that_two_tasks_report_is_logged_once() {
         "made again by the editor's redo"
     );
     assert!(log.noticed(undone(1)));
-    let expected = [applied.clone(), undone(1), undone(2), applied, undone(1)];
+    let unsaved = Event::ProposalUndone {
+        proposal: ProposalId(3),
+        by_editor: false,
+        unsaved: true,
+    };
+    // The undo of proposal 3 is saved later.
+    let undos = [unsaved.clone(), undone(3), unsaved.clone()];
+    assert_eq!(undos.map(|undo| log.noticed(undo)), [true, true, false]);
+    let expected = [
+        applied.clone(),
+        undone(1),
+        undone(2),
+        applied,
+        undone(1),
+        unsaved,
+        undone(3),
+    ];
     assert_eq!(log.events(), expected);
 }

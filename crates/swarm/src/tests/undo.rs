@@ -383,3 +383,21 @@ async fn undo_of_a_change_that_the_file_already_contained_reports_nothing_to_und
     assert_eq!(nothing, [ProposalId(1)]);
     assert_eq!(bed.read("a.py"), same);
 }
+
+#[tokio::test(start_paused = true)]
+async fn change_that_came_back_with_a_document_closed_unsaved_can_be_undone_again() {
+    let (bed, handle, applied) = changed().await;
+    let text = bed.read("a.py");
+    let (id, _) = applied[0].clone();
+    let is_of =
+        |event: &Event| matches!(event, Event::ProposalApplied { proposal, .. } if *proposal == id);
+    let made = handle.log.events().into_iter().find(is_of).unwrap();
+    assert_eq!(handle.undo(Some(id)).await, Ok(vec![id]));
+    std::fs::write(bed.path("a.py"), text).unwrap();
+    assert_eq!(handle.undo(Some(id)).await, Err(UndoError::Unknown(id)));
+    // The session sees the change in the file again, and reports it.
+    assert!(handle.log.noticed(made));
+    assert_eq!(handle.undo(Some(id)).await, Ok(vec![id]));
+    assert_eq!(bed.read("a.py").contains(F), applied[0].1 != "a.py::f");
+    assert_eq!(handle.undo(Some(id)).await, Err(UndoError::Unknown(id)));
+}

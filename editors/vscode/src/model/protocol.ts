@@ -166,7 +166,7 @@ export type Event =
   | { event: "proposal_applied"; proposal: number; symbols: string[]; diff: string }
   | { event: "proposal_conflicted"; proposal: number; why: string }
   | { event: "proposal_not_applied"; proposal: number; why: string }
-  | { event: "proposal_undone"; proposal: number; by_editor?: boolean }
+  | { event: "proposal_undone"; proposal: number; by_editor?: boolean; unsaved?: boolean }
   | { event: "followed_up"; changed: string; changes: string[]; to: string[] }
   | { event: "steered"; to: string | null; text: string }
   | {

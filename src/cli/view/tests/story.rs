@@ -218,6 +218,7 @@ fn run_log_shows_the_outcome_of_a_proposal() {
     let undone = Event::ProposalUndone {
         proposal: id,
         by_editor: false,
+        unsaved: false,
     };
     assert_eq!(told(undone), ["↶ #3 taken back"]);
     let chosen = Event::CandidateChosen {
@@ -506,6 +507,7 @@ fn elapsed_time_never_decreases() {
     let event = Event::ProposalUndone {
         proposal: ProposalId(1),
         by_editor: false,
+        unsaved: false,
     };
     state.take(500, &event);
     state.take(300, &event);

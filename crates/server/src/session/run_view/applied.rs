@@ -1,12 +1,21 @@
 //! The changes that a run applied, and whether they are still in the user's text. The editor's own
-//! undo and redo remove and restore them.
+//! undo and redo remove and restore them, and so does a document that is closed without being saved.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use starling_history::ChangeState;
 use starling_swarm::{Event, ProposalId};
 use starling_syntax::{FilePath, MadeChange, OtherLines};
+
+/// Where a text that is compared with applied changes comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextSource {
+    /// An open document, saved or not.
+    Document,
+    Disk,
+}
 
 /// A change that was applied.
 #[derive(Debug, Clone)]
@@ -20,11 +29,8 @@ pub struct AppliedEdit {
     brought: Vec<String>,
     /// Increases with each change of any run.
     order: u64,
-    /// Whether the change was undone by any means.
-    is_undone: bool,
-    /// Whether the editor's own undo removed the change. Only then can a redo restore it; otherwise
-    /// another run may have made the same change.
-    by_editor: bool,
+    /// Whether the change is still in the user's text, according to the events so far.
+    state: ChangeState,
 }
 
 impl AppliedEdit {
@@ -34,7 +40,12 @@ impl AppliedEdit {
 
     /// Returns whether the change is still in the user's text, according to the events so far.
     pub fn stands(&self) -> bool {
-        !self.is_undone
+        self.state == ChangeState::Applied
+    }
+
+    /// Returns whether Starling undid the change in an open document that was not saved since.
+    pub fn is_undone_unsaved(&self) -> bool {
+        self.state == ChangeState::UndoneUnsaved
     }
 
     /// Returns the lines of other changes in the same file that were not undone.
@@ -51,31 +62,45 @@ impl AppliedEdit {
         others
     }
 
-    /// Returns the event to report when the file has this text: the change was undone or redone.
-    /// Returns `None` if its state is unchanged. `standing` are the changes of the file that were
-    /// not undone.
+    /// Returns the event to report when the file has this text: the change was undone or redone, or
+    /// its undo was saved. Returns `None` if its state is unchanged. `standing` are the changes of
+    /// the file that were not undone.
     pub fn undo_event(
         &self,
         proposal: ProposalId,
-        text: &str,
+        (text, source): (&str, TextSource),
         standing: &[&AppliedEdit],
     ) -> Option<Event> {
+        let undone = |by_editor: bool| Event::ProposalUndone {
+            proposal,
+            by_editor,
+            unsaved: false,
+        };
         let made = MadeChange {
             file: &self.file,
             before: &self.before,
             after: &self.after,
         };
-        match (self.is_undone, self.by_editor) {
-            (true, true) => made.is_back_in(text).then(|| self.made.clone()),
-            (true, false) => None,
-            (false, _) => {
+        match self.state {
+            ChangeState::Applied => {
                 let is_undone = made.is_undone_beside(&self.others(standing), text);
-                is_undone.then_some(Event::ProposalUndone {
-                    proposal,
-                    by_editor: true,
-                })
+                is_undone.then(|| undone(true))
             }
+            // The same text can only be another change now, perhaps one of another run.
+            ChangeState::Undone => None,
+            ChangeState::UndoneInEditor => made.is_back_in(text).then(|| self.made.clone()),
+            ChangeState::UndoneUnsaved => match (made.is_back_in(text), source) {
+                (true, _) => (!self.is_made_since(standing)).then(|| self.made.clone()),
+                (false, TextSource::Disk) => Some(undone(false)),
+                (false, TextSource::Document) => None,
+            },
         }
+    }
+
+    /// Returns whether a later change added the same lines.
+    fn is_made_since(&self, standing: &[&AppliedEdit]) -> bool {
+        let mut later = standing.iter().filter(|other| other.order > self.order);
+        later.any(|other| other.brought == self.brought)
     }
 }
 
@@ -107,18 +132,15 @@ pub(super) fn note(applied: &mut BTreeMap<ProposalId, AppliedEdit>, event: &Even
             after: after.into(),
             brought,
             order: ORDER.fetch_add(1, Ordering::Relaxed),
-            is_undone: false,
-            by_editor: false,
+            state: ChangeState::Applied,
         };
         applied.insert(*proposal, made);
-    } else if let Event::ProposalUndone {
-        proposal,
-        by_editor,
-    } = event
-        && let Some(undone) = applied.get_mut(proposal)
+    } else if let Some((proposal, state)) = ChangeState::after(event)
+        && let Some(change) = applied.get_mut(&proposal)
+        // An applied change without its text cannot be compared.
+        && state != ChangeState::Applied
     {
-        undone.is_undone = true;
-        undone.by_editor = *by_editor;
+        change.state = state;
     }
 }
 
@@ -154,6 +176,7 @@ mod tests {
         let after = BEFORE.replace("return 1", "return 2");
         let mut applied = applied(&after);
         let is_undone = |applied: &BTreeMap<ProposalId, AppliedEdit>, text: &str| {
+            let text = (text, TextSource::Document);
             let event = applied[&ProposalId(1)].undo_event(ProposalId(1), text, &[]);
             event.map(|event| matches!(event, Event::ProposalUndone { .. }))
         };
@@ -168,6 +191,7 @@ mod tests {
         let undone = |by_editor: bool| Event::ProposalUndone {
             proposal,
             by_editor,
+            unsaved: false,
         };
         note(&mut applied, &undone(false));
         assert_eq!(
@@ -190,10 +214,35 @@ mod tests {
     }
 
     #[test]
+    fn undo_in_an_unsaved_document_follows_the_text_until_it_is_saved() {
+        let after = BEFORE.replace("return 1", "return 2");
+        let mut applied = applied(&after);
+        let undone = |unsaved: bool| Event::ProposalUndone {
+            proposal: ProposalId(1),
+            by_editor: false,
+            unsaved,
+        };
+        note(&mut applied, &undone(true));
+        let event = |applied: &BTreeMap<ProposalId, AppliedEdit>, text: &str, source| {
+            applied[&ProposalId(1)].undo_event(ProposalId(1), (text, source), &[])
+        };
+        assert_eq!(event(&applied, BEFORE, TextSource::Document), None);
+        let saved = event(&applied, BEFORE, TextSource::Disk);
+        assert_eq!(saved, Some(undone(false)));
+        let back = event(&applied, &after, TextSource::Disk);
+        assert!(matches!(back, Some(Event::ProposalApplied { .. })));
+        note(&mut applied, &undone(false));
+        assert_eq!(event(&applied, &after, TextSource::Disk), None);
+    }
+
+    #[test]
     fn change_with_edited_or_moved_lines_does_not_count_as_undone() {
         let after = BEFORE.replace("return 1", "log(1)\n    return 1");
         let applied = applied(&after);
-        let is_undone = |text: &str| applied[&ProposalId(1)].undo_event(ProposalId(1), text, &[]);
+        let is_undone = |text: &str| {
+            let text = (text, TextSource::Document);
+            applied[&ProposalId(1)].undo_event(ProposalId(1), text, &[])
+        };
         for text in [
             after.replace("log(1)", "log(1)  # mine"),
             after.replace("    log(1)\n    return 1", "    return 1\n    log(1)"),
@@ -227,6 +276,7 @@ mod tests {
         let mut standing: Vec<&AppliedEdit> = applied.values().collect();
         let mut states = Vec::new();
         for one in applied.values().rev() {
+            let text = (text, TextSource::Document);
             let stands = one.undo_event(ProposalId(1), text, &standing).is_none();
             standing.retain(|other| stands || other.order() != one.order());
             states.insert(0, stands);
@@ -275,14 +325,14 @@ mod tests {
         let removed = BEFORE.replace("def g():\n    return 3\n", "");
         for after in [added, removed] {
             let applied = applied(&after);
-            let change = &applied[&ProposalId(1)];
-            assert!(change.undo_event(ProposalId(1), &after, &[]).is_none());
-            assert!(change.undo_event(ProposalId(1), BEFORE, &[]).is_some());
-            let typed = format!("# mine\n{BEFORE}");
-            assert!(
-                change.undo_event(ProposalId(1), &typed, &[]).is_some(),
-                "{after}"
-            );
+            let is_undone = |text: &str| {
+                let text = (text, TextSource::Document);
+                let event = applied[&ProposalId(1)].undo_event(ProposalId(1), text, &[]);
+                event.is_some()
+            };
+            assert!(!is_undone(&after));
+            assert!(is_undone(BEFORE));
+            assert!(is_undone(&format!("# mine\n{BEFORE}")), "{after}");
         }
     }
 }

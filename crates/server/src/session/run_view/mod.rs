@@ -15,7 +15,7 @@ use starling_swarm::{ActorId, Event, FileChange, ProposalId, Spent, StopReason};
 use starling_syntax::FilePath;
 
 pub use activity::{actor_name, short};
-pub use applied::AppliedEdit;
+pub use applied::{AppliedEdit, TextSource};
 pub use proposal::{ProposalStatus, RunProposal};
 
 /// The activity of an agent or another actor of the run.

@@ -172,6 +172,7 @@ fn proposal_conflicting_with_typed_text_is_detected() {
         &Event::ProposalUndone {
             proposal: ProposalId(1),
             by_editor: false,
+            unsaved: false,
         },
     );
     assert_eq!(view.waiting_files().count(), 0);
