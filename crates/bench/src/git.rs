@@ -226,10 +226,10 @@ pub(super) async fn changed(folder: &Path, index: &Path) -> Result<Vec<String>, 
         .split(|byte| *byte == 0)
         .filter(|name| !name.is_empty());
     let names = names.map(|name| String::from_utf8(name.to_vec()));
-    names.collect::<Result<_, _>>().map_err(|_| {
-        GitError::Disk(std::io::Error::other(
-            "a changed file has a name that is not UTF-8",
-        ))
+    let names = names.collect::<Result<_, _>>();
+    names.map_err(|_| GitError::Failed {
+        command: "ls-files".to_owned(),
+        message: "the name of a changed file is not UTF-8".to_owned(),
     })
 }
 

@@ -33,6 +33,9 @@ pub struct Grader {
     /// Directory in which environments are built and kept.
     pub cache: PathBuf,
     pub shadows: Shadows,
+    /// Files and directories to hide from the tests besides the repositories: data that contains the
+    /// answers.
+    pub hidden: Vec<PathBuf>,
     /// Time limit of one test run.
     pub deadline: Duration,
 }
@@ -105,6 +108,7 @@ impl Grader {
         let repository = self.repositories.find(&instance.task.repo).map_err(text)?;
         let mut runtime = self.runtime(id).await?;
         let hidden = self.repositories.to_hide(&repository).await.map_err(text)?;
+        let hidden = hidden.into_iter().chain(self.hidden.iter().cloned());
         runtime.shadows = runtime.shadows.hiding(hidden);
         let runtime = &runtime;
         let commit = &instance.task.base_commit;

@@ -68,6 +68,7 @@ async fn env(dir: &Path) -> Env {
             environments: Default::default(),
             containers: None,
             shadows: Shadows::open(&cache, Policy::default()).await.unwrap(),
+            hidden: Vec::new(),
             cache,
             deadline: Duration::from_secs(60),
         },

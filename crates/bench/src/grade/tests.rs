@@ -69,6 +69,7 @@ async fn bed_with(files: &[(&str, &str)]) -> GradeFixture {
             environments: BTreeMap::from([("a__b-1".into(), environment)]),
             containers: None,
             shadows: Shadows::open(&cache, Policy::default()).await.unwrap(),
+            hidden: Vec::new(),
             cache,
             deadline: Duration::from_secs(20),
         },
@@ -259,13 +260,20 @@ async fn correct_change_of_other_settings_is_resolved() {
 }
 
 #[tokio::test]
-async fn tests_cannot_read_the_known_change_from_the_repository() {
+async fn tests_cannot_read_the_known_change_from_the_repository_or_the_data_set() {
     let mut bed = bed().await;
     let repository = bed.grader.repositories.find("a/b").unwrap();
+    let answers = bed.grader.cache.parent().unwrap().join("answers.jsonl");
+    std::fs::write(&answers, gold()).unwrap();
+    bed.grader.hidden.push(answers.clone());
     let head = repository.join(".git/HEAD");
     let environment = bed.grader.environments.get_mut("a__b-1").unwrap();
     let command = &environment.test_cmd_f2p;
-    environment.test_cmd_f2p = format!("test ! -e {} && {command}", head.display());
+    environment.test_cmd_f2p = format!(
+        "test ! -e {} && test ! -s {} && {command}",
+        head.display(),
+        answers.display()
+    );
     let prediction = Prediction {
         instance_id: "a__b-1".into(),
         model_name_or_path: "m".into(),
