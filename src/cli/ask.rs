@@ -42,7 +42,10 @@ pub async fn run(args: AskArgs) -> anyhow::Result<Outcome> {
     if text.trim().is_empty() {
         return Err(as_wrong_use(AskError::EmptyQuestion));
     }
-    let file = args.session.as_deref().map(SessionFile::open).transpose()?;
+    let file = args.session.as_deref();
+    let file = file
+        .map(|path| SessionFile::open(path, &root))
+        .transpose()?;
     first_model::choose_once(&root, &args.world, args.json).await?;
     fetch::offer(&root, &args.world, args.json).await?;
     let loaded = configuration(&root, &args.world).map_err(|error| WrongUse(error.to_string()))?;

@@ -1,13 +1,14 @@
 //! Offers to download missing weights at a terminal, before a run starts.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 use indicatif::HumanBytes;
 
 use super::args::ConfigurationArgs;
-use super::first_model::{answer, can_ask};
+use super::first_model::can_ask;
 use super::models;
+use super::question::{Answers, StdinAnswers, ask};
 use super::services::configuration;
 use starling_config::ModelKind;
 use starling_models::registry::{ModelSource, role_sources};
@@ -23,7 +24,7 @@ pub async fn offer(root: &Path, world: &ConfigurationArgs, is_json: bool) -> any
         return Ok(());
     }
     for model in missing(root, world) {
-        if is_wanted(model, &mut io::stdin().lock(), &mut io::stderr())? {
+        if is_wanted(model, &mut StdinAnswers, &mut io::stderr())? {
             models::pull(model.name).await?;
         }
     }
@@ -59,7 +60,7 @@ fn missing_of(source: &ModelSource) -> Option<&'static KnownModel> {
 
 fn is_wanted(
     model: &KnownModel,
-    heard: &mut impl BufRead,
+    heard: &mut impl Answers,
     shown: &mut impl Write,
 ) -> io::Result<bool> {
     let size = HumanBytes(model.bytes);
@@ -69,8 +70,7 @@ fn is_wanted(
         "The weights of the local model {name} ({size}) are not downloaded yet."
     )?;
     loop {
-        write!(shown, "Download them now? [y/n] ")?;
-        match answer(heard, shown)?.as_deref() {
+        match ask("Download them now? [y/n] ", heard, shown)?.as_deref() {
             Some("y" | "Y" | "yes") => return Ok(true),
             Some("n" | "N" | "no") | None => return Ok(false),
             Some(_) => writeln!(shown, "  y  download them (only once)\n  n  not now")?,

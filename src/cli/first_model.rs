@@ -1,12 +1,13 @@
 //! Selects a model if none is configured and a provider's key is in the environment: asks once at a
 //! terminal, and prints a note elsewhere.
 
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::time::Duration;
 
 use super::args::ConfigurationArgs;
 use super::init::{ModelChoice, remember};
+use super::question::{self, Answers, StdinAnswers};
 use super::services::configuration;
 use super::standard::note;
 use starling_config::{Config, ModelConfig, user_file};
@@ -95,7 +96,7 @@ fn hint(seen: &[Provider]) -> String {
 }
 
 async fn ask_about(seen: &[Provider]) -> anyhow::Result<Option<ModelChoice>> {
-    let provider = match ask_provider(seen, &mut io::stdin().lock(), &mut io::stderr())? {
+    let provider = match ask_provider(seen, &mut StdinAnswers, &mut io::stderr())? {
         None => return Ok(None),
         Some(None) => return Ok(Some(ModelChoice::local())),
         Some(Some(provider)) => provider,
@@ -115,12 +116,7 @@ async fn ask_about(seen: &[Provider]) -> anyhow::Result<Option<ModelChoice>> {
         }
         Ok(_) | Err(_) => Vec::new(),
     };
-    let name = ask_model(
-        provider,
-        &listed,
-        &mut io::stdin().lock(),
-        &mut io::stderr(),
-    )?;
+    let name = ask_model(provider, &listed, &mut StdinAnswers, &mut io::stderr())?;
     Ok(name.map(|name| {
         model.model = Some(name);
         ModelChoice::of(model)
@@ -143,7 +139,7 @@ fn settings(provider: Provider) -> ModelConfig {
 /// Asks for a provider: `Some(None)` is the local model, `None` is no answer.
 fn ask_provider(
     seen: &[Provider],
-    heard: &mut impl BufRead,
+    heard: &mut impl Answers,
     shown: &mut impl Write,
 ) -> io::Result<Option<Option<Provider>>> {
     writeln!(
@@ -163,8 +159,8 @@ fn ask_provider(
     }
     let last = seen.len() + 1;
     loop {
-        write!(shown, "[1-{last}, ? keys] ")?;
-        let Some(line) = answer(heard, shown)? else {
+        let question = format!("[1-{last}, ? keys] ");
+        let Some(line) = question::ask(&question, heard, shown)? else {
             return Ok(None);
         };
         match line.parse::<usize>() {
@@ -183,7 +179,7 @@ fn ask_provider(
 fn ask_model(
     provider: Provider,
     listed: &[String],
-    heard: &mut impl BufRead,
+    heard: &mut impl Answers,
     shown: &mut impl Write,
 ) -> io::Result<Option<String>> {
     // Models with a known price are well known and come first.
@@ -197,8 +193,8 @@ fn ask_model(
         writeln!(shown, "  … {more} more")?;
     }
     loop {
-        write!(shown, "Name of the model at {}: ", provider.name)?;
-        let Some(line) = answer(heard, shown)? else {
+        let question = format!("Name of the model at {}: ", provider.name);
+        let Some(line) = question::ask(&question, heard, shown)? else {
             return Ok(None);
         };
         if line.is_empty() || line == "?" {
@@ -218,17 +214,6 @@ fn ask_model(
         }
         return Ok(Some(line));
     }
-}
-
-/// Reads a trimmed line; returns `None` at the end of the input.
-pub fn answer(heard: &mut impl BufRead, shown: &mut impl Write) -> io::Result<Option<String>> {
-    shown.flush()?;
-    let mut line = String::new();
-    if heard.read_line(&mut line)? == 0 {
-        writeln!(shown)?;
-        return Ok(None);
-    }
-    Ok(Some(line.trim().to_owned()))
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ mod lsp;
 mod models;
 mod option_values;
 mod project;
+mod question;
 mod review;
 mod run;
 mod screen;

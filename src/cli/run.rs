@@ -353,6 +353,7 @@ impl<'a> Viewer<'a> {
         waits.tick().await;
         let began = tokio::time::Instant::now();
         loop {
+            self.tell_question(inputs);
             let next = tokio::select! {
                 note = run.notes.recv() => match note {
                     Some(note) => self.note(&note)?,
@@ -382,6 +383,7 @@ impl<'a> Viewer<'a> {
                 NextAction::Stop => return Ok(()),
             }
             self.ask()?;
+            self.tell_question(inputs);
             if let NextAction::Stop = self.take_lines(&run).await? {
                 return Ok(());
             }
@@ -398,6 +400,13 @@ impl<'a> Viewer<'a> {
                 ));
                 self.stop(&run).await?;
             }
+        }
+    }
+
+    /// Tells the reader of the inputs when the last question appeared.
+    fn tell_question(&self, inputs: &Inputs) {
+        if self.asked.is_some() {
+            inputs.asked(self.asked_at);
         }
     }
 
@@ -494,7 +503,7 @@ impl<'a> Viewer<'a> {
             }
             Input::Interrupt => Some(UserCommand::Quit),
             // Quitting takes effect immediately, unless earlier lines wait for their questions.
-            Input::Line(line)
+            Input::Line(line) | Input::EarlyLine(line)
                 if self.lines.is_empty()
                     && self.next_line.is_none()
                     && prompt::line(&line) == UserCommand::Quit =>
@@ -505,7 +514,11 @@ impl<'a> Viewer<'a> {
                 self.screen.say(&[Line::of(Style::Warning, EARLY_LINE)])?;
                 None
             }
-            Input::Line(line) => {
+            Input::EarlyLine(line) if self.accepts(&line) => {
+                self.screen.say(&[Line::of(Style::Warning, EARLY_LINE)])?;
+                None
+            }
+            Input::Line(line) | Input::EarlyLine(line) => {
                 self.lines.push_back(line);
                 None
             }

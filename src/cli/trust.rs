@@ -1,10 +1,11 @@
 //! `starling trust`, and the trust question that is asked once for each project.
 
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 use super::args::{RunArgs, TrustArgs};
 use super::project::root;
+use super::question::{self, Answers, StdinAnswers};
 use super::services::configuration;
 use super::standard::print_line;
 use super::view::words;
@@ -134,7 +135,7 @@ pub fn ask_once(root: &Path, args: &RunArgs) -> anyhow::Result<()> {
     };
     // Trust exactly the text that is shown, even if the file changes meanwhile.
     let file = ProjectFile::of(root);
-    let decision = ask(&file, asked, &mut io::stdin().lock(), &mut io::stderr())?;
+    let decision = ask(&file, asked, &mut StdinAnswers, &mut io::stderr())?;
     if let Some(TrustDecision::Trusted(_)) = &decision {
         usable(&file)?;
     }
@@ -156,7 +157,7 @@ enum TrustQuestion {
 fn ask(
     file: &ProjectFile,
     asked: TrustQuestion,
-    heard: &mut impl BufRead,
+    heard: &mut impl Answers,
     shown: &mut impl Write,
 ) -> io::Result<Option<TrustDecision>> {
     let (Some(text), Some(fingerprint)) = (file.text(), file.fingerprint()) else {
@@ -180,13 +181,11 @@ fn ask(
     }
     writeln!(shown, "You can change the answer with `starling trust`.")?;
     loop {
-        write!(shown, "Trust this project? [y]es, [n]o, [?] keys: ")?;
-        shown.flush()?;
-        let mut line = String::new();
-        if heard.read_line(&mut line)? == 0 {
+        let question = "Trust this project? [y]es, [n]o, [?] keys: ";
+        let Some(line) = question::ask(question, heard, shown)? else {
             return Ok(None);
-        }
-        match line.trim().to_lowercase().as_str() {
+        };
+        match line.to_lowercase().as_str() {
             "y" | "yes" => return Ok(Some(TrustDecision::Trusted(fingerprint))),
             "n" | "no" => return Ok(Some(TrustDecision::Refused)),
             _ => writeln!(

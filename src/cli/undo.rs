@@ -1,7 +1,7 @@
 //! `starling undo`: reverts the changes of a run.
 
 use std::collections::BTreeSet;
-use std::io::{self, BufRead};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -11,8 +11,9 @@ use serde::Serialize;
 
 use super::args::UndoArgs;
 use super::project::root;
+use super::question::{self, StdinAnswers};
 use super::run::to_name;
-use super::standard::{note, print, print_line};
+use super::standard::{SurvivingWriter, note, print_line};
 use super::view::story::diff;
 use super::view::summary::command;
 use super::view::text::{Line, Paint, Style};
@@ -502,15 +503,14 @@ fn symbols(symbols: &[SymbolPath]) -> String {
 /// Asks until the user answers; the end of stdin counts as no.
 fn agreed(proposals: usize) -> anyhow::Result<bool> {
     let what = words::count(proposals as u64, "proposal");
+    let question = format!("Take {what} back? [y/n/?] ");
+    let mut shown = SurvivingWriter::new(Box::new(io::stdout()));
     loop {
-        print(format_args!("Take {what} back? [y/n/?] "))?;
-        let mut line = String::new();
-        if io::stdin().lock().read_line(&mut line)? == 0 {
-            print_line("")?;
+        let Some(line) = question::ask(&question, &mut StdinAnswers, &mut shown)? else {
             note("starling: stdin is closed, so your answer cannot be read: use --yes");
             return Ok(false);
-        }
-        match line.trim().to_ascii_lowercase().as_str() {
+        };
+        match line.to_ascii_lowercase().as_str() {
             "y" | "yes" => return Ok(true),
             "n" | "no" | "q" | "" => return Ok(false),
             _ => print_line(format_args!(

@@ -186,6 +186,112 @@ sys.stdout.buffer.write(seen)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 "#;
 
+/// Types a text before the program has begun, and two others one and two seconds after a mark appears.
+const AHEAD: &str = r#"
+import os, pty, signal, sys, threading
+signal.alarm(60)
+ahead, mark, first, second, *command = sys.argv[1:]
+start, started = os.pipe()
+pid, terminal = pty.fork()
+if pid == 0:
+    os.read(start, 1)
+    os.execv(command[0], command)
+os.write(terminal, ahead.encode())
+os.write(started, b"x")
+seen, is_timed = b"", False
+while True:
+    try:
+        data = os.read(terminal, 65536)
+    except OSError:
+        break
+    if not data:
+        break
+    seen += data
+    if not is_timed and mark.encode() in seen:
+        is_timed = True
+        for seconds, text in [(1, first), (2, second)]:
+            if text:
+                threading.Timer(seconds, os.write, (terminal, text.encode())).start()
+sys.stdout.buffer.write(seen)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"#;
+
+fn typed_ahead(bed: &TestProject, term: &str, typed: &[&str; 4], args: &[&str]) -> CommandResult {
+    let output = python(bed, AHEAD, typed, args).env("TERM", term).output();
+    CommandResult::of(&output.unwrap())
+}
+
+/// Message about keys that were typed before a question.
+const DROPPED: &str = "keys ignored: they were typed before the question could be read";
+
+#[test]
+fn lines_typed_ahead_do_not_trust_a_project() {
+    for ahead in ["y\r", "ls\ry\r", "make y\ry\r"] {
+        let bed = TestProject::new();
+        let config = "[tests]\ncommand = \"true\"\n";
+        bed.write("project/.starling/config.toml", config);
+        // A recorded model works on no project, so there would be no question.
+        let model = "openai:gpt-5-mini";
+        let args = ["run", "--approve", "auto", "--model", model, "tidy f up"];
+        let output = python(&bed, AHEAD, &[ahead, DROPPED, "n\r", "\u{3}"], &args)
+            .env("TERM", "xterm")
+            .env("OPENAI_API_KEY", "x")
+            .env("OPENAI_BASE_URL", "http://127.0.0.1:9")
+            .output();
+        let said = CommandResult::of(&output.unwrap());
+        let asked = said.out.matches("Trust this project?").count();
+        assert_eq!(asked, 2, "{said:?}");
+        let list = bed.say(&["trust", "--list"]).out;
+        assert!(list.starts_with("refused"), "{ahead:?}: {list}");
+    }
+}
+
+#[test]
+fn line_typed_ahead_takes_nothing_back() {
+    let bed = TestProject::new();
+    bed.applied(NEW);
+    let said = typed_ahead(&bed, "xterm", &["y\r", DROPPED, "n\r", ""], &["undo"]);
+    assert!(said.out.contains(DROPPED), "{said:?}");
+    assert_eq!(bed.work(), NEW, "{said:?}");
+    let said = typed_ahead(&bed, "xterm", &["y", DROPPED, "y\r", ""], &["undo"]);
+    assert_eq!((said.code, bed.work().as_str()), (Some(0), OLD), "{said:?}");
+}
+
+#[test]
+fn line_typed_ahead_chooses_no_model() {
+    let bed = TestProject::new();
+    let typed = ["2\rsome-model\r", DROPPED, "1\r", ""];
+    let output = python(&bed, AHEAD, &typed, &["init"])
+        .env("TERM", "xterm")
+        .env("OPENAI_API_KEY", "x")
+        .output();
+    let said = CommandResult::of(&output.unwrap());
+    assert!(said.out.contains(DROPPED), "{said:?}");
+    let written = bed.dir.path().join("config/starling/config.toml");
+    let written = std::fs::read_to_string(written).unwrap();
+    assert!(!written.contains("some-model"), "{written}");
+}
+
+#[test]
+fn line_begun_before_its_question_accepts_nothing_in_a_dumb_terminal() {
+    let bed = TestProject::new();
+    let model = bed.tape(&[NEW]);
+    let args = ["run", "--model", model.as_str(), "Simplify f."];
+    let typed = ["a", "[a]ccept", "\n", "q\n"];
+    let said = typed_ahead(&bed, "dumb", &typed, &args);
+    assert!(
+        said.out.contains("line ignored: it was typed before"),
+        "{said:?}"
+    );
+    assert_eq!(bed.work(), OLD, "{said:?}");
+    let typed = ["r not", "[a]ccept", " this\n", "q\n"];
+    let said = typed_ahead(&bed, "dumb", &typed, &args);
+    assert!(
+        said.out.contains("#1 rejected by you: not this"),
+        "{said:?}"
+    );
+}
+
 /// Answers each question with the next key, one second after the question. Between two questions an
 /// editor is open and a message is printed.
 const KEYS: &str = r#"

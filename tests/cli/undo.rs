@@ -10,7 +10,7 @@ use super::*;
 
 impl TestProject {
     /// Runs a task that applies a new text of `f`, and returns the id of the run.
-    fn applied(&self, source: &str) -> String {
+    pub(super) fn applied(&self, source: &str) -> String {
         let tape = self.tape(&[source]);
         let args = ["run", "--json", "--approve", "auto", "--model", &tape, "x"];
         let said = self.say(&args);

@@ -146,6 +146,11 @@ impl Checkout {
         self.is_done = true;
     }
 
+    /// Returns the files that were changed, added or removed since the checkout was taken.
+    pub(super) async fn changed(&self) -> Result<Vec<String>, GitError> {
+        git::changed(&self.path(), &self.beside("index")).await
+    }
+
     async fn turn_into(&self, commit: &str) -> Result<(), GitError> {
         let index = self.beside("index");
         git::check_out(&self.repository, commit, &self.path(), &index).await

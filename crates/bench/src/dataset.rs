@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use super::names::is_plain;
+
 /// The part of an instance that a run may see.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
@@ -17,6 +19,19 @@ pub struct Task {
     pub repo: String,
     pub base_commit: String,
     pub problem_statement: String,
+}
+
+impl Task {
+    /// Checks that the id can be used in names of files, images and arguments.
+    pub(super) fn check(&self) -> Result<(), String> {
+        match is_plain(&self.id) {
+            true => Ok(()),
+            false => Err(format!(
+                "the instance id {:?} is not usable as the name of a file: rename the instance",
+                self.id
+            )),
+        }
+    }
 }
 
 /// The part of an instance that only the grader sees.

@@ -8,6 +8,8 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
+use super::names::{is_plain, is_revision};
+use starling_platform::files::PathExt;
 use starling_workspace::{HostPrograms, ProgramError, Variables};
 
 /// Time limit of one command. Checking out a large repository takes seconds, and many times longer
@@ -46,6 +48,8 @@ pub enum GitError {
         .wanted.display(), .wanted.display()
     )]
     NoRepository { repo: String, wanted: PathBuf },
+    #[error("{0:?} is neither the id of a commit nor the name of a reference")]
+    NoRevision(String),
     #[error("cannot start git: {0}; is git installed?")]
     NotStarted(std::io::Error),
     #[error("cannot start git: {0}")]
@@ -76,16 +80,78 @@ impl Repositories {
         if let Some(path) = self.elsewhere.get(repo) {
             return Ok(path.clone());
         }
-        let wanted = self.directory.join(repo.replace('/', "__"));
+        let name = repo.replace('/', "__");
+        let wanted = self.directory.join(&name);
         let mut bare = wanted.clone().into_os_string();
         bare.push(".git");
         [wanted.clone(), PathBuf::from(bare)]
             .into_iter()
-            .find(|path| path.is_dir())
+            .find(|path| is_plain(&name) && path.is_dir())
             .ok_or_else(|| GitError::NoRepository {
                 repo: repo.to_owned(),
                 wanted,
             })
+    }
+
+    /// Returns the directories to hide from tests, without links: the directory of all repositories, and
+    /// whatever else the history of `repository`, with the known changes as later commits, can be read
+    /// from.
+    ///
+    /// # Errors
+    /// Fails if git cannot read the repository.
+    pub(super) async fn to_hide(&self, repository: &Path) -> Result<Vec<PathBuf>, GitError> {
+        let entries = std::fs::read_dir(&self.directory).into_iter().flatten();
+        let entries = entries.flatten().map(|entry| entry.path());
+        let mut found: Vec<PathBuf> = entries.filter(|path| path.is_symlink()).collect();
+        found.extend([self.directory.clone(), repository.to_owned()]);
+        found.extend(self.elsewhere.values().cloned());
+        found.extend(stores(repository).await?);
+        let mut found: Vec<PathBuf> = found
+            .iter()
+            .filter_map(|path| path.canonical().ok())
+            .collect();
+        found.sort();
+        found.dedup_by(|later, earlier| later.starts_with(earlier));
+        Ok(found)
+    }
+}
+
+/// Returns the directories with the data of a repository, which can lie outside of it: its git
+/// directory, and the objects that it borrows from others.
+async fn stores(repository: &Path) -> Result<Vec<PathBuf>, GitError> {
+    let arguments = [
+        "rev-parse",
+        "--path-format=absolute",
+        "--git-common-dir",
+        "--git-path",
+        "objects",
+    ];
+    let found = run(&mut git(repository, arguments)?, None).await?;
+    let lines = found.split(|byte| *byte == b'\n');
+    let lines = lines.filter_map(|line| std::str::from_utf8(line).ok());
+    let mut stores: Vec<PathBuf> = lines
+        .filter(|line| !line.is_empty())
+        .filter_map(|line| Path::new(line).canonical().ok())
+        .collect();
+    let mut at = 0;
+    while let Some(store) = stores.get(at).cloned() {
+        at += 1;
+        let borrowed = std::fs::read_to_string(store.join("info/alternates")).unwrap_or_default();
+        for line in borrowed.lines().filter(|line| !line.starts_with('#')) {
+            let other = store.join(line).canonical();
+            stores.extend(other.ok().filter(|other| !stores.contains(other)));
+        }
+        let packs = store.join("pack").canonical();
+        stores.extend(packs.ok().filter(|packs| !packs.starts_with(&store)));
+    }
+    Ok(stores)
+}
+
+/// Returns a commit of a data set if git cannot take it for anything else.
+fn revision(commit: &str) -> Result<&str, GitError> {
+    match is_revision(commit) {
+        true => Ok(commit),
+        false => Err(GitError::NoRevision(commit.to_owned())),
     }
 }
 
@@ -95,6 +161,7 @@ pub(super) async fn file_at(
     commit: &str,
     file: &str,
 ) -> Result<Option<Vec<u8>>, GitError> {
+    let commit = revision(commit)?;
     let object = format!("{commit}:{file}");
     let there = run(&mut git(repository, ["cat-file", "-e", &object])?, None).await;
     match there {
@@ -119,8 +186,8 @@ pub(super) async fn check_out(
     folder: &Path,
     index: &Path,
 ) -> Result<(), GitError> {
+    let tree = format!("{}^{{tree}}", revision(commit)?);
     std::fs::create_dir_all(folder).map_err(GitError::Disk)?;
-    let tree = format!("{commit}^{{tree}}");
     let places = [
         "rev-parse",
         "--path-format=absolute",
@@ -133,23 +200,51 @@ pub(super) async fn check_out(
     let tree = String::from_utf8_lossy(lines.next().unwrap_or_default());
     // A separate repository uses the objects of the original but none of its settings, because
     // these could name programs that modify files during checkout.
-    let own = index.with_extension("repository");
-    lend_objects(objects, &own).map_err(GitError::Disk)?;
-    let there = |mut command: Command| {
-        command
-            .env("GIT_DIR", &own)
-            .env("GIT_WORK_TREE", folder)
-            .env("GIT_INDEX_FILE", index);
-        command
-    };
+    lend_objects(objects, &own_repository(index)).map_err(GitError::Disk)?;
     let is_used = index.exists();
     let read = git(folder, ["read-tree", "--reset", "-u", &tree])?;
-    run(&mut there(read), None).await?;
+    run(&mut checked_out(read, folder, index), None).await?;
     if is_used {
         let clean = git(folder, ["clean", "-ffdxq"])?;
-        run(&mut there(clean), None).await?;
+        run(&mut checked_out(clean, folder, index), None).await?;
     }
     Ok(())
+}
+
+/// Returns the files of a checkout that were changed, added or removed since [`check_out`], on disk and
+/// not according to a diff. A file whose content is as before can be among them.
+pub(super) async fn changed(folder: &Path, index: &Path) -> Result<Vec<String>, GitError> {
+    let mut names = Vec::new();
+    for arguments in [
+        ["diff-files", "--name-only", "-z"],
+        ["ls-files", "--others", "-z"],
+    ] {
+        let command = git(folder, arguments)?;
+        names.extend(run(&mut checked_out(command, folder, index), None).await?);
+    }
+    let names = names
+        .split(|byte| *byte == 0)
+        .filter(|name| !name.is_empty());
+    let names = names.map(|name| String::from_utf8(name.to_vec()));
+    let names = names.collect::<Result<_, _>>();
+    names.map_err(|_| GitError::Failed {
+        command: "ls-files".to_owned(),
+        message: "the name of a changed file is not UTF-8".to_owned(),
+    })
+}
+
+/// Returns the repository that belongs to the index of a checkout.
+fn own_repository(index: &Path) -> PathBuf {
+    index.with_extension("repository")
+}
+
+/// Sets up a command for the files of a checkout.
+fn checked_out(mut command: Command, folder: &Path, index: &Path) -> Command {
+    command
+        .env("GIT_DIR", own_repository(index))
+        .env("GIT_WORK_TREE", folder)
+        .env("GIT_INDEX_FILE", index);
+    command
 }
 
 /// Creates an empty repository at `own` that uses the objects at `objects`.

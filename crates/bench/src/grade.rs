@@ -33,6 +33,9 @@ pub struct Grader {
     /// Directory in which environments are built and kept.
     pub cache: PathBuf,
     pub shadows: Shadows,
+    /// Files and directories to hide from the tests besides the repositories: data that contains the
+    /// answers.
+    pub hidden: Vec<PathBuf>,
     /// Time limit of one test run.
     pub deadline: Duration,
 }
@@ -100,9 +103,14 @@ impl Grader {
         if patch.trim().is_empty() {
             return Ok(Grade::Unresolved("the prediction is empty".into()));
         }
+        instance.task.check()?;
         let id = &instance.task.id;
-        let runtime = &self.runtime(id).await?;
         let repository = self.repositories.find(&instance.task.repo).map_err(text)?;
+        let mut runtime = self.runtime(id).await?;
+        let hidden = self.repositories.to_hide(&repository).await.map_err(text)?;
+        let hidden = hidden.into_iter().chain(self.hidden.iter().cloned());
+        runtime.shadows = runtime.shadows.hiding(hidden);
+        let runtime = &runtime;
         let commit = &instance.task.base_commit;
         let lent = self.checkouts.take(&repository, commit).await;
         let lent = lent.map_err(text)?;
@@ -132,7 +140,7 @@ impl Grader {
             }
             Err(error) => return Err(text(error)),
         }
-        bring::tests(instance, patch, repository, checkout)
+        bring::tests(instance, repository, lent)
             .await
             .map_err(text)?;
         let tests = CheckoutTests {
@@ -208,7 +216,7 @@ impl Grader {
         let lent = self.checkouts.take(repository, commit).await;
         let lent = lent.map_err(text)?;
         let checkout = &lent.path();
-        bring::tests(instance, "", repository, checkout)
+        bring::tests(instance, repository, &lent)
             .await
             .map_err(text)?;
         if let Some(canary) = canary {

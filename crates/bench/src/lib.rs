@@ -11,6 +11,7 @@ mod git;
 mod gold;
 mod grade;
 mod named;
+mod names;
 mod oracle;
 mod patch;
 mod predictions;
@@ -30,12 +31,13 @@ pub use export::{Export, ExportError, Exported, Format, Graded, HeldOutPolicy, R
 pub use git::{GitError, Repositories};
 pub use gold::{Inexpressible, Proposal, proposals};
 pub use grade::{Grade, Grader, Grades, Unresolved};
+pub use names::file_name;
 pub use oracle::known_changes;
 pub use patch::{FileChange, changes_of};
 pub use predictions::{Prediction, PredictionsError, read_predictions};
 pub use run::{
     Cost, Ended, Finished, KeptRecords, Outcome, Record, Report, RunDirectory, RunDirectoryError,
-    Runs, Settings, earlier, records, settings,
+    Runs, Settings, earlier, instance_directory, records, settings,
 };
 pub use scaling::{Scaling, scaling};
 pub use select::{Candidate, Choice, Judge, Signal, Signals, choose};

@@ -8,12 +8,12 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
+use starling_platform::files::PathExt;
+
 use super::Stamp;
 use super::compared::can_be_same;
-use super::regular::{read_regular, read_text};
+use super::regular::read_text;
 
-/// Maximum size of a git index in bytes. A larger index is not read.
-const INDEX_MOST: u64 = 64 << 20;
 /// Maximum number of bytes read of a configuration file.
 const BYTES_MOST: u64 = 1 << 20;
 /// Maximum depth of configurations that include others.
@@ -53,15 +53,14 @@ struct GitConfiguration {
 
 /// The directories of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct GitRepository {
+pub(super) struct GitRepository {
     /// The root of the work tree.
-    top: PathBuf,
+    pub(super) top: PathBuf,
     /// The git directory that all work trees share.
     git: PathBuf,
     /// The git directory of this work tree. It differs from `git` only for a linked work tree.
     own: PathBuf,
 }
-use starling_platform::files::PathExt;
 
 impl GitRepository {
     /// Returns the default directories for hooks.
@@ -71,12 +70,17 @@ impl GitRepository {
 
     /// Returns the paths of git's configuration files, whether or not they exist. A linked work
     /// tree has its own `config.worktree`.
-    fn configurations(&self) -> Vec<PathBuf> {
+    pub(super) fn configurations(&self) -> Vec<PathBuf> {
         let mut files = vec![self.git.join("config"), self.git.join("config.worktree")];
         if self.own != self.git {
             files.push(self.own.join("config.worktree"));
         }
         files
+    }
+
+    /// Returns the path of the index of this work tree.
+    pub(super) fn index(&self) -> PathBuf {
+        self.own.join("index")
     }
 }
 
@@ -177,7 +181,7 @@ fn stamp(path: &Path) -> Option<Stamp> {
 }
 
 /// Returns the nearest repository at or above `root`.
-fn repository(root: &Path) -> Option<GitRepository> {
+pub(super) fn repository(root: &Path) -> Option<GitRepository> {
     let top = root
         .ancestors()
         .find(|folder| folder.join(".git").exists())?;
@@ -196,20 +200,6 @@ fn repository(root: &Path) -> Option<GitRepository> {
 /// Returns the paths of git's configuration files for `root`, whether or not they exist.
 pub fn git_configurations(root: &Path) -> Vec<PathBuf> {
     repository(root).map_or_else(Vec::new, |found| found.configurations())
-}
-
-/// Returns whether the index of the repository that contains `root` lists a file. The index is
-/// searched for the literal name of the file. An unreadable index lists no files.
-pub(super) fn is_tracked(root: &Path, file: &Path) -> bool {
-    let Some(found) = repository(root) else {
-        return false;
-    };
-    let Ok(relative) = file.strip_prefix(&found.top) else {
-        return false;
-    };
-    let name = [relative.as_os_str().as_encoded_bytes(), b"\0"].concat();
-    let index = read_regular(&found.own.join("index"), INDEX_MOST).unwrap_or_default();
-    index.windows(name.len()).any(|part| part == name)
 }
 
 /// Returns whether `root` is inside a repository.

@@ -1,8 +1,10 @@
 //! The rules of `.ignore`, `.gitignore` and `.git/info/exclude`. The project controls these files,
 //! so a file that is not regular or is too large is skipped with a warning.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -21,6 +23,19 @@ const MAX_PLACE_BYTES: u64 = 16 << 10;
 /// Directory entries that contain or locate rules.
 pub(super) const NAMES: [&str; 3] = [".ignore", ".gitignore", ".git"];
 
+/// The rule file in [`DirectoryRules`] that git does not know.
+const NOT_OF_GIT: Range<usize> = 0..1;
+/// The rule files in [`DirectoryRules`] that git reads.
+const OF_GIT: Range<usize> = 1..3;
+
+/// Whether rules match names that differ only in upper and lower case.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum NameCase {
+    #[default]
+    Exact,
+    Ignored,
+}
+
 /// The effect of the rules on a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RuleEffect {
@@ -32,7 +47,10 @@ pub(super) enum RuleEffect {
 
 /// The rules that apply in a directory: its own and those of all parent directories.
 #[derive(Clone, Default)]
-pub(super) struct IgnoreRules(Option<Arc<DirectoryRules>>);
+pub(super) struct IgnoreRules {
+    nearest: Option<Arc<DirectoryRules>>,
+    case: NameCase,
+}
 
 /// The rules of one directory and a link to those of its parents.
 struct DirectoryRules {
@@ -42,43 +60,71 @@ struct DirectoryRules {
 }
 
 impl IgnoreRules {
+    /// Returns no rules, to which those of directories can be added.
+    pub fn matching(case: NameCase) -> Self {
+        IgnoreRules {
+            nearest: None,
+            case,
+        }
+    }
+
     /// Reads the rules of the directories above `root`, an absolute path.
     pub fn above(root: &Path) -> Self {
-        let mut above: Vec<&Path> = root.ancestors().skip(1).collect();
+        IgnoreRules::default().between(Path::new(""), root)
+    }
+
+    /// Adds the rules of the directories above `root`, up to `top`.
+    pub fn between(self, top: &Path, root: &Path) -> Self {
+        let above = root.ancestors().skip(1);
+        let mut above: Vec<&Path> = above.take_while(|path| path.starts_with(top)).collect();
         above.reverse();
-        let rules = IgnoreRules::default();
         above
             .into_iter()
-            .fold(rules, |rules, directory| rules.within(directory, &NAMES))
+            .fold(self, |rules, directory| rules.within(directory, &NAMES))
     }
 
     /// Adds the rules of `directory`, which contains the entries of [`NAMES`] listed in `present`.
     pub fn within(&self, directory: &Path, present: &[&str]) -> Self {
-        let rules = |name: &str, file: &dyn Fn() -> Option<PathBuf>| match file() {
-            Some(file) if present.contains(&name) => read_rules(directory, &file),
+        let case = self.case;
+        let rules = |name: &str, syntax, file: &dyn Fn() -> Option<PathBuf>| match file() {
+            Some(file) if present.contains(&name) => read_rules(directory, &file, case, syntax),
             Some(_) | None => Gitignore::empty(),
         };
         if present.is_empty() {
             return self.clone();
         }
         let own = [
-            rules(".ignore", &|| Some(directory.join(".ignore"))),
-            rules(".gitignore", &|| Some(directory.join(".gitignore"))),
-            rules(".git", &|| exclude_file(&directory.join(".git"))),
+            rules(".ignore", RuleSyntax::Ripgrep, &|| {
+                Some(directory.join(".ignore"))
+            }),
+            rules(".gitignore", RuleSyntax::Git, &|| {
+                Some(directory.join(".gitignore"))
+            }),
+            rules(".git", RuleSyntax::Git, &|| {
+                exclude_file(&directory.join(".git"))
+            }),
         ];
         if own.iter().all(Gitignore::is_empty) {
             return self.clone();
         }
         let above = self.clone();
-        IgnoreRules(Some(Arc::new(DirectoryRules { own, above })))
+        let nearest = Some(Arc::new(DirectoryRules { own, above }));
+        IgnoreRules { nearest, case }
     }
 
     /// Returns the effect of the rules on a file or directory. For each kind of rule file, the
     /// nearest directory takes precedence.
     pub fn verdict(&self, path: &Path, kind: EntryKind) -> RuleEffect {
-        for file in 0..3 {
+        match self.effect_of(NOT_OF_GIT, path, kind) {
+            RuleEffect::NotMentioned => self.effect_of(OF_GIT, path, kind),
+            found @ (RuleEffect::Ignored | RuleEffect::Wanted) => found,
+        }
+    }
+
+    fn effect_of(&self, files: Range<usize>, path: &Path, kind: EntryKind) -> RuleEffect {
+        for file in files {
             let mut rules = self;
-            while let IgnoreRules(Some(level)) = rules {
+            while let Some(level) = &rules.nearest {
                 match level.own[file].matched(path, kind == EntryKind::Directory) {
                     Match::Ignore(_) => return RuleEffect::Ignored,
                     Match::Whitelist(_) => return RuleEffect::Wanted,
@@ -88,12 +134,29 @@ impl IgnoreRules {
         }
         RuleEffect::NotMentioned
     }
+
+    /// Returns whether git ignores a path, or a `.ignore` file excludes it. `excludes` are the user's
+    /// own rules, which come last.
+    fn ignores(&self, path: &Path, kind: EntryKind, excludes: &Gitignore) -> bool {
+        let by_git = match self.effect_of(OF_GIT, path, kind) {
+            RuleEffect::Ignored => true,
+            RuleEffect::Wanted => false,
+            RuleEffect::NotMentioned => excludes
+                .matched(path, kind == EntryKind::Directory)
+                .is_ignore(),
+        };
+        by_git || self.effect_of(NOT_OF_GIT, path, kind) == RuleEffect::Ignored
+    }
 }
 
-/// Returns whether the rules exclude a file below the absolute path `root`, or one of the
-/// directories above the file.
-pub(super) fn is_ignored(root: &Path, file: &Path) -> bool {
-    let mut rules = IgnoreRules::above(root);
+/// Returns whether a file below `root`, or one of the directories between them, is ignored. `rules`
+/// are those from above `root`, and `excludes` are the user's own.
+pub(super) fn is_ignored(
+    mut rules: IgnoreRules,
+    root: &Path,
+    file: &Path,
+    excludes: &Gitignore,
+) -> bool {
     let mut directory = root.to_owned();
     let mut parts = file.components().peekable();
     while let Some(part) = parts.next() {
@@ -103,7 +166,7 @@ pub(super) fn is_ignored(root: &Path, file: &Path) -> bool {
             Some(_) => EntryKind::Directory,
             None => EntryKind::Other,
         };
-        if rules.verdict(&directory, kind) == RuleEffect::Ignored {
+        if rules.ignores(&directory, kind, excludes) {
             return true;
         }
     }
@@ -128,21 +191,61 @@ fn exclude_file(git: &Path) -> Option<PathBuf> {
         .parent()?
         .join(place.lines().next()?.strip_prefix("gitdir: ")?);
     let common = place.join("commondir");
-    let common = read_or_warn_once(&common, read_text(&common, MAX_PLACE_BYTES))?;
-    Some(place.join(common.lines().next()?).join("info/exclude"))
+    let common = read_or_warn_once(&common, read_text(&common, MAX_PLACE_BYTES));
+    // A submodule has its own repository, and names no other.
+    let common = common.as_deref().and_then(|text| text.lines().next());
+    Some(place.join(common.unwrap_or(".")).join("info/exclude"))
 }
 
-fn read_rules(directory: &Path, file: &Path) -> Gitignore {
+/// The meaning of braces in rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RuleSyntax {
+    /// Braces are ordinary characters.
+    Git,
+    /// Braces contain alternatives.
+    Ripgrep,
+}
+
+fn read_rules(directory: &Path, file: &Path, case: NameCase, syntax: RuleSyntax) -> Gitignore {
     let bytes = read_or_warn_once(file, read_regular(file, MAX_BYTES)).unwrap_or_default();
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+    rules_of(&bytes, directory, file, case, syntax)
+}
+
+/// Reads the user's own file of rules, which apply to a whole work tree. A missing file has no rules.
+///
+/// # Errors
+/// The file is too long to be read.
+pub(super) fn rules_of_user(top: &Path, file: &Path, case: NameCase) -> io::Result<Gitignore> {
+    let bytes = match read_regular(file, MAX_BYTES) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == ErrorKind::FileTooLarge => return Err(error),
+        Err(_) => Vec::new(),
+    };
+    Ok(rules_of(&bytes, top, file, case, RuleSyntax::Git))
+}
+
+fn rules_of(
+    bytes: &[u8],
+    directory: &Path,
+    file: &Path,
+    case: NameCase,
+    syntax: RuleSyntax,
+) -> Gitignore {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut builder = GitignoreBuilder::new(directory);
+    builder
+        .case_insensitive(case == NameCase::Ignored)
+        .expect("no rule was added yet");
     for line in bytes.split(|byte| *byte == b'\n') {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         // Files whose paths are not UTF-8 are not listed, so a rule that is not UTF-8 has no
         // effect.
         if line.len() <= MAX_RULE_BYTES
             && let Ok(line) = std::str::from_utf8(line)
-            && let Err(error) = builder.add_line(None, line)
+            && let Err(error) = match syntax {
+                RuleSyntax::Git => builder.add_line(None, &with_plain_braces(line)),
+                RuleSyntax::Ripgrep => builder.add_line(None, line),
+            }
         {
             tracing::debug!(%error, file = %file.display(), "skipped an invalid ignore rule");
         }
@@ -151,6 +254,23 @@ fn read_rules(directory: &Path, file: &Path) -> Gitignore {
         tracing::warn!(%error, file = %file.display(), "these ignore rules cannot be used");
         Gitignore::empty()
     })
+}
+
+/// Returns a rule whose braces are escaped.
+fn with_plain_braces(line: &str) -> Cow<'_, str> {
+    if !line.contains(['{', '}']) {
+        return line.into();
+    }
+    let mut plain = String::with_capacity(line.len() + 2);
+    let mut is_escaped = false;
+    for c in line.chars() {
+        if matches!(c, '{' | '}') && !is_escaped {
+            plain.push('\\');
+        }
+        is_escaped = c == '\\' && !is_escaped;
+        plain.push(c);
+    }
+    plain.into()
 }
 
 /// Returns the contents of a file if reading it succeeded. Otherwise logs a warning, only once for
@@ -198,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn git_info_exclude_applies_to_the_repository_and_its_worktrees() {
+    fn git_info_exclude_applies_to_the_repository_its_worktrees_and_submodules() {
         let dir = tempfile::tempdir().unwrap();
         let (main, other) = (dir.path().join("main"), dir.path().join("other"));
         std::fs::create_dir_all(main.join(".git/info")).unwrap();
@@ -209,7 +329,14 @@ mod tests {
         std::fs::write(place.join("commondir"), "../..\n").unwrap();
         let named = format!("gitdir: {}\n", place.display());
         std::fs::write(other.join(".git"), named).unwrap();
-        for root in [main, other] {
+        let module = dir.path().join("module");
+        std::fs::create_dir_all(main.join(".git/modules/m/info")).unwrap();
+        std::fs::create_dir(&module).unwrap();
+        let named = "gitdir: ../main/.git/modules/m\n";
+        std::fs::write(module.join(".git"), named).unwrap();
+        let own = main.join(".git/modules/m/info/exclude");
+        std::fs::write(own, "private\n").unwrap();
+        for root in [main, other, module] {
             let rules = IgnoreRules::default().within(&root, &[".git"]);
             assert_eq!(verdict(&rules, &root.join("private")), RuleEffect::Ignored);
         }

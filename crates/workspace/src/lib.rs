@@ -4,6 +4,9 @@ mod compared;
 mod dependencies;
 mod directories;
 mod encoding;
+mod git_config;
+mod git_copy;
+mod git_index;
 mod git_names;
 mod guarded;
 mod ignore_rules;
@@ -18,6 +21,8 @@ mod regular;
 mod secret_names;
 mod snapshot;
 mod stamp;
+#[cfg(test)]
+mod testing;
 mod unusual;
 mod walk;
 mod write;

@@ -15,9 +15,10 @@ use starling_platform::files::{
 use super::compared::compared_path;
 use super::dependencies::new_source;
 use super::encoding::reads_otherwise;
-use super::git_names::{GitNames, GitNaming, is_tracked};
+use super::git_config::GitUser;
+use super::git_copy::is_only_copy;
+use super::git_names::{GitNames, GitNaming};
 use super::guarded::{INSTALLED, OWN, matcher, runs};
-use super::ignore_rules::is_ignored;
 use super::links::{LinkTargets, in_directory};
 use super::paths::{ReadError, is_linked_secret, may_show, resolve};
 use starling_syntax::FilePath;
@@ -179,15 +180,6 @@ impl PathPolicy {
         })
     }
 
-    /// Returns whether an existing file is ignored by git and not in git's index, so that no other
-    /// copy of its text exists.
-    fn has_no_copy(&self, real: &Path) -> bool {
-        let Ok(relative) = real.strip_prefix(&*self.root) else {
-            return false;
-        };
-        real.exists() && is_ignored(&self.root, relative) && !is_tracked(&self.root, real)
-    }
-
     /// Returns whether an agent may change or create a file.
     pub fn may_write(&self, file: &FilePath) -> WriteRule {
         let real = match self.may_read(file) {
@@ -228,9 +220,11 @@ impl PathPolicy {
         match named {
             Some(why) => WriteRule::NeedsPerson { why },
             None if self.is_installed(&real) => WriteRule::NeedsPerson { why: INSTALLED },
-            None if self.has_no_copy(&real) => WriteRule::NeedsPerson {
-                why: "git ignores it, so there is no other copy of it",
-            },
+            None if real.exists() && is_only_copy(&self.root, &real, &GitUser::of_process()) => {
+                WriteRule::NeedsPerson {
+                    why: "git ignores it, so there is no other copy of it",
+                }
+            }
             None if has_other_name() => WriteRule::NeedsPerson {
                 why: "it has a hard link, whose other name is unknown",
             },

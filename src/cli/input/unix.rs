@@ -1,10 +1,11 @@
 //! The terminal and signals on Linux and macOS.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The signals that request the program to end: SIGTERM, SIGHUP, SIGQUIT and SIGUSR1.
@@ -72,6 +73,33 @@ pub(super) fn read_bytes(wait: Duration) -> io::Result<Option<Vec<u8>>> {
         Err(Errno::INTR | Errno::AGAIN) => Ok(None),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Returns the next bytes of lines that were typed, and the time at which they were at the latest.
+pub(super) fn read_typed(wait: Duration) -> io::Result<Option<(Vec<u8>, Instant)>> {
+    Ok(read_bytes(wait)?.map(|bytes| (bytes, Instant::now())))
+}
+
+/// Takes everything that was typed out of the terminal, also a line without an end, which the
+/// terminal hands over only when it does not collect lines.
+pub(super) fn take_typed() -> io::Result<Vec<u8>> {
+    let stdin = rustix::stdio::stdin();
+    let by_line = tcgetattr(stdin)?;
+    let mut by_key = by_line.clone();
+    by_key.local_modes.remove(LocalModes::ICANON);
+    by_key.special_codes[SpecialCodeIndex::VMIN] = 0;
+    by_key.special_codes[SpecialCodeIndex::VTIME] = 0;
+    tcsetattr(stdin, OptionalActions::Now, &by_key)?;
+    let mut typed = Vec::new();
+    let taken = loop {
+        match read_bytes(Duration::ZERO) {
+            Ok(Some(bytes)) if !bytes.is_empty() => typed.extend(bytes),
+            Ok(_) => break Ok(typed),
+            Err(error) => break Err(error),
+        }
+    };
+    tcsetattr(stdin, OptionalActions::Now, &by_line)?;
+    taken
 }
 
 #[cfg(test)]

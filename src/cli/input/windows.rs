@@ -1,7 +1,7 @@
 //! The console and its events on Windows.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tokio::signal::windows::{
@@ -75,6 +75,21 @@ pub(super) fn read_bytes(wait: Duration) -> io::Result<Option<Vec<u8>>> {
         }
     }
     Ok((!bytes.is_empty()).then_some(bytes))
+}
+
+/// Returns the next line that was typed, and the time at which it was begun at the latest.
+pub(super) fn read_typed(wait: Duration) -> io::Result<Option<(Vec<u8>, Instant)>> {
+    if !event::poll(wait)? {
+        return Ok(None);
+    }
+    let since = Instant::now();
+    let line = super::read_answer()?.unwrap_or_default();
+    Ok(Some((line.into_bytes(), since)))
+}
+
+/// Takes everything that was typed out of the console.
+pub(super) fn take_typed() -> io::Result<Vec<u8>> {
+    Ok(read_bytes(Duration::ZERO)?.unwrap_or_default())
 }
 
 /// Adds the bytes of a key. Keys without a meaning for Starling are left out.

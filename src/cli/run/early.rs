@@ -2,19 +2,16 @@
 //! came together.
 
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+use super::super::input::{READING, WORD};
 use super::super::view::prompt::{PendingQuestion, Prompt, UserCommand};
 use super::super::view::text::{Line, Style};
 use super::Viewer;
 use starling_core::Verdict;
 
-/// Time after a question appears in which keys are dropped, because the user cannot have read it.
-pub(super) const READING: Duration = Duration::from_millis(400);
-/// Keys that follow a dropped key within this time are dropped as well: they are the rest of a word.
-pub(super) const WORD: Duration = Duration::from_secs(1);
 /// Message about a key that was pressed before the user can have read the question.
 pub(super) const EARLY: &str =
     "key ignored: the question just appeared; wait a second, then try again";
@@ -55,16 +52,18 @@ impl Viewer<'_> {
     /// Whether a typed line accepts a proposal that the user cannot have read: its question was not yet
     /// shown, or has just appeared. Lines from a pipe or a file answer the questions in order.
     pub(super) fn accepts_too_early(&self, line: &str) -> bool {
-        let is_text = self.next_line.is_some();
-        if !self.are_lines_typed
-            || is_text
-            || self.said(line) != UserCommand::Verdict(Verdict::Accept)
-        {
+        if !self.are_lines_typed || !self.accepts(line) {
             return false;
         }
         let front = self.state.reviews.front();
         let is_shown = front.is_some() && front == self.asked.as_ref();
         !is_shown || self.asked_at.elapsed() < READING
+    }
+
+    /// Whether a line accepts a proposal.
+    pub(super) fn accepts(&self, line: &str) -> bool {
+        let is_text = self.next_line.is_some();
+        !is_text && self.said(line) == UserCommand::Verdict(Verdict::Accept)
     }
 
     /// Drops a key. Only the first key of a word causes a message.

@@ -3,8 +3,9 @@ use std::sync::{Arc, Mutex};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::Value;
 
-use super::early::{READING, TOGETHER, WORD};
+use super::early::TOGETHER;
 use super::*;
+use crate::cli::input::{READING, WORD};
 use crate::cli::view::prompt::CHOICES;
 use crate::cli::view::text::Paint;
 use starling_core::{IntentView, ProposalView};
@@ -168,6 +169,25 @@ async fn line_typed_before_its_question_accepts_nothing() {
     let mut said: Vec<&str> = text.lines().filter(told).collect();
     said.sort_by_key(|line| line.starts_with('•'));
     assert_eq!(said, expected, "{text}");
+}
+
+#[tokio::test]
+async fn line_begun_before_its_question_accepts_nothing_when_enter_follows() {
+    let folder = folder(&[]);
+    let editor = editor(&folder, asks).await;
+    let paper = CapturedOutput::default();
+    let (mut viewer, run) = asked(&editor, &paper).await;
+    viewer.are_lines_typed = true;
+    age(&mut viewer);
+    let early = |text: &str| Input::EarlyLine(text.to_owned());
+    viewer.input(early("a"), &run).await.unwrap();
+    viewer.take_lines(&run).await.unwrap();
+    assert_eq!(viewer.state.reviews.len(), 1, "{}", paper.text());
+    assert_eq!(paper.text().matches(EARLY_LINE).count(), 1);
+    // Other answers may be begun early.
+    viewer.input(early("r not this"), &run).await.unwrap();
+    viewer.take_lines(&run).await.unwrap();
+    assert!(viewer.state.reviews.is_empty(), "{}", paper.text());
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 
 use starling_core::Driver;
 
@@ -59,6 +59,14 @@ impl DatasetArgs {
     }
 }
 
+/// Requires one of the arguments that say where tests run, and shows them as required.
+fn tests_run_in(arguments: &[&'static str]) -> ArgGroup {
+    ArgGroup::new("tests_run_in")
+        .args(arguments.iter().copied())
+        .required(true)
+        .multiple(true)
+}
+
 fn repository_path(text: &str) -> Result<(String, PathBuf), String> {
     match text.split_once('=') {
         Some((name, path)) if name.contains('/') && !path.is_empty() => {
@@ -95,11 +103,12 @@ impl ContainerArgs {
 
 // The arguments of `starling swebench env`.
 #[derive(Debug, Args)]
+#[command(group = tests_run_in(&["environments", "container"]))]
 pub struct EnvArgs {
     #[command(flatten)]
     pub data: DatasetArgs,
-    /// File with the test environment of each instance, as JSON Lines.
-    #[arg(long, value_name = "FILE", required_unless_present = "container", value_parser = path())]
+    /// File with the test environment of each instance, as JSON Lines. Required without --container.
+    #[arg(long, value_name = "FILE", value_parser = path())]
     pub environments: Option<PathBuf>,
     #[command(flatten)]
     pub containers: ContainerArgs,
@@ -293,6 +302,7 @@ fn shard(text: &str) -> Result<Shard, String> {
 
 // The arguments of `starling swebench grade`.
 #[derive(Debug, Args)]
+#[command(group = tests_run_in(&["environments", "container", "official"]))]
 pub struct GradeArgs {
     #[command(flatten)]
     pub data: DatasetArgs,
@@ -302,7 +312,7 @@ pub struct GradeArgs {
     pub predictions: PathBuf,
     /// File with the test environment of each instance, as JSON Lines. With --container, its test commands
     /// run in the container; --container without this file runs the tests that the data set names.
-    #[arg(long, value_name = "FILE", required_unless_present_any = ["container", "official"])]
+    #[arg(long, value_name = "FILE")]
     pub environments: Option<PathBuf>,
     #[command(flatten)]
     pub containers: ContainerArgs,
@@ -342,6 +352,36 @@ mod tests {
         for wrong in ["", "model", "driver=many", "temperature=warm", "seed=3"] {
             assert!(kind(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn help_shows_that_a_place_for_the_tests_is_required() {
+        use clap::Parser;
+
+        /// A command line of a subcommand.
+        #[derive(Debug, Parser)]
+        struct Line {
+            #[command(subcommand)]
+            command: SwebenchCommand,
+        }
+        let line = |words: &str| Line::try_parse_from(words.split(' '));
+        let error = |words: &str| line(words).unwrap_err().to_string();
+        let help = error("x env --help");
+        let required = "<--environments <FILE>|--container <IMAGE>>";
+        assert!(help.contains(required), "{help}");
+        let data = "--dataset d --repos r";
+        let missing = error(&format!("x env {data}"));
+        assert!(missing.contains(required), "{missing}");
+        for given in [
+            "--environments e",
+            "--container a{id}",
+            "--environments e --container a{id}",
+        ] {
+            line(&format!("x env {data} {given}")).unwrap();
+            line(&format!("x grade {data} --predictions p {given}")).unwrap();
+        }
+        line(&format!("x grade {data} --predictions p --official")).unwrap();
+        line(&format!("x grade {data} --predictions p")).unwrap_err();
     }
 
     #[test]

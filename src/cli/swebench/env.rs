@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -22,6 +23,8 @@ pub(super) async fn serve(args: &EnvArgs) -> anyhow::Result<Outcome> {
         None => BTreeMap::new(),
     };
     let cache = cache_dir().context("no cache directory was found: set STARLING_CACHE_DIR")?;
+    let hidden = [&args.data.dataset].into_iter();
+    let hidden: Vec<PathBuf> = hidden.chain(&args.environments).cloned().collect();
     let env = Env {
         instances: chosen(&args.data)?,
         runs: Runs {
@@ -32,11 +35,7 @@ pub(super) async fn serve(args: &EnvArgs) -> anyhow::Result<Outcome> {
             program: std::env::current_exe()
                 .context("cannot find the path of the starling executable")?,
             arguments: arguments(args),
-            hidden: [&args.data.dataset]
-                .into_iter()
-                .chain(&args.environments)
-                .cloned()
-                .collect(),
+            hidden: hidden.clone(),
             oracle: None,
             seconds: args.budget_seconds,
             workers: 1,
@@ -48,6 +47,7 @@ pub(super) async fn serve(args: &EnvArgs) -> anyhow::Result<Outcome> {
             environments,
             containers: args.containers.containers(),
             shadows: Shadows::open(&cache, Policy::default()).await?,
+            hidden,
             cache,
             deadline: TEST_DEADLINE,
         },

@@ -10,7 +10,7 @@ mod run;
 mod samples;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -88,12 +88,17 @@ async fn grade(args: &GradeArgs) -> anyhow::Result<Outcome> {
         None => BTreeMap::new(),
     };
     let cache = cache_dir().context("no cache directory was found: set STARLING_CACHE_DIR")?;
+    // The code under test is a prediction's, and these files name the answers.
+    let hidden = [&args.data.dataset, &args.predictions].into_iter();
+    let hidden = hidden.chain(&args.environments).map(std::path::absolute);
+    let hidden: Vec<PathBuf> = hidden.collect::<Result<_, _>>()?;
     let grader = &Grader {
         repositories: args.data.repositories(),
         checkouts: Checkouts::temporary()?,
         environments,
         containers: args.containers.containers(),
         shadows: Shadows::open(&cache, Policy::default()).await?,
+        hidden,
         cache,
         deadline: Duration::from_secs(args.test_seconds),
     };

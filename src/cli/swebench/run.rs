@@ -16,16 +16,18 @@ use starling_bench::{
     self as bench, Ended, Instance, KeptRecords, Record, Report, RunDirectory, RunDirectoryError,
     Runs, Settings, known_changes, read_environments,
 };
-use starling_config::{self, ConfigSources, ProjectFile, Trust};
+use starling_config::{self, Config, ConfigSources, ProjectFile, Trust};
 use starling_core::Dollars;
 use starling_models::oracle::KnownChange;
+use starling_models::registry::{Models, ModelsError};
 use starling_sandbox::cache_dir;
-use starling_text::harmless_json;
+use starling_text::{harmless, harmless_json};
 
 /// Model name for replies that are built from the known changes.
 const ORACLE: &str = "oracle";
 
 pub(super) async fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
+    priced(args)?;
     let instances = shard(chosen(&args.data)?, args);
     if args.samples > 1 {
         return samples::run(args, &instances).await;
@@ -145,14 +147,7 @@ fn given(args: &RunArgs) -> anyhow::Result<BTreeMap<String, String>> {
         .collect();
     // The user's configuration file and variables also affect runs, but are not on the command
     // line.
-    let nowhere = Path::new("/");
-    let sources = ConfigSources::of_process(
-        ProjectFile::of(nowhere),
-        Trust::NotTrusted,
-        args.set.clone(),
-    );
-    let config = starling_config::load(&sources).map_err(|error| WrongUse(error.to_string()))?;
-    let config = serde_json::to_vec(&config.config)?;
+    let config = serde_json::to_vec(&configuration(args)?)?;
     let mut given = BTreeMap::from([
         ("arguments".to_owned(), words.join(" ")),
         ("configuration".to_owned(), hash(&config)),
@@ -177,6 +172,47 @@ fn file_hash(file: &Path) -> anyhow::Result<String> {
 
 fn hash(bytes: &[u8]) -> String {
     format!("{:016x}", xxhash_rust::xxh3::xxh3_64(bytes))
+}
+
+/// Refuses a limit in dollars for all instances if the price of a model is unknown, because its
+/// requests would count as free.
+fn priced(args: &RunArgs) -> Result<(), WrongUse> {
+    let Some(limit) = args.budget_usd_all else {
+        return Ok(());
+    };
+    let config = configuration(args)?;
+    let variables = |name: &str| std::env::var(name).ok();
+    let of_samples = args.sample.iter().filter_map(|one| one.model.as_deref());
+    let mut models: Vec<Option<&str>> = of_samples.map(Some).collect();
+    if models.len() < args.sample.len().max(1) {
+        models.push(args.model.as_deref());
+    }
+    let verifier = args.verifier.as_deref();
+    models.extend(verifier.filter(|one| !samples::is_endpoint(one)).map(Some));
+    for model in models.into_iter().filter(|model| *model != Some(ORACLE)) {
+        // Another error is reported by the run of each instance.
+        let checked = Models::check(&config, model, Some(Dollars(limit)), &variables);
+        if let Err(ModelsError::Unpriced { models }) = checked {
+            let models = models.join(", ");
+            return Err(WrongUse(format!(
+                "--budget-usd-all is given, but the price of {models} is unknown: set price_prompt and \
+                 price_output of the model"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the configuration of the runs, without that of a project.
+fn configuration(args: &RunArgs) -> Result<Config, WrongUse> {
+    let nowhere = Path::new("/");
+    let sources = ConfigSources::of_process(
+        ProjectFile::of(nowhere),
+        Trust::NotTrusted,
+        args.set.clone(),
+    );
+    let loaded = starling_config::load(&sources).map_err(|error| WrongUse(error.to_string()))?;
+    Ok(loaded.config)
 }
 
 /// Returns the paths to hide from the tests of a run: the run's own records, and the files that
@@ -253,8 +289,8 @@ impl Progress {
         ));
         let line = format!(
             "{}: {} ({:.0} s)",
-            record.instance_id,
-            said(record),
+            harmless(&record.instance_id),
+            harmless(&said(record)),
             record.seconds
         );
         // Without a terminal, the bar is hidden and prints nothing.
@@ -294,4 +330,52 @@ fn told(report: &Report, ended: Ended, args: &RunArgs) -> String {
         );
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    /// A command line of `starling swebench run`.
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        run: RunArgs,
+    }
+
+    #[test]
+    fn budget_for_all_instances_needs_models_with_a_price() {
+        // No key is needed to reach the models.
+        let set = "-c models.m.base_url=\"http://localhost:1/v1\" -c models.p.base_url=\"http://localhost:1/v1\" \
+                   -c models.p.price_prompt=1.0 -c models.p.price_output=1.0";
+        let priced = |words: &str| {
+            let line = format!("x --dataset d --repos r --out o {set} {words}");
+            let Line { run } = Line::try_parse_from(line.split_whitespace()).unwrap();
+            priced(&run).map_err(|WrongUse(why)| why)
+        };
+        let all = "--budget-usd-all 1";
+        for allowed in [
+            "--model m".to_owned(),
+            format!("--model p {all}"),
+            format!("--model oracle {all}"),
+            format!("--model m --sample model=p {all}"),
+            format!("--model p --verifier http://localhost:1 {all}"),
+        ] {
+            assert_eq!(priced(&allowed), Ok(()), "{allowed}");
+        }
+        for refused in [
+            format!("--model m {all}"),
+            format!("--model p --sample model=m {all}"),
+            format!("--model m --sample driver=single --sample model=p {all}"),
+            format!("--model p --verifier m {all}"),
+        ] {
+            let why = priced(&refused).unwrap_err();
+            assert!(
+                why.contains("the price of m is unknown"),
+                "{refused}: {why}"
+            );
+        }
+    }
 }

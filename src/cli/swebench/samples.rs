@@ -24,7 +24,7 @@ use crate::cli::standard::print_line;
 use crate::cli::{Outcome, WrongUse};
 use starling_bench::{
     Candidate, Choice, Ended, Grade, Grader, Grades, Instance, Judge, Prediction, Record, Report,
-    Scaling, Task, choose, records, scaling,
+    Scaling, Task, choose, file_name, instance_directory, records, scaling,
 };
 use starling_config::{self, ConfigSources, ProjectFile, Trust};
 use starling_core::{Dollars, Limits, Tokens};
@@ -116,7 +116,7 @@ fn verifier(args: &RunArgs) -> anyhow::Result<Option<Verifier>> {
     let Some(wanted) = &args.verifier else {
         return Ok(None);
     };
-    if wanted.starts_with("http://") || wanted.starts_with("https://") {
+    if is_endpoint(wanted) {
         return Ok(Some(Verifier::Endpoint(wanted.clone())));
     }
     // No project configuration is read, because the verifier judges all projects.
@@ -130,6 +130,11 @@ fn verifier(args: &RunArgs) -> anyhow::Result<Option<Verifier>> {
     let models = Models::open(&config.config, Some(wanted));
     let models = models.map_err(|error| WrongUse(error.to_string()))?;
     Ok(Some(Verifier::Model(models.agent)))
+}
+
+/// Returns whether a verifier is an endpoint, and not a model.
+pub(super) fn is_endpoint(verifier: &str) -> bool {
+    verifier.starts_with("http://") || verifier.starts_with("https://")
 }
 
 /// Returns the verifier with the budget that the samples and earlier choices leave.
@@ -158,7 +163,7 @@ fn judge(
 }
 
 fn choice_of(out: &Path, id: &str) -> PathBuf {
-    out.join("choices").join(format!("{id}.json"))
+    out.join("choices").join(format!("{}.json", file_name(id)))
 }
 
 /// Chooses a sample for each instance whose samples are all done. Earlier choices are kept.
@@ -221,8 +226,7 @@ fn all_records(out: &Path, samples: usize) -> anyhow::Result<Vec<BTreeMap<String
 
 fn candidates(out: &Path, records: &[&Record]) -> Vec<Candidate> {
     let candidate = |(sample, record): (usize, &&Record)| {
-        let instances = folder(out, sample).join("instances");
-        let story = instances.join(&record.instance_id);
+        let story = instance_directory(&folder(out, sample), &record.instance_id);
         Candidate {
             sample,
             patch: record.patch().to_owned(),
@@ -267,7 +271,7 @@ pub(super) async fn grade(
     });
     let graded = stream::iter(there).map(|(instance, of_this)| async move {
         let id = &instance.task.id;
-        let place = out.join("grades").join(format!("{id}.json"));
+        let place = out.join("grades").join(format!("{}.json", file_name(id)));
         if let Some(graded) = read::<BTreeMap<usize, Grade>>(&place)? {
             return anyhow::Ok((id, graded));
         }

@@ -45,23 +45,23 @@ impl Env {
         input: impl AsyncBufRead + Unpin,
         mut output: impl AsyncWrite + Unpin,
     ) -> io::Result<TrainerSessionEnd> {
-        let mut lines = input.lines();
+        let mut lines = input.split(b'\n');
         let mut trainer = TrainerSession {
             env: self,
             next: 0,
             episode: None,
         };
         loop {
-            let Ok(line) = tokio::time::timeout(self.idle, lines.next_line()).await else {
+            let Ok(line) = tokio::time::timeout(self.idle, lines.next_segment()).await else {
                 return Ok(TrainerSessionEnd::Idle);
             };
             let Some(line) = line? else {
                 return Ok(TrainerSessionEnd::Closed);
             };
-            if line.trim().is_empty() {
+            if line.trim_ascii().is_empty() {
                 continue;
             }
-            let wanted = serde_json::from_str(&line);
+            let wanted = serde_json::from_slice(&line);
             let is_last = matches!(wanted, Ok(TrainerRequest::Close));
             let said = match wanted {
                 Ok(wanted) => trainer.answer(wanted).await,

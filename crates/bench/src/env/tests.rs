@@ -68,6 +68,7 @@ async fn env(dir: &Path) -> Env {
             environments: Default::default(),
             containers: None,
             shadows: Shadows::open(&cache, Policy::default()).await.unwrap(),
+            hidden: Vec::new(),
             cache,
             deadline: Duration::from_secs(60),
         },
@@ -176,6 +177,29 @@ async fn invalid_trainer_requests_return_an_error_and_change_nothing() {
         "{errors:?}"
     );
     assert!(errors[2].contains("no instance other"), "{errors:?}");
+}
+
+#[tokio::test]
+async fn line_that_is_not_utf8_returns_an_error_like_any_other_invalid_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = env(dir.path()).await;
+    let input = b"\xff\xfe\n{\"op\":\"\xff\"}\r\n \n{\"op\":\"instances\"}\r\n";
+    let mut output = Vec::new();
+    let farewell = env.serve(&input[..], &mut output).await.unwrap();
+    assert_eq!(farewell, TrainerSessionEnd::Closed);
+    let said = String::from_utf8(output).unwrap();
+    let said: Vec<Value> = said
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(said.len(), 3, "{said:?}");
+    for one in &said[..2] {
+        assert!(
+            one["error"].as_str().unwrap().contains("invalid request"),
+            "{one}"
+        );
+    }
+    assert_eq!(said[2]["instances"], json!(["a__b-1", "a__b-2"]));
 }
 
 #[tokio::test(start_paused = true)]

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::run::{Record, RunDirectoryError, Settings, records, settings};
+use super::run::{Record, RunDirectoryError, Settings, instance_directory, records, settings};
 use conversation::Conversation;
 use starling_core::Exchange;
 use starling_swarm::{Record as Logged, Stamped};
@@ -227,7 +227,7 @@ impl Export {
             }
             let settings = settings(&source.root)?;
             for (id, record) in records(&source.root)? {
-                let exchanges = exchanges(&source.root.join("instances").join(&id));
+                let exchanges = exchanges(&instance_directory(&source.root, &id));
                 if exchanges.is_empty() {
                     exported.untold += 1;
                     continue;

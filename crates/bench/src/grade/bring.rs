@@ -6,61 +6,123 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::canary::Canary;
+use crate::checkout::Checkout;
 use crate::dataset::Instance;
 use crate::git::{self, GitError};
-use crate::patch::{paths_of, write};
+use crate::patch::{changes_of, paths_of, write};
 
 /// Top-level directories of tests and test support. In deeper directories, these names can belong
 /// to the code under test.
 const FOLDERS: [&str; 3] = ["test", "tests", "testing"];
-/// Files that Python or pytest reads automatically.
-const READ_BY_ITSELF: [&str; 4] = [
-    "conftest.py",
-    "sitecustomize.py",
-    "usercustomize.py",
-    "pytest.ini",
-];
+/// Files that Python or pytest runs automatically.
+const READ_BY_ITSELF: [&str; 3] = ["conftest.py", "sitecustomize.py", "usercustomize.py"];
 
-/// Returns whether a file belongs to the tests or controls how they run.
-fn is_of_tests(path: &str) -> bool {
-    let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let top = folders.split('/').next().unwrap_or_default();
-    FOLDERS.contains(&top)
-        || READ_BY_ITSELF.contains(&name)
-        || name.ends_with(".pth")
-        || path == "bin/test"
-        || (name.ends_with(".py")
-            && (name.starts_with("test_") || name.ends_with("_test.py") || name == "tests.py"))
+/// Files from which pytest, its plugins and other test runners read settings, which can load any code
+/// as a plugin. In lower case.
+const SETTINGS: [&str; 15] = [
+    "pytest.ini",
+    ".pytest.ini",
+    "pytest.toml",
+    ".pytest.toml",
+    "tox.ini",
+    "tox.toml",
+    "setup.cfg",
+    "pyproject.toml",
+    ".coveragerc",
+    ".coveragerc.toml",
+    "unittest.cfg",
+    "nose2.cfg",
+    "nose.cfg",
+    ".nose.cfg",
+    ".noserc",
+];
+/// Endings of directories and files with the metadata of a package, which can name plugins.
+const METADATA: [&str; 4] = [".egg-info", ".dist-info", ".egg", ".egg-link"];
+
+/// The kind of a file that takes part in a test run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SupportKind {
+    /// A test, or code that runs with the tests.
+    Test,
+    /// Settings of the test runner, among settings for other programs.
+    Settings,
 }
 
-/// Restores the tests that a predicted change touched, then adds the hidden tests.
+/// Returns whether a file belongs to the tests or controls how they run.
+fn kind(path: &str) -> Option<SupportKind> {
+    let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let top = folders.split('/').next().unwrap_or_default();
+    let lower = path.to_lowercase();
+    let mut parts = lower.split('/');
+    let is_of_package = parts.any(|part| METADATA.iter().any(|ending| part.ends_with(ending)));
+    let is_compiled = lower.ends_with(".pyc") || lower.split('/').any(|part| part == "__pycache__");
+    if SETTINGS.contains(&name.to_lowercase().as_str()) || is_of_package {
+        return Some(SupportKind::Settings);
+    }
+    let is_of_tests = FOLDERS.contains(&top)
+        || READ_BY_ITSELF.contains(&name)
+        || name.ends_with(".pth")
+        || is_compiled
+        || path == "bin/test"
+        || (name.ends_with(".py")
+            && (name.starts_with("test_") || name.ends_with("_test.py") || name == "tests.py"));
+    is_of_tests.then_some(SupportKind::Test)
+}
+
+/// Restores the tests and the settings of test runners that a predicted change touched, then adds the
+/// hidden tests. Settings that the known change touches get its text.
 ///
 /// # Errors
 /// Fails if git cannot read or apply the files.
 pub(super) async fn tests(
     instance: &Instance,
-    predicted: &str,
     repository: &Path,
-    checkout: &Path,
+    lent: &Checkout,
 ) -> Result<(), GitError> {
+    let commit = &instance.task.base_commit;
     let hidden = &instance.answer.test_patch;
     // Files that the known change touches are code under test.
     let known = paths_of(&instance.answer.patch);
     let mut paths = paths_of(hidden);
-    paths.extend(
-        paths_of(predicted)
-            .into_iter()
-            .filter(|path| is_of_tests(path) && !known.contains(path)),
-    );
+    let mut known_settings = false;
+    for path in lent.changed().await? {
+        let is_known = known.contains(&path);
+        match kind(&path) {
+            Some(SupportKind::Test) if !is_known => drop(paths.insert(path)),
+            Some(SupportKind::Settings) => {
+                known_settings |= is_known;
+                paths.insert(path);
+            }
+            Some(SupportKind::Test) | None => {}
+        }
+    }
+    let checkout = &lent.path();
     for path in &paths {
-        let place = real_place(checkout, path).map_err(GitError::Disk)?;
-        match git::file_at(repository, &instance.task.base_commit, path).await? {
-            Some(bytes) => write(&place, &bytes).map_err(GitError::Disk)?,
-            // A file that does not exist need not be removed.
-            None => drop(fs::remove_file(&place)),
+        let text = git::file_at(repository, commit, path).await?;
+        restore(checkout, path, text.as_deref()).map_err(GitError::Disk)?;
+    }
+    if known_settings {
+        for change in changes_of(repository, commit, &instance.answer.patch).await? {
+            if kind(&change.path) == Some(SupportKind::Settings) {
+                let after = change.after.as_deref();
+                restore(checkout, &change.path, after).map_err(GitError::Disk)?;
+            }
         }
     }
     git::apply(checkout, hidden).await
+}
+
+/// Gives a file this text, or removes it.
+fn restore(checkout: &Path, path: &str, text: Option<&[u8]>) -> io::Result<()> {
+    let place = real_place(checkout, path)?;
+    match text {
+        Some(text) => write(&place, text),
+        // A file that does not exist need not be removed.
+        None => {
+            let _ = fs::remove_file(&place);
+            Ok(())
+        }
+    }
 }
 
 /// Adds canary tests to each file of hidden tests.
@@ -104,18 +166,32 @@ mod tests {
             "a/b/test_x.py",
             "lookup/tests.py",
             "bin/test",
+            "a/__pycache__/b.cpython-311.pyc",
         ] {
-            assert!(is_of_tests(path), "{path}");
+            assert_eq!(kind(path), Some(SupportKind::Test), "{path}");
+        }
+        for path in [
+            "tox.ini",
+            "setup.cfg",
+            "a/pyproject.toml",
+            ".pytest.ini",
+            "PyTest.ini",
+            "x.egg-info/entry_points.txt",
+            "src/X.Egg-Info/PKG-INFO",
+            "x-1.dist-info",
+        ] {
+            assert_eq!(kind(path), Some(SupportKind::Settings), "{path}");
         }
         for path in [
             "src/_pytest/python.py",
             "django/test/client.py",
             "sympy/testing/runtests.py",
             "a/latest.py",
-            "setup.cfg",
+            "setup.py",
             "bin/tester.py",
+            "eggs/egg.py",
         ] {
-            assert!(!is_of_tests(path), "{path}");
+            assert_eq!(kind(path), None, "{path}");
         }
     }
 

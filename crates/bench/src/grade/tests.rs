@@ -27,11 +27,19 @@ struct GradeFixture {
 
 /// Creates a repository with a defect, hidden tests, and an environment without packages.
 async fn bed() -> GradeFixture {
+    bed_with(&[]).await
+}
+
+/// Creates a fixture whose repository has these files as well.
+async fn bed_with(files: &[(&str, &str)]) -> GradeFixture {
     let dir = tempfile::tempdir().unwrap();
     let repository = dir.path().join("repos/a__b");
     std::fs::create_dir_all(&repository).unwrap();
     std::fs::write(repository.join("code_of.py"), CODE).unwrap();
     std::fs::write(repository.join("test_it.py"), TESTS).unwrap();
+    for (file, text) in files {
+        std::fs::write(repository.join(file), text).unwrap();
+    }
     git(&repository, &["init", "-q"]);
     git(&repository, &["add", "-A"]);
     git(&repository, &["commit", "-q", "-m", "base"]);
@@ -61,6 +69,7 @@ async fn bed() -> GradeFixture {
             environments: BTreeMap::from([("a__b-1".into(), environment)]),
             containers: None,
             shadows: Shadows::open(&cache, Policy::default()).await.unwrap(),
+            hidden: Vec::new(),
             cache,
             deadline: Duration::from_secs(20),
         },
@@ -130,6 +139,148 @@ async fn change_that_breaks_another_test_is_unresolved() {
 async fn tampered_test_files_are_restored_before_grading() {
     let eased = patch("test_it.py", TESTS, "assertTrue(False)", "assertTrue(True)");
     assert_eq!(grade(&format!("{}{eased}", gold())).await, Grade::Resolved);
+}
+
+/// Returns a diff that adds a file.
+fn new_file(file: &str, text: &str) -> String {
+    let lines: String = text.lines().map(|line| format!("+{line}\n")).collect();
+    let count = text.lines().count();
+    format!(
+        "diff --git a/{file} b/{file}\nnew file mode 100644\n--- /dev/null\n+++ b/{file}\n@@ -0,0 +1,{count} @@\n{lines}"
+    )
+}
+
+/// Applies a change to a checkout, brings the hidden tests, and returns the texts of files.
+async fn brought(bed: &GradeFixture, patch: &str, files: &[&str]) -> Vec<Option<String>> {
+    let repository = bed.grader.repositories.find("a/b").unwrap();
+    let commit = &bed.instance.task.base_commit;
+    let lent = bed
+        .grader
+        .checkouts
+        .take(&repository, commit)
+        .await
+        .unwrap();
+    git::apply(&lent.path(), patch).await.unwrap();
+    bring::tests(&bed.instance, &repository, &lent)
+        .await
+        .unwrap();
+    let read = |file: &&str| std::fs::read_to_string(lent.path().join(file)).ok();
+    files.iter().map(read).collect()
+}
+
+#[tokio::test]
+async fn settings_that_load_plugins_are_restored_before_grading() {
+    let base = [
+        ("setup.cfg", "[metadata]\nname = x\n"),
+        ("tox.ini", "[tox]\n"),
+    ];
+    let bed = bed_with(&base).await;
+    let cheats = "[pytest]\naddopts = -p cheat\n";
+    let files = [
+        "setup.cfg",
+        "tox.ini",
+        ".pytest.ini",
+        "sub/pyproject.toml",
+        "x.egg-info/entry_points.txt",
+        "other.ini",
+    ];
+    let changed = unified_diff(
+        "setup.cfg",
+        base[0].1,
+        "[tool:pytest]\naddopts = -p cheat\n",
+    );
+    let removed = "--- a/tox.ini\n+++ /dev/null\n@@ -1 +0,0 @@\n-[tox]\n";
+    let new: String = files[2..]
+        .iter()
+        .map(|file| new_file(file, cheats))
+        .collect();
+    let found = brought(&bed, &format!("{changed}{removed}{new}"), &files).await;
+    let found: Vec<Option<&str>> = found.iter().map(Option::as_deref).collect();
+    let (first, second) = (Some(base[0].1), Some(base[1].1));
+    assert_eq!(found, [first, second, None, None, None, Some(cheats)]);
+    // Git ignores the first part of a path in a diff, whatever it is, and reads binary patches.
+    let other = new_file("pytest.ini", cheats).replace("+++ b/", "+++ z/");
+    let other = other
+        .split_once('\n')
+        .unwrap()
+        .1
+        .split_once('\n')
+        .unwrap()
+        .1;
+    let binary = "diff --git a/tox.toml b/tox.toml\nnew file mode 100644\nindex \
+                  0000000000000000000000000000000000000000..75447d8282481c980d1a33a63b248bb4d2d46c87\n\
+                  GIT binary patch\nliteral 2\nJcma!M0002E09*h7\n\nliteral 0\nHcmV?d00001\n\n";
+    let found = brought(
+        &bed,
+        &format!("{other}{binary}"),
+        &["pytest.ini", "tox.toml"],
+    )
+    .await;
+    assert_eq!(found, [None, None]);
+}
+
+#[tokio::test]
+async fn settings_of_the_known_change_and_of_the_hidden_tests_are_used() {
+    let base = [("setup.cfg", "[metadata]\nname = x\n")];
+    let mut bed = bed_with(&base).await;
+    let known = "[metadata]\nname = y\n";
+    let answer = &mut bed.instance.answer;
+    answer
+        .patch
+        .push_str(&unified_diff("setup.cfg", base[0].1, known));
+    answer
+        .test_patch
+        .push_str(&new_file("pytest.ini", "[pytest]\n"));
+    let mine = unified_diff(
+        "setup.cfg",
+        base[0].1,
+        "[tool:pytest]\naddopts = -p cheat\n",
+    );
+    let cheats = new_file("pytest.ini", "[pytest]\naddopts = -p cheat\n");
+    let files = ["setup.cfg", "pytest.ini"];
+    let found = brought(&bed, &format!("{mine}{cheats}"), &files).await;
+    assert_eq!(
+        found,
+        [Some(known.to_owned()), Some("[pytest]\n".to_owned())]
+    );
+}
+
+#[tokio::test]
+async fn correct_change_of_other_settings_is_resolved() {
+    let base = [("setup.cfg", "[metadata]\nname = x\n")];
+    let bed = bed_with(&base).await;
+    let settings = unified_diff("setup.cfg", base[0].1, "[metadata]\nname = y\n");
+    let prediction = Prediction {
+        instance_id: "a__b-1".into(),
+        model_name_or_path: "m".into(),
+        model_patch: Some(format!("{}{settings}", gold())),
+    };
+    let grade = bed.grader.grade(&bed.instance, &prediction).await;
+    assert_eq!(grade, Grade::Resolved);
+}
+
+#[tokio::test]
+async fn tests_cannot_read_the_known_change_from_the_repository_or_the_data_set() {
+    let mut bed = bed().await;
+    let repository = bed.grader.repositories.find("a/b").unwrap();
+    let answers = bed.grader.cache.parent().unwrap().join("answers.jsonl");
+    std::fs::write(&answers, gold()).unwrap();
+    bed.grader.hidden.push(answers.clone());
+    let head = repository.join(".git/HEAD");
+    let environment = bed.grader.environments.get_mut("a__b-1").unwrap();
+    let command = &environment.test_cmd_f2p;
+    environment.test_cmd_f2p = format!(
+        "test ! -e {} && test ! -s {} && {command}",
+        head.display(),
+        answers.display()
+    );
+    let prediction = Prediction {
+        instance_id: "a__b-1".into(),
+        model_name_or_path: "m".into(),
+        model_patch: Some(gold()),
+    };
+    let grade = bed.grader.grade(&bed.instance, &prediction).await;
+    assert_eq!(grade, Grade::Resolved);
 }
 
 /// Returns a diff that adds lines at the top of the code file.

@@ -24,7 +24,8 @@ use starling_models::oracle::KnownChange;
 use starling_swarm::RunId;
 
 pub use place::{
-    KeptRecords, RunDirectory, RunDirectoryError, Settings, earlier, records, settings,
+    KeptRecords, RunDirectory, RunDirectoryError, Settings, earlier, instance_directory, records,
+    settings,
 };
 pub use record::{Cost, Finished, Outcome, Record, Report};
 
@@ -154,10 +155,13 @@ impl Runs {
         checkouts: &Checkouts,
         heard: &mut ReceivedEvents,
     ) -> Result<Finished, String> {
+        task.check()?;
         let repository = self.repositories.find(&task.repo).map_err(text)?;
         let lent = checkouts.take(&repository, &task.base_commit).await;
         let lent = lent.map_err(text)?;
-        let finished = self.tried_in(&lent, task, python, heard).await?;
+        let mut hidden = self.hidden.clone();
+        hidden.extend(self.repositories.to_hide(&repository).await.map_err(text)?);
+        let finished = self.tried_in(&lent, task, python, &hidden, heard).await?;
         // The process has ended by itself, so the checkout can be reused.
         lent.done();
         Ok(finished)
@@ -168,6 +172,7 @@ impl Runs {
         lent: &Checkout,
         task: &Task,
         python: Option<PathBuf>,
+        hidden: &[PathBuf],
         heard: &mut ReceivedEvents,
     ) -> Result<Finished, String> {
         let checkout = lent.path();
@@ -212,7 +217,7 @@ impl Runs {
                 format!("oracle:{}", file.display()).into(),
             ]);
         }
-        for path in &self.hidden {
+        for path in hidden {
             let path = std::path::absolute(path).map_err(text)?;
             arguments.extend(["--hide-from-tests".into(), path.into()]);
         }

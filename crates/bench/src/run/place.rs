@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::record::{Outcome, Record, Report};
+use crate::names::file_name;
 use crate::predictions::Prediction;
 use starling_core::Dollars;
 use starling_platform::files::PathExt;
@@ -210,7 +211,7 @@ impl RunDirectory {
     }
 
     fn folder(&self, instance_id: &str) -> PathBuf {
-        self.root.join("instances").join(instance_id)
+        instance_directory(&self.root, instance_id)
     }
 
     /// Returns the records. See [`records`].
@@ -296,6 +297,11 @@ impl RunDirectory {
             error,
         })
     }
+}
+
+/// Returns the directory of an instance in the directory of a run.
+pub fn instance_directory(root: &Path, instance_id: &str) -> PathBuf {
+    root.join("instances").join(&*file_name(instance_id))
 }
 
 /// Returns the settings with which a directory was created.

@@ -178,13 +178,16 @@ async fn run_process_gets_only_the_task_and_a_checkout_without_git_history() {
     let stories = bed.runs.cache.join("runs");
     let arguments = std::fs::read_to_string(stories.join("arguments")).unwrap();
     let checkout = bed.out.canonicalize().unwrap().join("work/1/checkout");
+    let repositories = bed.runs.repositories.directory.canonicalize().unwrap();
     assert_eq!(
         arguments.trim(),
         format!(
-            "run - --json --end-with-parent {} --repo {} --driver swarm --hide-from-tests {}",
+            "run - --json --end-with-parent {} --repo {} --driver swarm --hide-from-tests {} \
+             --hide-from-tests {}",
             std::process::id(),
             checkout.display(),
-            bed.out.display()
+            bed.out.display(),
+            repositories.display()
         )
     );
 }
@@ -402,4 +405,94 @@ async fn test_environment_is_first_in_path() {
         panic!("{records:?}");
     };
     assert!(why.contains("9.99"), "{why}");
+}
+
+#[tokio::test]
+async fn instance_whose_id_or_commit_is_not_usable_fails_alone_and_writes_only_into_the_directory()
+{
+    let bed = bed();
+    let outside = bed.out.parent().unwrap().join("victim");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("result.json"), "mine").unwrap();
+    let absolute = outside.display().to_string();
+    let long = "x".repeat(300);
+    let ids = [
+        "../../victim",
+        &absolute,
+        "..",
+        ".",
+        "",
+        "a\0b",
+        &long,
+        "-rf",
+    ];
+    let mut tasks: Vec<Task> = ids.iter().map(|id| bed.task(id, "T")).collect();
+    for (at, commit) in ["-h", "--output=x", "HEAD~1", ""].iter().enumerate() {
+        let mut task = bed.task(&format!("a__b-{at}"), "T");
+        task.base_commit = (*commit).to_owned();
+        tasks.push(task);
+    }
+    tasks.push(bed.task("a__b-9", "T"));
+    let place = bed.place();
+    let tasks: Vec<&Task> = tasks.iter().collect();
+    let ended = bed.runs.all(&tasks, &place, |_| {}).await.unwrap();
+    assert_eq!(ended, Ended::All);
+    let records = place.records().unwrap();
+    assert_eq!(records.len(), tasks.len());
+    for (id, record) in &records {
+        match &record.outcome {
+            Outcome::Finished(_) => assert_eq!(id, "a__b-9"),
+            Outcome::Failed { why, .. } => {
+                let is_said = why.contains("is not usable as the name of a file")
+                    || why.contains("neither the id of a commit nor the name of a reference");
+                assert!(is_said, "{id:?}: {why}");
+            }
+        }
+    }
+    assert_eq!(
+        std::fs::read_to_string(outside.join("result.json")).unwrap(),
+        "mine"
+    );
+    assert_eq!(
+        std::fs::read_dir(bed.out.join("instances"))
+            .unwrap()
+            .count(),
+        tasks.len()
+    );
+    // The same command has nothing left to do.
+    let again = bed
+        .runs
+        .all(&tasks, &place, |record| panic!("{}", record.instance_id));
+    assert_eq!(again.await.unwrap(), Ended::All);
+}
+
+#[tokio::test]
+async fn repositories_are_hidden_from_the_tests_with_what_they_borrow_and_link_to() {
+    let bed = bed();
+    let base = bed.out.parent().unwrap().to_owned();
+    let (repos, real) = (base.join("repos"), base.join("real"));
+    std::fs::rename(repos.join("a__b"), &real).unwrap();
+    let other = base.join("other");
+    let (from, to) = (real.display().to_string(), other.display().to_string());
+    git(&base, &["clone", "-q", "--bare", "--shared", &from, &to]);
+    std::os::unix::fs::symlink(&other, repos.join("a__b")).unwrap();
+    let place = bed.place();
+    let task = bed.task("a__b-1", "T");
+    assert_eq!(
+        bed.runs.all(&[&task], &place, |_| {}).await.unwrap(),
+        Ended::All
+    );
+    let arguments = std::fs::read_to_string(bed.runs.cache.join("runs/arguments")).unwrap();
+    for path in [repos, other, real.join(".git/objects"), bed.out.clone()] {
+        let path = if path == bed.out {
+            path
+        } else {
+            path.canonicalize().unwrap()
+        };
+        let wanted = format!("--hide-from-tests {}", path.display());
+        let is_hidden = arguments
+            .split(" --")
+            .any(|word| format!("--{word}").trim() == wanted);
+        assert!(is_hidden, "{wanted}: {arguments}");
+    }
 }

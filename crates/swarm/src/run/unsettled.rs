@@ -14,8 +14,7 @@ use crate::run::ending::refused;
 use crate::run::finish::unproven;
 use crate::state::run_context::RunContext;
 use starling_core::Approval;
-use starling_syntax::FilePath;
-use starling_workspace::write_atomically;
+use starling_workspace::replace_private_file;
 
 /// First line of a patch that lacks what was refused. Programs that apply patches skip it.
 const PART: &str =
@@ -86,12 +85,10 @@ fn is_worse(run: &RunContext, stop_reason: &StopReason) -> bool {
     has_new_failures || has_new_problems || is_in_part
 }
 
-/// Writes the patch and returns its path.
+/// Writes the patch, which only the user can read, and returns its path.
 fn keep(path: &Path, diff: &str) -> Result<String, String> {
-    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(format!("{}: not the path of a file", path.display()));
-    };
-    let name = FilePath::new(name.to_string_lossy().as_ref());
-    write_atomically(directory, &name, diff).map_err(|error| error.to_string())?;
-    Ok(path.display().to_string())
+    let shown = path.display().to_string();
+    let written = replace_private_file(path, diff.as_bytes());
+    written.map_err(|error| format!("{shown}: {error}"))?;
+    Ok(shown)
 }

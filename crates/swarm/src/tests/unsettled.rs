@@ -4,6 +4,8 @@
 use serde_json::json;
 use starling_core::{Approval, Driver};
 
+use std::os::unix::fs::PermissionsExt;
+
 use super::bed::*;
 use crate::*;
 
@@ -44,6 +46,10 @@ async fn unreviewed_changes_of_an_unsettled_run_are_reverted_and_saved_as_a_patc
     let (diff, patch, left) = taken_back(&events).expect("it was taken back");
     assert!(diff.contains("+    return x + 1"), "{diff}");
     assert_eq!(bed.read("out.patch"), diff);
+    let mode = std::fs::metadata(bed.path("out.patch"))
+        .unwrap()
+        .permissions();
+    assert_eq!(mode.mode() & 0o777, 0o600, "only the user can read it");
     assert_eq!(left, 0);
     let Some(Event::RunFinished {
         summary,

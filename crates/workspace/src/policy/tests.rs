@@ -1,3 +1,4 @@
+use super::super::testing::git;
 use super::*;
 
 fn policy() -> (tempfile::TempDir, PathPolicy) {
@@ -489,8 +490,13 @@ fn ignored_untracked_file_needs_approval() {
     ] {
         write(file, "");
     }
-    write(".git/index", "DIRC....a/tracked.dump\0....");
-    let only = ["local/creds.txt", "a/x.dump"];
+    git(dir.path(), &["init", "-q"]);
+    git(dir.path(), &["add", "-f", "a/tracked.dump"]);
+    // Its path is the end of a tracked one.
+    write("tracked.dump", "");
+    let only = ["local/creds.txt", "a/x.dump", "tracked.dump"];
+    all_are(&policy, &only, "needs a person");
+    git(dir.path(), &["update-index", "--index-version", "4"]);
     all_are(&policy, &only, "needs a person");
     // Creating a file needs no approval, because it cannot overwrite anything.
     let free = ["local/new.txt", "a/kept.dump", "a/tracked.dump", "a/b.py"];

@@ -12,7 +12,9 @@ use anyhow::Context;
 use super::run::said;
 use crate::cli::view::words;
 use page::escaped;
-use starling_bench::{Record, Report, Settings, earlier, records, settings};
+use starling_bench::{
+    Record, Report, Settings, earlier, file_name, instance_directory, records, settings,
+};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("table.js");
@@ -24,7 +26,7 @@ const SCRIPT: &str = include_str!("table.js");
 pub(super) fn write(out: &Path) -> anyhow::Result<()> {
     let records = records(out)?;
     for record in records.values() {
-        let folder = out.join("instances").join(&record.instance_id);
+        let folder = instance_directory(out, &record.instance_id);
         let story = fs::read_to_string(folder.join("trajectory.jsonl")).unwrap_or_default();
         put(&folder.join("index.html"), &page::of(record, &story))?;
     }
@@ -103,8 +105,9 @@ fn row(record: &Record) -> String {
         (false, true) => ("bad", "✗"),
     };
     let id = escaped(&record.instance_id);
+    let folder = escaped(&file_name(&record.instance_id));
     format!(
-        "<tr><td><a href=\"instances/{id}/index.html\">{id}</a></td><td class=\"{class}\">{mark} {outcome}</td>\
+        "<tr><td><a href=\"instances/{folder}/index.html\">{id}</a></td><td class=\"{class}\">{mark} {outcome}</td>\
          <td>{symbols}</td><td>{calls}</td><td>{tokens}</td><td>{dollars:.4}</td><td>{seconds:.1}</td></tr>\n",
         outcome = escaped(&said(record)),
         symbols = record.applied().len(),
