@@ -79,12 +79,7 @@ impl RunSession {
                 for change in &one.misplaced {
                     front_end.warn(format!("Starling: {}", change.told())).await;
                 }
-                if !one.waits {
-                    let task = short(&one.task);
-                    let text =
-                        format!("Starling: a run was interrupted, and can be run again: {task}");
-                    front_end.inform(text).await;
-                }
+                runs.tell_interrupted(one, &front_end).await;
             }
             for one in found {
                 let front_end = Arc::clone(&front_end);
@@ -166,6 +161,7 @@ impl RunSession {
             patches: Default::default(),
             first_new_event: 0,
             origin: RunOrigin::Ended,
+            is_unreviewed: false,
             is_retried: false,
             interrupted: None,
             written: None,
@@ -188,6 +184,7 @@ impl RunSession {
             waits,
             half: _,
             misplaced: _,
+            unreviewed: _,
         } = found;
         let pending_reviews = PendingReviews::default();
         let before = records.len();
@@ -219,6 +216,7 @@ impl RunSession {
             patches: Default::default(),
             first_new_event: before as u64,
             origin: RunOrigin::Restored,
+            is_unreviewed: false,
             is_retried: false,
             interrupted: None,
             written: waits.then(|| written.clone()),

@@ -362,6 +362,14 @@ pub enum Event {
         symbols: Vec<SymbolPath>,
         diff: String,
     },
+    /// The reviewer sent an edited version of a set. `proposal` is the proposal through which the set
+    /// is reviewed; `parts` are the edited changes, empty for a proposal that is to be removed. This
+    /// event is written to the trajectory before the sender gets a reply, so that the edited texts
+    /// survive if the run ends while they are checked.
+    EditReceived {
+        proposal: ProposalId,
+        parts: Vec<FileChange>,
+    },
     ProposalReviewed {
         proposal: ProposalId,
         by: ActorId,
@@ -456,7 +464,10 @@ pub enum Event {
 impl Event {
     /// Returns whether clients receive this event. Other events are only written to the trajectory.
     pub fn is_told(&self) -> bool {
-        !matches!(self, Event::ProposalApplying { .. })
+        !matches!(
+            self,
+            Event::ProposalApplying { .. } | Event::EditReceived { .. }
+        )
     }
 
     /// Returns the proposal whose change was applied to the text (`true`) or removed from it
@@ -607,8 +618,20 @@ impl EventLog {
     }
 
     pub fn event(&self, event: Event) {
+        self.numbered(event);
+    }
+
+    /// Appends an event and returns its number.
+    pub fn numbered(&self, event: Event) -> u64 {
         tracing::debug!(?event, "event");
-        self.append(Record::Event(event));
+        self.append(Record::Event(event)) as u64 - 1
+    }
+
+    /// Waits until all current records have been written to the trajectory. Returns at once if no
+    /// trajectory is written, or if it can no longer be written.
+    pub async fn written(&self) {
+        let count = self.lock().len();
+        self.inner.written(count).await;
     }
 
     /// Appends an event and waits until it has been written to the trajectory, so that it survives

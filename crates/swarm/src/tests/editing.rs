@@ -86,6 +86,25 @@ async fn edited_proposal_is_checked_shown_again_and_applied() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn reviewer_is_told_which_event_asks_for_each_version() {
+    let mut bed = bed(vec![change(), finish("done")]);
+    let wanted = ONE.replacen("return x", "return x + 2", 1);
+    edits(&bed, vec![vec![version(1, ONE, &wanted)]]);
+    let handle = bed.start();
+    handle.finished().await;
+    let records = handle.log.records(0);
+    let asks = |one: &&std::sync::Arc<Stamped>| {
+        matches!(one.record, Record::Event(Event::ReviewAsked { .. }))
+    };
+    let asked = records.iter().filter(asks);
+    let asked: Vec<Option<u64>> = asked.map(|one| Some(one.seq)).collect();
+    assert_eq!(asked.len(), 2);
+    let seen = bed.approver.seen.lock().unwrap();
+    let seen: Vec<Option<u64>> = seen.iter().map(|view| view.version).collect();
+    assert_eq!(seen, asked);
+}
+
+#[tokio::test(start_paused = true)]
 async fn agent_receives_the_persons_edit_and_proposes_on_top_of_it() {
     let more = json!({"reason": "r", "source": "def f(x):\n    return x + 1\n", "more": true});
     let hunks = json!([{"old": "return x + 2", "new": "return x + 3"}]);

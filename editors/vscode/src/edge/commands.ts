@@ -199,8 +199,8 @@ async function askAbout(ask: AskView, argument: SymbolArgument | undefined): Pro
 }
 
 /** What the server is told of a proposal or an intent. */
-function about({ run, proposal, symbol }: Target): object {
-  return proposal === undefined ? { run, symbol } : { run, proposal };
+function about({ run, proposal, version, symbol, intent }: Target): object {
+  return proposal === undefined ? { run, symbol, intent } : { run, proposal, version };
 }
 
 function nameIn(runs: Runs, { run, proposal, symbol }: Target): string {
