@@ -188,8 +188,8 @@ async fn edited_version_is_on_disk_when_the_command_is_answered() {
         client.execute("starling.edit", about).await;
         let records = super::records_of(client.folder.path(), &run);
         let received = records.iter().map(|one| &one["event"]);
-        let received = received.filter(|one| one["event"] == "edit_received");
-        let received = received.last().unwrap().to_string();
+        let mut received = received.filter(|one| one["event"] == "edit_received");
+        let received = received.next().unwrap().to_string();
         assert!(received.contains("\"proposal\":1"), "{received}");
         let cancel = json!({"run": run, "keep_reviews": keep});
         client.execute("starling.cancel", cancel).await;
