@@ -196,6 +196,9 @@ pub trait TestRunner: Send + Sync {
 
     async fn run(&self, request: TestRequest) -> TestReport;
 
+    /// Gets ready for [`TestRunner::compile`] in the background. Does nothing the second time.
+    fn prepare(&self) {}
+
     /// Compiles files with the Python of the tests, without running them. Returns the errors of
     /// files that compiled before the change and do not compile after it. The list is empty if the
     /// runner has no Python.

@@ -61,8 +61,7 @@ impl ProjectTests {
         &self,
         request: &CompileRequest,
     ) -> Result<Vec<Problem>, String> {
-        let python = self.compiler.get_or_init(|| self.find_compiler()).await;
-        let python = python.clone()?;
+        let python = self.compiler().await?;
         let command = ShadowCommand {
             line: format!(
                 "{} -I -S -W ignore -c {} {}",
@@ -80,6 +79,21 @@ impl ProjectTests {
         let done = done.map_err(|error| error.to_string())?;
         problems(&request.files, &done.output)
             .ok_or_else(|| format!("{python} did not compile the changed files"))
+    }
+
+    /// Searches the interpreter in the background.
+    pub(super) fn prepare_compiler(&self) {
+        if self.compiler.initialized() {
+            return;
+        }
+        let tests = self.clone();
+        drop(tokio::spawn(async move { tests.compiler().await }));
+    }
+
+    /// Returns the interpreter that compiles changed files. It is searched once.
+    async fn compiler(&self) -> Result<String, String> {
+        let found = self.compiler.get_or_init(|| self.find_compiler()).await;
+        found.clone()
     }
 
     /// Returns the interpreter that runs the tests. If no tests were detected, returns the

@@ -537,6 +537,10 @@ impl TestRunner for ProjectTests {
         report
     }
 
+    fn prepare(&self) {
+        self.prepare_compiler();
+    }
+
     async fn compile(&self, request: CompileRequest) -> Result<Vec<Problem>, String> {
         self.compile_files(&request).await
     }

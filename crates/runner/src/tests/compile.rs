@@ -69,3 +69,20 @@ async fn compiling_a_file_does_not_execute_it() {
     let latin = "# coding: latin-1\nNAME = 'é'\n";
     assert_eq!(compiled(&tests, &[(None, latin)]).await, []);
 }
+
+#[tokio::test]
+async fn interpreter_is_searched_before_the_first_file_is_compiled() {
+    let project = Project::new(&[("m0.py", GOOD)]);
+    let tests = project.tests(Some("true")).await;
+    assert!(!tests.compiler.initialized());
+    tests.prepare();
+    let began = std::time::Instant::now();
+    while !tests.compiler.initialized() {
+        assert!(began.elapsed() < LONG, "no interpreter was searched");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(
+        compiled(&tests, &[(Some(GOOD), "def f(x)\n")]).await.len(),
+        1
+    );
+}

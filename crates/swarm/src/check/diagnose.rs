@@ -11,7 +11,7 @@ use crate::event::events::Event;
 use crate::evidence::check_results::{DiagnosticEvidence, ImportMends};
 use crate::state::checker::Checker;
 use starling_core::{Diagnostics, Effort, Problem, Severity, TextRequest};
-use starling_syntax::{FilePath, SymbolTree};
+use starling_syntax::{FilePath, Language, SymbolTree};
 use starling_workspace::Snapshot;
 
 /// Maximum number of files that are diagnosed in advance after the workspace changed.
@@ -38,9 +38,12 @@ pub(crate) fn request(
     }
 }
 
-/// Asks the language services to analyse a file that is likely to be changed, while the model is
-/// still generating.
+/// Asks the services of the checks to get ready for a change of a file, while the model is still
+/// generating.
 pub(crate) fn prepare(checker: &Checker, file: &FilePath) {
+    if Language::of(file) == Language::Python {
+        checker.services.tests.prepare();
+    }
     let world = checker.world().snapshot.clone();
     let Ok(text) = world.read(file) else {
         return;

@@ -43,36 +43,36 @@ pub(crate) async fn refresh(checker: &Checker) {
     }
 }
 
-/// Returns the user's current text of one file, and updates the run's workspace.
+/// Returns the user's current text of one file, and updates the run's workspace. While the user types
+/// and many agents read, the workspace may change at every attempt; after the last one it keeps the
+/// text that another agent has just read.
 ///
 /// # Errors
 /// See [`EditorError`].
 pub(crate) async fn text(checker: &Checker, file: &FilePath) -> Result<Arc<str>, EditorError> {
-    let unreadable = |message: String| EditorError::Unreadable {
-        file: file.clone(),
-        message,
-    };
     let Some(editor) = &checker.services.editor else {
         return Err(EditorError::Missing { file: file.clone() });
     };
-    for _ in 0..TRIES {
+    let mut attempt = 1;
+    loop {
         let epoch = checker.world().epoch;
         let current = timeout(DEADLINE, editor.current(file)).await;
         let current = current.unwrap_or_else(|_| {
-            let message = format!("the editor did not return its text within {DEADLINE:?}");
-            Err(unreadable(message))
+            Err(EditorError::Unreadable {
+                file: file.clone(),
+                message: format!("the editor did not return its text within {DEADLINE:?}"),
+            })
         })?;
         let shown = may_show(file, &current.text);
-        if checker.saw(epoch, [(file, Some(&current.text))]) {
+        if checker.saw(epoch, [(file, Some(&current.text))]) || attempt == TRIES {
             return shown
                 .map(|()| current.text)
                 .map_err(|error| EditorError::Forbidden {
                     why: error.to_string(),
                 });
         }
+        attempt += 1;
     }
-    let message = format!("the workspace changed {TRIES} times while it was read");
-    Err(unreadable(message))
 }
 
 /// Returns the current texts of all open files. Files whose text in the workspace differs from the

@@ -33,6 +33,7 @@ mod parts;
 mod policy;
 mod possible_uses;
 mod rebinding;
+mod refreshing;
 mod refused;
 mod renamed_tests;
 mod renaming;
