@@ -119,13 +119,15 @@ pub(super) async fn serve<S>(
     let reading = async {
         let (ahead, messages) = mpsc::channel(READ_AHEAD);
         let service = RequestQueue {
+            held: Vec::new(),
+            silent: &departure.silent,
             service,
             work,
             answers,
             spellings: &spellings,
         };
         let ended = tokio::select! {
-            ended = dispatch(messages, service, responses, lost, &departure.silent) => ended,
+            ended = dispatch(messages, service, responses, lost) => ended,
             never = keep_reading(input, ahead, seen) => match never {},
         };
         if let Err(error) = ended {
@@ -237,8 +239,11 @@ async fn read_ahead(
     Ok(())
 }
 
-/// Passes requests and notifications to the service.
+/// Passes requests and notifications to the service. From `shutdown` on, requests are held until
+/// `silent` is cancelled, while notifications are still passed on.
 struct RequestQueue<'s, S: Service<Request>> {
+    held: Vec<Request>,
+    silent: &'s CancellationToken,
     service: S,
     work: mpsc::Sender<Instrumented<S::Future>>,
     answers: mpsc::Sender<ServerMessage>,
@@ -250,6 +255,29 @@ where
     S: Service<Request, Response = Option<Response>>,
     S::Error: std::fmt::Display,
 {
+    async fn pass(&mut self, request: Request) -> Result<(), ReadingEnded> {
+        let is_held = match request.method() {
+            "shutdown" => !self.silent.is_cancelled(),
+            _ => !self.held.is_empty() && request.id().is_some(),
+        };
+        if is_held {
+            self.held.push(request);
+            return Ok(());
+        }
+        if request.method() == "exit" {
+            self.release().await?;
+        }
+        self.take(request).await
+    }
+
+    /// Passes the held requests to the service.
+    async fn release(&mut self) -> Result<(), ReadingEnded> {
+        for request in std::mem::take(&mut self.held) {
+            self.take(request).await?;
+        }
+        Ok(())
+    }
+
     async fn take(&mut self, request: Request) -> Result<(), ReadingEnded> {
         if let Some(unknown) = unknown(&request) {
             return self.answer(unknown).await;
@@ -269,48 +297,29 @@ where
     }
 }
 
-/// Passes all messages on, in their order. From `shutdown` on, requests are held until `silent` is
-/// cancelled, while responses and notifications are still passed on.
+/// Passes all messages on, in their order, except for the requests that are held.
 async fn dispatch<S>(
     mut messages: impl Stream<Item = ReadMessage> + Unpin,
     mut service: RequestQueue<'_, S>,
     mut responses: impl Sink<Response, Error = ExitedError> + Unpin,
     mut lost: impl FnMut(),
-    silent: &CancellationToken,
 ) -> Result<(), ReadingEnded>
 where
     S: Service<Request, Response = Option<Response>>,
     S::Error: std::fmt::Display,
 {
-    let mut held: Vec<Request> = Vec::new();
+    let silent = service.silent;
     loop {
         let message = tokio::select! {
             biased;
-            () = silent.cancelled(), if !held.is_empty() => {
-                for request in held.drain(..) {
-                    service.take(request).await?;
-                }
+            () = silent.cancelled(), if !service.held.is_empty() => {
+                service.release().await?;
                 continue;
             }
             message = messages.next() => message,
         };
         match message {
-            Some(Ok(ClientMessage::Request(request))) => {
-                let is_held = match request.method() {
-                    "shutdown" => !silent.is_cancelled(),
-                    _ => !held.is_empty() && request.id().is_some(),
-                };
-                if is_held {
-                    held.push(request);
-                    continue;
-                }
-                if request.method() == "exit" {
-                    for request in held.drain(..) {
-                        service.take(request).await?;
-                    }
-                }
-                service.take(request).await?;
-            }
+            Some(Ok(ClientMessage::Request(request))) => service.pass(request).await?,
             Some(Ok(ClientMessage::Response(response))) => responses.send(response).await?,
             Some(Err(Malformed::NotAMessage {
                 id,
@@ -333,10 +342,7 @@ where
             None => break,
         }
     }
-    for request in held {
-        service.take(request).await?;
-    }
-    Ok(())
+    service.release().await
 }
 
 /// Returns the error for a request whose method begins with `$/`. tower-lsp treats it as a

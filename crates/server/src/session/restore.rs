@@ -14,7 +14,7 @@ use super::half_applied::{
 use super::interrupted_edit;
 use super::misplaced::{misplaced_conflicts, untold_misplaced_changes};
 use super::outdated;
-use super::run_view::{ProposalStatus, RunView};
+use super::run_view::{ProposalStatus, RunProposal, RunView};
 use super::services::RestorePolicy;
 use super::unreviewed::left_in_files;
 use starling_history::{
@@ -440,25 +440,12 @@ fn last_review_events(records: &[Stamped]) -> BTreeMap<ProposalId, &Event> {
 /// waiting, or that the user edited and the run did not check to the end, but not applied. Returns
 /// `None` if no parts are left, or if all parts still wait.
 fn remaining_review(lead: ProposalId, asked: &Event, view: &RunView) -> Option<Event> {
-    let proposal = |part: &FileChange| {
-        let proposal = view.proposals.get(&part.proposal);
-        proposal.filter(|one| one.lead == lead)
-    };
-    let state = |part: &FileChange| proposal(part).map(|one| one.state);
+    let state = |part: &FileChange| member_of(lead, part, view).map(|one| one.state);
     let all = asked.parts();
-    let as_left = |part: &FileChange| {
-        let one = proposal(part)?;
-        match one.state {
-            ProposalStatus::Accepted | ProposalStatus::Waiting => Some(part.clone()),
-            ProposalStatus::Checking => interrupted_edit::left(one),
-            ProposalStatus::Rejected
-            | ProposalStatus::Applied
-            | ProposalStatus::Conflicted
-            | ProposalStatus::Undone
-            | ProposalStatus::Dropped => None,
-        }
-    };
-    let left: Vec<FileChange> = all.iter().filter_map(as_left).collect();
+    let left = all
+        .iter()
+        .filter_map(|part| part_left(part, member_of(lead, part, view)?));
+    let left: Vec<FileChange> = left.collect();
     let waits = |part: &FileChange| state(part) == Some(ProposalStatus::Waiting);
     if all.iter().all(waits) {
         return None;
@@ -494,11 +481,7 @@ fn remaining_review(lead: ProposalId, asked: &Event, view: &RunView) -> Option<E
             agent.clone_from(&view.proposals.get(&first.proposal)?.agent);
         }
         if left != all {
-            let changed = |part: &FileChange| part.changes.apply(&part.base).unwrap_or_default();
-            let diffs = left
-                .iter()
-                .map(|part| unified_diff(part.file.as_str(), &part.base, &changed(part)));
-            *diff = diffs.collect();
+            *diff = left.iter().map(diff_of).collect();
         }
         if is_edited {
             interrupted_edit::note_unchecked(evidence);
@@ -513,6 +496,34 @@ fn remaining_review(lead: ProposalId, asked: &Event, view: &RunView) -> Option<E
         *parts = left;
     }
     Some(event)
+}
+
+/// Returns the proposal of a part, if it is reviewed through `lead`.
+fn member_of<'v>(
+    lead: ProposalId,
+    part: &FileChange,
+    view: &'v RunView,
+) -> Option<&'v RunProposal> {
+    let proposal = view.proposals.get(&part.proposal);
+    proposal.filter(|one| one.lead == lead)
+}
+
+/// Returns a part of a review as it is to be reviewed again; `None` if it was decided on.
+fn part_left(part: &FileChange, proposal: &RunProposal) -> Option<FileChange> {
+    match proposal.state {
+        ProposalStatus::Accepted | ProposalStatus::Waiting => Some(part.clone()),
+        ProposalStatus::Checking => interrupted_edit::left(proposal),
+        ProposalStatus::Rejected
+        | ProposalStatus::Applied
+        | ProposalStatus::Conflicted
+        | ProposalStatus::Undone
+        | ProposalStatus::Dropped => None,
+    }
+}
+
+fn diff_of(part: &FileChange) -> String {
+    let after = part.changes.apply(&part.base).unwrap_or_default();
+    unified_diff(part.file.as_str(), &part.base, &after)
 }
 
 /// An ended run with waiting reviews.
