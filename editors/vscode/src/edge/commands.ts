@@ -231,7 +231,10 @@ async function decide(
 ): Promise<void> {
   const fromDiff = review.active();
   const set = runs.proposal(target.run, target.proposal ?? -1)?.with ?? [];
-  const answered = await answer(about(target), nameIn(runs, target));
+  const isShown = fromDiff && fromDiff.run === target.run && fromDiff.proposal === target.proposal;
+  const version = target.version ?? (isShown ? review.version(fromDiff) : undefined);
+  const shown = version === undefined ? target : { ...target, version };
+  const answered = await answer(about(shown), nameIn(runs, target));
   if (answered !== "given up" && fromDiff) {
     const next = runs.waiting.find(
       ({ story, proposal }) =>
