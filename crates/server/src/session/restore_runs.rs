@@ -79,7 +79,15 @@ impl RunSession {
                 for change in &one.misplaced {
                     front_end.warn(format!("Starling: {}", change.told())).await;
                 }
-                runs.tell_interrupted(one, &front_end).await;
+                if !one.unreviewed.is_empty() {
+                    let run = (&one.id, &*one.task);
+                    runs.offer_undo(run, &one.unreviewed, &front_end).await;
+                } else if !one.waits {
+                    let task = short(&one.task);
+                    let text =
+                        format!("Starling: a run was interrupted, and can be run again: {task}");
+                    front_end.inform(text).await;
+                }
             }
             for one in found {
                 let front_end = Arc::clone(&front_end);

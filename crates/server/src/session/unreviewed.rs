@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::front_end::FrontEnd;
-use super::restore::RestorableRun;
 use super::run_view::{AppliedEdit, RunView, short};
 use super::{RunOrigin, RunSession};
 use starling_history::DiskEditor;
@@ -53,33 +52,27 @@ fn mark_kept(trajectory: &Path) -> Result<(), String> {
 }
 
 impl RunSession {
-    /// Tells the user about an interrupted run: that it can be run again, and which of its changes stay
-    /// although no person reviewed them.
-    pub(super) async fn tell_interrupted(
+    /// Tells the user which changes of an interrupted run stay although no person reviewed them, and
+    /// offers to take them back.
+    pub(super) async fn offer_undo(
         &self,
-        found: &RestorableRun,
+        (run, task): (&RunId, &str),
+        unreviewed: &[SymbolPath],
         front_end: &Arc<dyn FrontEnd>,
     ) {
-        let task = short(&found.task);
-        if found.unreviewed.is_empty() {
-            if !found.waits {
-                let text = format!("Starling: a run was interrupted, and can be run again: {task}");
-                front_end.inform(text).await;
-            }
-            return;
-        }
-        let names: Vec<String> = found.unreviewed.iter().map(ToString::to_string).collect();
+        let names: Vec<String> = unreviewed.iter().map(ToString::to_string).collect();
         let text = format!(
             "Starling: a run was interrupted. What it changed stays, and no person reviewed it: {}. An \
-             undo of the run takes it back: {task}",
-            names.join(", ")
+             undo of the run takes it back: {}",
+            names.join(", "),
+            short(task)
         );
         if !front_end.shows_buttons() {
             front_end.warn(text).await;
             return;
         }
         let (session, front_end) = (self.clone(), Arc::clone(front_end));
-        let run = found.id.clone();
+        let run = run.clone();
         self.spawn_while_connected(async move {
             let chosen = match front_end.choose(text, &[UNDO, KEEP]).await {
                 Some(UNDO) => session.undo(&run, None).map_err(|error| error.to_string()),

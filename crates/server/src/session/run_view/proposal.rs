@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::session::pending_reviews::ShownReview;
+use super::super::pending_reviews::ShownReview;
 use starling_core::Verdict;
 use starling_swarm::{ActorId, Event, Evidence, FileChange, ProposalId};
 use starling_syntax::SymbolPath;
