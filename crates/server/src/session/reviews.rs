@@ -23,6 +23,14 @@ pub struct RetryableRun {
     pub remedy: Option<Remedy>,
 }
 
+impl RunProposal {
+    /// Returns which version of the proposal a person sees now.
+    pub fn shown(&self) -> ShownReview {
+        self.version
+            .map_or(ShownReview::Unknown, ShownReview::Version)
+    }
+}
+
 impl RunSession {
     /// Answers the review of a proposal (any member of its set) or of an intent. It answers no other
     /// review: an accepted proposal that needs others waits until they are accepted and applied.

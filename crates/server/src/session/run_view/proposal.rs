@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::pending_reviews::ShownReview;
 use starling_core::Verdict;
 use starling_swarm::{ActorId, Event, Evidence, FileChange, ProposalId};
 use starling_syntax::SymbolPath;
@@ -61,12 +60,6 @@ impl RunProposal {
     pub fn needs_own_yes(&self) -> bool {
         let evidence = self.evidence.as_ref();
         evidence.is_some_and(|evidence| !evidence.needs_person.is_empty())
-    }
-
-    /// Returns which version of the proposal a person sees now.
-    pub fn shown(&self) -> ShownReview {
-        self.version
-            .map_or(ShownReview::Unknown, ShownReview::Version)
     }
 
     pub fn drop_unfinished(&mut self) {
