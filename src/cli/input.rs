@@ -202,6 +202,17 @@ impl Drop for Inputs {
     }
 }
 
+/// Waits until the system asks the program to end.
+pub async fn termination_requested() {
+    match system::TerminationRequests::new() {
+        Ok(mut requests) => requests.next().await,
+        Err(error) => {
+            tracing::warn!(%error, "a request of the system to end is not noticed in time");
+            std::future::pending().await
+        }
+    }
+}
+
 async fn tell_sizes(tell: mpsc::UnboundedSender<Input>) {
     let Ok(mut sizes) = system::SizeChanges::new() else {
         return;

@@ -9,10 +9,11 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::Outcome;
 use super::args::ConfigurationArgs;
+use super::input::termination_requested;
 use super::services::services;
 use super::slices;
 use starling_platform::processes::raise_thread_niceness;
-use starling_server::{ExitKind, RestorePolicy, serve};
+use starling_server::{ExitKind, RestorePolicy, serve_until};
 
 /// Increment of the niceness of worker threads.
 const LESS: i32 = 10;
@@ -23,7 +24,8 @@ pub async fn run(args: &ConfigurationArgs) -> anyhow::Result<Outcome> {
     let workers = workers().context("cannot start the worker threads")?;
     let served = async {
         let services = services(args, workers.handle().clone(), RestorePolicy::All)?;
-        let leave = serve(tokio::io::stdin(), tokio::io::stdout(), services).await;
+        let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+        let leave = serve_until(input, output, services, termination_requested()).await;
         anyhow::Ok(match leave {
             ExitKind::AfterShutdown => Outcome::Settled,
             ExitKind::Abrupt => Outcome::NotSettled,

@@ -687,6 +687,7 @@ impl<'a> Viewer<'a> {
     async fn edited(&mut self, run: &HeadlessRun, id: ProposalId) -> anyhow::Result<bool> {
         let shown = self.editor.proposal(&run.id, id).await?;
         let mine = self.mine.get(&id).map_or(&[][..], Vec::as_slice);
+        let shown_version = shown.state.version;
         let editing = Editing::begin(shown.files, mine)?;
         editing.open(compose::editor()).await?;
         let files = editing.edited()?;
@@ -694,7 +695,8 @@ impl<'a> Viewer<'a> {
         if files.is_empty() {
             return Ok(false);
         }
-        self.editor.edit_proposal(&run.id, id, files).await?;
+        let edited = (id, shown_version);
+        self.editor.edit_proposal(&run.id, edited, files).await?;
         self.mine.remove(&id);
         Ok(true)
     }

@@ -3,13 +3,66 @@
 use std::path::Path;
 
 use super::error::ConfigError;
+use super::layer::ConfigValue;
 use super::load::LoadedConfig;
 use super::settings::{ModelConfig, ModelKind};
 use starling_core::Dollars;
 use starling_workspace::PathPolicy;
+use toml::Value;
 
 /// Maximum configurable wait in seconds: one day.
 const MOST_SECONDS: u64 = 86_400;
+
+/// Words in the names of settings that hold an API key or another secret.
+const SECRET_WORDS: [&str; 8] = [
+    "apikey",
+    "apitoken",
+    "accesskey",
+    "accesstoken",
+    "authtoken",
+    "authorization",
+    "password",
+    "secret",
+];
+/// Like [`SECRET_WORDS`], for the ends of the names of a model's settings.
+const SECRETS_OF_MODELS: [&str; 3] = ["key", "token", "bearer"];
+/// Ends of the names of settings that say where a secret is.
+const PLACES: [&str; 5] = ["env", "variable", "var", "file", "path"];
+
+/// Returns an error if a file contains an API key or another secret. `value` is a value of a file
+/// with an unknown key. The error does not show the secret.
+pub(super) fn secret_in_file(value: &ConfigValue) -> Option<ConfigError> {
+    let key = secret_key(&value.key, &value.value)?;
+    Some(ConfigError::Value {
+        origin: value.origin.clone(),
+        key,
+        message: "a key does not belong in a file. Put it into an environment variable, and write \
+                  the variable's name as models.NAME.api_key_env, for example OPENAI_API_KEY. A key \
+                  that stood in a file should be replaced"
+            .to_owned(),
+    })
+}
+
+/// Returns the dotted key of the first secret in a value.
+fn secret_key(key: &str, value: &Value) -> Option<String> {
+    match value {
+        Value::Table(inner) => inner
+            .iter()
+            .find_map(|(name, value)| secret_key(&format!("{key}.{name}"), value)),
+        Value::Array(items) => items.iter().find_map(|item| secret_key(key, item)),
+        Value::String(_) => is_secret_name(key).then(|| key.to_owned()),
+        Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Datetime(_) => None,
+    }
+}
+
+fn is_secret_name(key: &str) -> bool {
+    let name = key.rsplit('.').next().unwrap_or(key).to_lowercase();
+    let name = name.replace(['_', '-'], "");
+    let is_of_model = key.starts_with("models.");
+    let names_secret = SECRET_WORDS.iter().any(|word| name.contains(word))
+        || is_of_model && SECRETS_OF_MODELS.iter().any(|end| name.ends_with(end));
+    names_secret && !PLACES.iter().any(|end| name.ends_with(end))
+}
 
 /// Returns an error for the first invalid value.
 pub(super) fn check(loaded: &LoadedConfig) -> Result<(), ConfigError> {

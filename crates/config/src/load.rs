@@ -8,7 +8,7 @@ use etcetera::BaseStrategy;
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use super::check::check;
+use super::check::{check, secret_in_file};
 use super::error::{ConfigError, ConfigWarning};
 use super::key::{key_info, nearest};
 use super::layer::{ConfigValue, ValueOrigin, insert, of_file, of_option, of_variables};
@@ -190,6 +190,10 @@ impl LayerMerger {
     fn text(&mut self, path: &Path, text: &str, owner: FileOwner) -> Result<(), ConfigError> {
         self.files.push((path.to_owned(), FileState::Read));
         for leaf in of_file(path, text)? {
+            let is_unknown = key_info(&leaf.key).is_none();
+            if let Some(error) = secret_in_file(&leaf).filter(|_| is_unknown) {
+                return Err(error);
+            }
             match owner {
                 FileOwner::Project if !is_for_projects(&leaf.key) || self.raises_limit(&leaf) => {
                     self.warnings.push(ConfigWarning::NotForProjects {

@@ -288,6 +288,38 @@ fn api_key_given_as_variable_name_is_rejected_without_being_shown() {
 }
 
 #[test]
+fn api_key_in_a_file_is_refused_without_being_shown() {
+    let key = "sk-proj-abc123";
+    for (name, place) in [
+        ("[models.a]\nmodel = \"m\"\napi_key", "3: models.a.api_key"),
+        ("[models.a]\napiKey", "2: models.a.apiKey"),
+        ("[models.a]\ntoken", "2: models.a.token"),
+        ("api-key", "1: api-key"),
+        ("[openai]\nopenai_api_key", "1: openai.openai_api_key"),
+    ] {
+        let text = format!("{name} = \"{key}\"\n");
+        for files in [files(&text, ""), files("", &text)] {
+            let said = files.error();
+            assert!(
+                said.contains(&format!(".toml:{place}: a key does not belong")),
+                "{said}"
+            );
+            assert!(
+                said.contains("api_key_env") && !said.contains(key),
+                "{said}"
+            );
+        }
+    }
+    for harmless in [
+        "[models.a]\nkey_env = \"OPENAI_API_KEY\"\n",
+        "[models.a]\nmax_token = 3\n",
+        "[view]\nleader_key = \"space\"\n",
+    ] {
+        assert_eq!(files(harmless, "").warnings().len(), 1, "{harmless}");
+    }
+}
+
+#[test]
 fn options_and_variables_accept_unquoted_values() {
     let files = files("", "")
         .variables(&[

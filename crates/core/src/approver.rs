@@ -29,6 +29,10 @@ pub struct ProposalView {
     pub diff: String,
     /// The results of the checks, as text for a reader.
     pub evidence: String,
+    /// The number of the event that asks for this review, which distinguishes it from other reviews
+    /// of the same proposal. `None` if no event asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
 }
 
 /// The approver's decision on an intent or a proposal.

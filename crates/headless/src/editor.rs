@@ -231,20 +231,22 @@ impl HeadlessEditor {
         serde_json::from_value(reply).map_err(|error| HeadlessError::Document(error.to_string()))
     }
 
-    /// Sends the user's version of a proposal that waits for review.
+    /// Sends the user's version of a proposal that waits for review. `version` is the version that
+    /// the user edited, as in [`ProposalReply`].
     ///
     /// # Errors
-    /// Fails if the proposal is not waiting or the server rejects the version.
+    /// Fails if the proposal is not waiting or the server rejects the user's version.
     pub async fn edit_proposal(
         &self,
         run: &RunId,
-        proposal: ProposalId,
+        (proposal, version): (ProposalId, Option<u64>),
         files: Vec<EditedDocument>,
     ) -> Result<(), HeadlessError> {
         let run = run.clone();
         let params = EditParams {
             run,
             proposal,
+            version,
             files,
         };
         self.tell(EDIT, params).await

@@ -39,11 +39,14 @@ use super::review_actions::ReviewAction;
 use super::review_dialogs::ReviewDialogs;
 use super::run_snapshots::{proposal_reply, review_actions_in, run_snapshots, waiting_at};
 use super::session::{
-    EditedText, ModelList, RunError, RunSession, Services, TextFormat, explain_with_diff,
+    EditedText, ModelList, ReviewTarget, RunError, RunSession, Services, ShownReview, TextFormat,
+    explain_with_diff,
 };
 use super::settings::ClientSettings;
+use super::transport::Departure;
 use starling_core::DocVersion;
 use starling_platform::processes::is_running;
+use starling_swarm::RunId;
 use starling_syntax::{FilePath, SymbolPath};
 use starling_text::Encoding;
 
@@ -82,6 +85,18 @@ pub struct ShutdownHandles {
 }
 
 impl ShutdownHandles {
+    /// Returns how the client leaves. Runs whose changes no person reviews take them back before the
+    /// client stops accepting edits.
+    pub fn departure(&self) -> Departure {
+        let silent = CancellationToken::new();
+        let (session, ended) = (self.session.clone(), silent.clone());
+        Departure {
+            announced: CancellationToken::new(),
+            prepare: Box::new(move || session.end_unreviewed(ended.clone())),
+            silent,
+        }
+    }
+
     /// Ends all questions and runs, and removes the documents that were shown.
     pub async fn shutdown(self) {
         self.asks.shutdown();
@@ -244,15 +259,22 @@ impl Backend {
             ServerCommand::Answer {
                 run,
                 review,
+                shown,
                 verdict,
-            } => self.session.answer(&run, &review, verdict).map(nothing),
+            } => {
+                let answered = self.session.answer_shown(&run, &review, &shown, verdict);
+                self.shown_again(&run, &review, answered).map(nothing)
+            }
             ServerCommand::Edit(params) => self.edit(*params).await.map(nothing),
             ServerCommand::AcceptAll(run) => {
                 let reply = self.session.accept_all(run.as_ref()).await?;
                 Ok(Some(serde_json::json!(reply)))
             }
-            ServerCommand::AskReason { run, review } => {
-                self.dialogs()?.ask_reason(run, review).map(nothing)
+            ServerCommand::AskReason { run, review, shown } => {
+                let asked = self
+                    .dialogs()?
+                    .ask_reason(run.clone(), review.clone(), &shown);
+                self.shown_again(&run, &review, asked).map(nothing)
             }
             ServerCommand::Ask(params) => {
                 let reply = self.asks.start(*params, self.settings()?)?;
@@ -281,6 +303,28 @@ impl Backend {
         }
     }
 
+    /// If an answer was for an earlier version of a proposal, shows the version that waits now, in a
+    /// client without views of its own.
+    fn shown_again(
+        &self,
+        run: &RunId,
+        review: &ReviewTarget,
+        answered: std::result::Result<(), RunError>,
+    ) -> std::result::Result<(), RunError> {
+        if let (Err(error @ RunError::Replaced { .. }), ReviewTarget::Proposal(proposal)) =
+            (&answered, review)
+            && !self.settings()?.has_plugin()
+        {
+            let params = ProposalParams {
+                run: run.clone(),
+                proposal: *proposal,
+            };
+            // It may not wait any more by now.
+            let _ = self.dialogs()?.review_again(params, error);
+        }
+        answered
+    }
+
     /// Replaces a waiting proposal by the version that the user edited.
     async fn edit(&self, params: EditParams) -> std::result::Result<(), RunError> {
         let root = self.session.root();
@@ -297,8 +341,11 @@ impl Backend {
             run: params.run,
             proposal: params.proposal,
         };
+        let shown = params
+            .version
+            .map_or(ShownReview::Unknown, ShownReview::Version);
         let files = params.files.into_iter().map(edited).collect();
-        self.session.edit(&proposal, files).await
+        self.session.edit(&proposal, &shown, files).await
     }
 
     fn review_actions(&self, file: &FilePath, settings: &ClientSettings) -> Vec<ReviewAction> {

@@ -9,7 +9,7 @@ use super::protocol::{
     REVIEW, RUN, RejectParams, RetryParams, RunParams, STEER, SteerParams, TargetParams, UNDO,
     UndoParams, WHY,
 };
-use super::session::ReviewTarget;
+use super::session::{ReviewTarget, ShownReview};
 use starling_core::Verdict;
 use starling_swarm::{ProposalId, RunId};
 use starling_syntax::SymbolPath;
@@ -21,6 +21,7 @@ pub enum ServerCommand {
     Answer {
         run: RunId,
         review: ReviewTarget,
+        shown: ShownReview,
         verdict: Verdict,
     },
     Steer {
@@ -34,6 +35,7 @@ pub enum ServerCommand {
     AskReason {
         run: RunId,
         review: ReviewTarget,
+        shown: ShownReview,
     },
     Cancel {
         run: RunId,
@@ -164,9 +166,11 @@ fn read(name: &str, argument: Value) -> Result<ServerCommand, String> {
 
 fn accept(params: AcceptParams) -> Result<ServerCommand, String> {
     let AcceptParams { run, target } = params;
+    let (review, shown) = review(target)?;
     Ok(ServerCommand::Answer {
         run,
-        review: review(target)?,
+        review,
+        shown,
         verdict: Verdict::Accept,
     })
 }
@@ -177,15 +181,16 @@ fn reject(params: RejectParams) -> Result<ServerCommand, String> {
         target,
         reason,
     } = params;
-    let review = review(target)?;
+    let (review, shown) = review(target)?;
     let reason = reason.filter(|reason| !reason.trim().is_empty());
     Ok(match reason {
         Some(reason) => ServerCommand::Answer {
             run,
             review,
+            shown,
             verdict: Verdict::Reject { reason },
         },
-        None => ServerCommand::AskReason { run, review },
+        None => ServerCommand::AskReason { run, review, shown },
     })
 }
 
@@ -208,29 +213,40 @@ fn steer(params: SteerParams) -> Result<ServerCommand, String> {
     if text.trim().is_empty() {
         return Err("`text` is empty: say what to do differently".to_owned());
     }
-    match target {
-        TargetParams {
-            proposal: None,
-            symbol,
-        } => Ok(ServerCommand::Steer {
+    match target.proposal {
+        None => Ok(ServerCommand::Steer {
             run,
-            to: symbol,
+            to: target.symbol,
             text,
         }),
-        target @ TargetParams {
-            proposal: Some(_), ..
-        } => Ok(ServerCommand::Answer {
-            run,
-            review: review(target)?,
-            verdict: Verdict::Steer { text },
-        }),
+        Some(_) => {
+            let (review, shown) = review(target)?;
+            Ok(ServerCommand::Answer {
+                run,
+                review,
+                shown,
+                verdict: Verdict::Steer { text },
+            })
+        }
     }
 }
 
-fn review(target: TargetParams) -> Result<ReviewTarget, String> {
-    match (target.proposal, target.symbol) {
-        (Some(proposal), None) => Ok(ReviewTarget::Proposal(proposal)),
-        (None, Some(symbol)) => Ok(ReviewTarget::Intent(symbol)),
+fn review(target: TargetParams) -> Result<(ReviewTarget, ShownReview), String> {
+    let TargetParams {
+        proposal,
+        version,
+        symbol,
+        intent,
+    } = target;
+    match (proposal, symbol) {
+        (Some(proposal), None) => {
+            let shown = version.map_or(ShownReview::Unknown, ShownReview::Version);
+            Ok((ReviewTarget::Proposal(proposal), shown))
+        }
+        (None, Some(symbol)) => {
+            let shown = intent.map_or(ShownReview::Unknown, ShownReview::Intent);
+            Ok((ReviewTarget::Intent(symbol), shown))
+        }
         (Some(_), Some(_)) => Err("give `proposal` or `symbol`, not both".to_owned()),
         (None, None) => Err("`proposal` (or `symbol`, for an intent) is missing".to_owned()),
     }
@@ -261,6 +277,7 @@ mod tests {
             Ok(ServerCommand::Answer {
                 run: run(),
                 review: ReviewTarget::Proposal(ProposalId(2)),
+                shown: ShownReview::Unknown,
                 verdict: Verdict::Accept,
             })
         );
@@ -272,6 +289,7 @@ mod tests {
             Ok(ServerCommand::Answer {
                 run: run(),
                 review: ReviewTarget::Intent("a.py::f".parse().unwrap()),
+                shown: ShownReview::Unknown,
                 verdict: Verdict::Reject {
                     reason: "no".to_owned()
                 },
@@ -285,10 +303,26 @@ mod tests {
                 parse(REJECT, reasonless),
                 Ok(ServerCommand::AskReason {
                     run: run(),
-                    review: ReviewTarget::Proposal(ProposalId(2))
+                    review: ReviewTarget::Proposal(ProposalId(2)),
+                    shown: ShownReview::Unknown,
                 })
             );
         }
+    }
+
+    #[test]
+    fn answers_say_what_was_shown() {
+        let shown = |name, argument| match parse(name, argument).unwrap() {
+            ServerCommand::Answer { shown, .. } | ServerCommand::AskReason { shown, .. } => shown,
+            other => panic!("{other:?}"),
+        };
+        let proposal = json!({"run": "r1", "proposal": 2, "version": 7, "text": "shorter"});
+        for name in [ACCEPT, REJECT, STEER] {
+            assert_eq!(shown(name, proposal.clone()), ShownReview::Version(7));
+        }
+        let intent = json!({"run": "r1", "symbol": "a.py::f", "intent": "rename it"});
+        let expected = ShownReview::Intent("rename it".to_owned());
+        assert_eq!(shown(ACCEPT, intent), expected);
     }
 
     #[test]
@@ -392,6 +426,7 @@ mod tests {
             Ok(ServerCommand::Answer {
                 run: run(),
                 review: ReviewTarget::Proposal(ProposalId(3)),
+                shown: ShownReview::Unknown,
                 verdict: Verdict::Steer { text: text() },
             })
         );

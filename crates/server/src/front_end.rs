@@ -203,6 +203,18 @@ impl FrontEnd for LspFrontEnd {
         self.window().inform(&message).await;
     }
 
+    fn shows_buttons(&self) -> bool {
+        self.settings.notices
+    }
+
+    async fn choose(
+        &self,
+        message: String,
+        buttons: &'static [&'static str],
+    ) -> Option<&'static str> {
+        self.window().choose(&message, buttons).await
+    }
+
     async fn warn(&self, message: String) {
         self.window().warn(&message).await;
     }

@@ -1,7 +1,7 @@
 //! Tolerates client capabilities that cannot be parsed: they count as absent, and the others are
 //! kept.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Request;
 use tower_lsp::lsp_types::InitializeParams;
 
@@ -27,38 +27,36 @@ fn without_unreadable(mut params: Value) -> Value {
     if can_parse(&params) {
         return params;
     }
-    let sections = params
-        .get_mut("capabilities")
-        .and_then(Value::as_object_mut);
-    for (section, said) in sections.into_iter().flatten() {
-        if can_parse(&only(section, said.clone())) {
-            continue;
-        }
-        match said.as_object_mut() {
-            Some(said) => keep_readable(section, said),
-            None => *said = Value::Null,
+    if let Some(capabilities) = params.get_mut("capabilities") {
+        let only = |capabilities| json!({"capabilities": capabilities});
+        if !keep_readable("capabilities", capabilities, &only) {
+            *capabilities = json!({});
         }
     }
     params
 }
 
-/// Removes from a section of the capabilities, such as `textDocument`, those that cannot be parsed.
-fn keep_readable(section: &str, said: &mut Map<String, Value>) {
-    said.retain(|name, value| {
-        let mut one = Map::new();
-        one.insert(name.clone(), value.clone());
-        let can_parse = can_parse(&only(section, Value::Object(one)));
-        if !can_parse {
-            tracing::warn!(
-                "capabilities.{section}.{name} cannot be read and counts as absent: {value}"
-            );
+/// Removes the fields and list items that cannot be parsed from a capability, at any depth. Returns
+/// whether the rest can be parsed. `only` returns the parameters that contain only this capability.
+fn keep_readable(place: &str, said: &mut Value, only: &dyn Fn(Value) -> Value) -> bool {
+    if can_parse(&only(said.clone())) {
+        return true;
+    }
+    match said {
+        Value::Object(fields) => fields.retain(|name, field| {
+            let place = format!("{place}.{name}");
+            keep_readable(&place, field, &|field| only(json!({ (name): field })))
+        }),
+        Value::Array(items) => {
+            items.retain_mut(|item| keep_readable(place, item, &|item| only(json!([item]))));
         }
-        can_parse
-    });
-}
-
-fn only(section: &str, said: Value) -> Value {
-    json!({"capabilities": {section: said}})
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+    let can_parse = can_parse(&only(said.clone()));
+    if !can_parse {
+        tracing::warn!("{place} cannot be read and counts as absent: {said}");
+    }
+    can_parse
 }
 
 fn can_parse(params: &Value) -> bool {
@@ -90,9 +88,54 @@ mod tests {
         let read: InitializeParams = serde_json::from_value(params).unwrap();
         let said = read.capabilities;
         let document = said.text_document.unwrap();
-        assert!(document.code_action.is_none() && document.hover.is_some());
+        let action = document.code_action.unwrap();
+        assert!(action.code_action_literal_support.is_none() && document.hover.is_some());
         assert_eq!(said.workspace.unwrap().apply_edit, Some(true));
         assert_eq!(read.process_id, Some(7));
+    }
+
+    #[test]
+    fn unknown_values_in_lists_of_capabilities_are_skipped() {
+        let params = json!({
+            "capabilities": {
+                "general": {"positionEncodings": [8, "utf-8", null]},
+                "textDocument": {
+                    "hover": {"contentFormat": ["html", "markdown"]},
+                    "codeAction": {"codeActionLiteralSupport": {
+                        "codeActionKind": {"valueSet": ["quickfix", 3]},
+                    }},
+                },
+                "workspace": {
+                    "applyEdit": true,
+                    "workspaceEdit": {
+                        "documentChanges": true,
+                        "failureHandling": "explode",
+                        "resourceOperations": ["explode", "create", 1],
+                        "changeAnnotationSupport": {"groupsOnLabel": "perhaps"},
+                    },
+                },
+            },
+        });
+        let read: InitializeParams = serde_json::from_value(without_unreadable(params)).unwrap();
+        let said = serde_json::to_value(read.capabilities).unwrap();
+        let expected = json!({
+            "general": {"positionEncodings": ["utf-8"]},
+            "textDocument": {
+                "hover": {"contentFormat": ["markdown"]},
+                "codeAction": {"codeActionLiteralSupport": {
+                    "codeActionKind": {"valueSet": ["quickfix"]},
+                }},
+            },
+            "workspace": {
+                "applyEdit": true,
+                "workspaceEdit": {
+                    "documentChanges": true,
+                    "resourceOperations": ["create"],
+                    "changeAnnotationSupport": {},
+                },
+            },
+        });
+        assert_eq!(said, expected);
     }
 
     #[test]

@@ -65,6 +65,16 @@ pub async fn serve(
     output: impl AsyncWrite,
     services: Services,
 ) -> ExitKind {
+    serve_until(input, output, services, std::future::pending()).await
+}
+
+/// Like [`serve`]. `terminated` completes when the system asks the server to end.
+pub async fn serve_until(
+    input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite,
+    services: Services,
+    terminated: impl Future<Output = ()>,
+) -> ExitKind {
     let documents = documents::DocumentStore::open(services.workers.clone());
     let lost = {
         let documents = documents.clone();
@@ -93,18 +103,26 @@ pub async fn serve(
     .finish();
     let closing = service.inner().closing();
     let orphaned = service.inner().orphaned();
-    let (exit, leave) = (CancellationToken::new(), CancellationToken::new());
+    let exit = CancellationToken::new();
+    let departure = closing.departure();
+    let terminated = async {
+        terminated.await;
+        tracing::warn!("the system asks the server to end");
+        (departure.prepare)();
+        departure.silent.cancelled().await;
+    };
     let gate = exit::ExitGate {
         inner: service,
         exit: exit.clone(),
     };
     tokio::select! {
-        () = transport::serve(input, output, socket, gate, leave.clone(), lost) => {}
+        () = transport::serve(input, output, socket, gate, &departure, lost) => {}
         () = exit.cancelled() => {}
         () = orphaned.cancelled() => tracing::warn!("the client's process is gone"),
+        () = terminated => {}
     }
     closing.shutdown().await;
-    match leave.is_cancelled() {
+    match departure.announced.is_cancelled() {
         true => ExitKind::AfterShutdown,
         false => ExitKind::Abrupt,
     }

@@ -130,6 +130,7 @@ fn progress_message(event: &Event) -> Option<String> {
         | Event::ProposalRefused { .. }
         | Event::ProposalChecked { .. }
         | Event::CandidateChosen { .. }
+        | Event::EditReceived { .. }
         | Event::ProposalEdited { .. }
         | Event::ProposalReviewed { .. }
         | Event::ProposalApplying { .. }

@@ -98,6 +98,9 @@ pub struct SteerParams {
 pub struct EditParams {
     pub run: RunId,
     pub proposal: ProposalId,
+    /// The version of the proposal that the user edited: the number of the `review_asked` event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
     /// Files that are changed by the proposal or by another proposal that is applied only together
     /// with it. Files that are left out stay as proposed.
     #[serde(deserialize_with = "objects")]
@@ -120,8 +123,14 @@ pub struct EditedDocument {
 pub struct TargetParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proposal: Option<ProposalId>,
+    /// The version of the proposal that was shown: the number of the `review_asked` event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub symbol: Option<SymbolPath>,
+    /// The intent that was shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intent: Option<String>,
 }
 
 /// Arguments of `starling.cancel`: a run or a question.

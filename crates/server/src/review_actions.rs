@@ -33,6 +33,8 @@ pub enum ReviewActionKind {
         needs: Vec<ProposalId>,
         reason: String,
         conflict: Option<String>,
+        /// The number of the event that asked for the review.
+        version: Option<u64>,
     },
     Agent {
         doing: String,
@@ -57,6 +59,7 @@ pub fn all_review_actions(run: &RunId, view: &RunView) -> Vec<ReviewAction> {
             needs: view.needs(proposal.lead),
             reason: proposal.reason.clone(),
             conflict: proposal.conflict.clone(),
+            version: proposal.version,
         };
         let symbols = visible_at(&proposal.symbol, &proposal.symbols);
         review_actions.extend(symbols.into_iter().map(|symbol| ReviewAction {
@@ -138,14 +141,15 @@ impl ReviewAction {
                 needs,
                 reason,
                 conflict,
+                version,
             } => {
                 let title = proposal_title(*proposal, (with, needs), reason, conflict.as_deref());
                 let accept = accept_title(conflict.is_some(), with.len());
                 let about = json!({"run": self.run, "proposal": lead});
-                proposal_commands(client, title, accept, &about)
+                proposal_commands(client, title, accept, (&about, *version))
             }
             ReviewActionKind::Intent { intent } => {
-                let about = json!({"run": self.run, "symbol": self.symbol});
+                let about = json!({"run": self.run, "symbol": self.symbol, "intent": intent});
                 let mut refusal = about.clone();
                 refusal["reason"] = json!("The user does not want it");
                 let title = format!("Starling asks: {}", short(intent));
@@ -182,20 +186,25 @@ fn accept_title(is_conflict: bool, others: usize) -> String {
     }
 }
 
+/// Returns the commands about a proposal. Those that answer its review name the version that is shown.
 fn proposal_commands(
     client: &ClientSettings,
     title: String,
     accept: String,
-    about: &Value,
+    (about, version): (&Value, Option<u64>),
 ) -> Vec<Command> {
+    let mut answer = about.clone();
+    if let Some(version) = version {
+        answer["version"] = json!(version);
+    }
     let show = either(client, ClientCommand::Diff, REVIEW);
     let reject = either(client, ClientCommand::Reject, REJECT);
     let why = either(client, ClientCommand::Why, WHY);
     let diff = either(client, ClientCommand::Diff, DIFF);
     vec![
         command(title, show, about.clone()),
-        command(accept, ACCEPT, about.clone()),
-        command("Reject", reject, about.clone()),
+        command(accept, ACCEPT, answer.clone()),
+        command("Reject", reject, answer),
         command("Why", why, about.clone()),
         command("Diff", diff, about.clone()),
     ]
@@ -321,7 +330,7 @@ mod tests {
                 "Accept all 2",
             ]
         );
-        let of_lead = json!({"run": "r", "proposal": 2});
+        let of_lead = json!({"run": "r", "proposal": 2, "version": 2});
         for action in &review_actions {
             let accept = &action.commands(&client(&[]))[1];
             assert_eq!(accept.arguments, Some(vec![of_lead.clone()]));

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use tower_lsp::lsp_types::Command;
 
 use super::front_end::LspFrontEnd;
-use super::protocol::{ProposalParams, RETRY};
+use super::protocol::{ProposalParams, RETRY, UNDO};
 use super::review_actions::{command, retry_titles};
 use super::run_snapshots::proposal_reply;
-use super::session::{ReviewTarget, RunError, RunSession, TextFormat, explain, short};
+use super::session::{ReviewTarget, RunError, RunSession, ShownReview, TextFormat, explain, short};
 use starling_core::Verdict;
 use starling_swarm::{RunId, ids};
 
@@ -39,15 +39,19 @@ impl ReviewDialogs {
     /// the review is rejected without a reason.
     ///
     /// # Errors
-    /// The review is not waiting for an answer.
-    pub fn ask_reason(&self, run: RunId, review: ReviewTarget) -> Result<(), RunError> {
+    /// The review is not waiting for an answer, or not in the version that was shown.
+    pub fn ask_reason(
+        &self,
+        run: RunId,
+        review: ReviewTarget,
+        shown: &ShownReview,
+    ) -> Result<(), RunError> {
         if !self.front_end.settings().questions {
             let reason = NO_REASON.to_owned();
-            return self
-                .session
-                .answer(&run, &review, Verdict::Reject { reason });
+            let verdict = Verdict::Reject { reason };
+            return self.session.answer_shown(&run, &review, shown, verdict);
         }
-        self.session.check_waiting(&run, &review)?;
+        let shown = self.session.check_waiting(&run, &review, shown)?;
         let dialogs = self.clone();
         self.session.spawn_while_connected(async move {
             let window = dialogs.front_end.window();
@@ -56,14 +60,29 @@ impl ReviewDialogs {
                 return;
             };
             let reason = reason.to_owned();
-            let rejected = dialogs
-                .session
-                .answer(&run, &review, Verdict::Reject { reason });
-            if let Err(error) = rejected {
-                window.warn(&error.to_string()).await;
-            }
+            let verdict = Verdict::Reject { reason };
+            let rejected = dialogs.session.answer_shown(&run, &review, &shown, verdict);
+            dialogs.tell(&run, &review, rejected).await;
         });
         Ok(())
+    }
+
+    /// Tells the user why an answer did nothing. If another version of the proposal waits by now, asks
+    /// about that one.
+    async fn tell(&self, run: &RunId, review: &ReviewTarget, answered: Result<(), RunError>) {
+        let Err(error) = answered else {
+            return;
+        };
+        if let (RunError::Replaced { .. }, ReviewTarget::Proposal(proposal)) = (&error, review) {
+            let params = ProposalParams {
+                run: run.clone(),
+                proposal: *proposal,
+            };
+            if self.review_again(params, &error).is_ok() {
+                return;
+            }
+        }
+        self.front_end.window().warn(&error.to_string()).await;
     }
 
     /// Opens the diff of a proposal and asks for a verdict. In a client that shows no questions, the user
@@ -72,6 +91,18 @@ impl ReviewDialogs {
     /// # Errors
     /// The proposal does not exist, or it is not waiting for an answer.
     pub fn review(&self, params: ProposalParams) -> Result<(), RunError> {
+        self.ask_for_verdict(params, String::new())
+    }
+
+    /// Like [`Self::review`], after an answer to an earlier version. `why` is why the answer did nothing.
+    ///
+    /// # Errors
+    /// See [`Self::review`].
+    pub fn review_again(&self, params: ProposalParams, why: &RunError) -> Result<(), RunError> {
+        self.ask_for_verdict(params, format!("Starling: {why}. "))
+    }
+
+    fn ask_for_verdict(&self, params: ProposalParams, note: String) -> Result<(), RunError> {
         let proposal = self.session.waiting_proposal(&params)?;
         let needs = self.session.needed_proposals(&params.run, proposal.lead);
         self.diff(&params)?;
@@ -82,8 +113,12 @@ impl ReviewDialogs {
         self.session.spawn_while_connected(async move {
             let window = dialogs.front_end.window();
             let question = format!(
-                "Starling {} for {}{}: {}",
+                "{note}Starling {}{} for {}{}: {}",
                 params.proposal,
+                match proposal.with.as_slice() {
+                    [] => String::new(),
+                    with => format!(" with {}", ids(with)),
+                },
                 proposal.symbol,
                 match needs.as_slice() {
                     [] => String::new(),
@@ -93,16 +128,16 @@ impl ReviewDialogs {
             );
             let chosen = window.choose(&question, &[ACCEPT, REJECT, LATER]).await;
             let review = ReviewTarget::Proposal(params.proposal);
+            let (run, shown) = (params.run, proposal.shown());
             let answered = match chosen {
-                Some(ACCEPT) => dialogs
-                    .session
-                    .answer(&params.run, &review, Verdict::Accept),
-                Some(REJECT) => dialogs.ask_reason(params.run, review),
+                Some(ACCEPT) => {
+                    let session = &dialogs.session;
+                    session.answer_shown(&run, &review, &shown, Verdict::Accept)
+                }
+                Some(REJECT) => dialogs.ask_reason(run.clone(), review.clone(), &shown),
                 Some(_) | None => Ok(()),
             };
-            if let Err(error) = answered {
-                window.warn(&error.to_string()).await;
-            }
+            dialogs.tell(&run, &review, answered).await;
         });
         Ok(())
     }
@@ -141,7 +176,8 @@ impl ReviewDialogs {
         Ok(())
     }
 
-    /// Returns the commands that run a task again, for the code actions of clients without a plugin.
+    /// Returns the commands that run a task again, or take back what an interrupted run changed, for
+    /// the code actions of clients without a plugin.
     pub fn retry_commands(&self) -> Vec<Command> {
         if self.front_end.settings().has_plugin() {
             return Vec::new();
@@ -152,6 +188,11 @@ impl ReviewDialogs {
                 let argument = serde_json::json!({"run": run.run, "download": download});
                 commands.push(command(title, RETRY, argument));
             }
+        }
+        for (run, task) in self.session.unreviewed_runs() {
+            let task = short(&task);
+            let title = format!("Starling: take back what an interrupted run changed: {task}");
+            commands.push(command(title, UNDO, serde_json::json!({"run": run})));
         }
         commands
     }

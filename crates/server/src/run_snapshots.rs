@@ -172,6 +172,7 @@ fn proposal_snapshot(
         revises: proposal.revises,
         uris: files.into_iter().filter_map(uri).collect(),
         state: proposal.state,
+        version: proposal.version,
         conflict: proposal.conflict.clone(),
     }
 }

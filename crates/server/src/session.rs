@@ -10,6 +10,7 @@ mod explanation;
 mod front_end;
 mod guarded;
 mod half_applied;
+mod interrupted_edit;
 pub mod messages;
 mod misplaced;
 mod outdated;
@@ -27,6 +28,7 @@ mod run_view;
 mod services;
 mod status;
 mod trajectory;
+mod unreviewed;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -56,7 +58,7 @@ pub use front_end::{CurrentFile, FrontEnd, OpenBuffers};
 pub use half_applied::half_applied_runs;
 pub use patches::TAKES_NO_EDITS;
 pub use paths::{disk_text, file_at, overlay, path_of};
-pub use pending_reviews::{PendingReviews, ReviewTarget};
+pub use pending_reviews::{NotOpen, PendingReviews, ReviewTarget, ShownReview};
 pub use preview::{Preview, preview};
 pub use refresh::RefreshNotifier;
 pub use remedy::{Remedy, size};
@@ -69,6 +71,9 @@ pub use services::{
 };
 pub use status::{OverviewPhase, RunOverview};
 
+/// How long runs may take to take back their changes before the client leaves. Some clients wait for
+/// two seconds after `shutdown`.
+const DEPARTURE_DEADLINE: Duration = Duration::from_millis(1500);
 /// How long trajectories may take to be written at shutdown.
 const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(2);
 
@@ -81,6 +86,10 @@ pub enum RunError {
     UnknownRun(String),
     #[error("run `{run}`: {what} is not waiting for an answer")]
     NotWaiting { run: String, what: String },
+    #[error(
+        "{what} changed since it was shown to you, so your answer did nothing: look at it again"
+    )]
+    Replaced { what: String },
     #[error("proposal {proposal} was not replaced by your version: {why}")]
     NotEdited { proposal: ProposalId, why: String },
     #[error("run `{run}` has no proposal {proposal}")]
@@ -126,6 +135,8 @@ struct RunEntry {
     /// server.
     first_new_event: u64,
     origin: RunOrigin,
+    /// Whether the run applies changes that no person has reviewed.
+    is_unreviewed: bool,
     /// Whether the task was started again as another run.
     is_retried: bool,
     /// The trajectory of an interrupted run. It is ended when the run is retried or forgotten.
@@ -317,6 +328,7 @@ impl RunSession {
             patches: BTreeMap::new(),
             first_new_event: 0,
             origin: RunOrigin::Started,
+            is_unreviewed: false,
             is_retried: false,
             interrupted: None,
             written: Some(plan.written.clone()),
@@ -373,7 +385,7 @@ impl RunSession {
         let entry = entries.get(&run.0).ok_or_else(|| unknown(run))?;
         let is_first = !entry.cancel.is_cancelled() && !keep_reviews;
         if let (RunPhase::Running(handle), true) = (&entry.phase, is_first) {
-            for (proposal, _) in entry.view.lead_proposals() {
+            for proposal in entry.view.under_review() {
                 handle.log().event(Event::ProposalReviewed {
                     proposal,
                     by: ActorId::User,
@@ -510,6 +522,35 @@ impl RunSession {
         self.shared.closing.clone()
     }
 
+    /// Stops the runs whose changes no person reviews, so that they take back what they applied while
+    /// the client still accepts edits. `ended` is cancelled when they have ended, or after a deadline.
+    pub fn end_unreviewed(&self, ended: CancellationToken) {
+        let mut ends = Vec::new();
+        for (id, entry) in self.lock().iter() {
+            if let (RunPhase::Running(run), true) = (&entry.phase, entry.is_unreviewed) {
+                if !entry.cancel.is_cancelled() {
+                    restore::mark_interrupted(&self.trajectory(&RunId(id.clone())));
+                }
+                cancel_run(entry);
+                ends.push(until_recorded(run.log(), entry.written.clone()));
+            }
+        }
+        if ends.is_empty() {
+            ended.cancel();
+            return;
+        }
+        self.shared.tasks.spawn(async move {
+            let _cancelled_at_the_end = ended.drop_guard();
+            let ends = futures::future::join_all(ends);
+            if tokio::time::timeout(DEPARTURE_DEADLINE, ends)
+                .await
+                .is_err()
+            {
+                tracing::warn!("a run did not take its changes back in time");
+            }
+        });
+    }
+
     /// Cancels all runs, so that they no longer change the client's texts.
     pub fn stop_all(&self) {
         self.shared.closing.cancel();
@@ -554,6 +595,15 @@ impl RunSession {
             .entries
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Waits until a run has ended and its trajectory is written.
+async fn until_recorded(log: EventLog, written: Option<CancellationToken>) {
+    let mut cursor = log.follow_from(log.records(0).len());
+    while cursor.next().await.is_some() {}
+    if let Some(written) = written {
+        written.cancelled().await;
     }
 }
 

@@ -40,6 +40,8 @@ pub struct ClientSettings {
     /// The commands that the client implements; `None` for a client without a Starling plugin. Such
     /// a client receives only standard LSP, no `starling/*` notifications.
     pub commands: Option<BTreeSet<ClientCommand>>,
+    /// A question of the server takes no keyboard focus in the client, so it may open by itself.
+    pub notices: bool,
     /// The language providers that the client's plugin forwards requests to.
     pub bridge: BTreeSet<EditorProvider>,
 }
@@ -100,6 +102,7 @@ impl ClientSettings {
                 .and_then(|document| document.hover.as_ref()?.content_format.as_ref())
                 .is_none_or(|formats| formats.contains(&MarkupKind::Markdown)),
             commands: commands_of(capabilities.experimental.as_ref()),
+            notices: shows_notices(capabilities.experimental.as_ref()),
             bridge: bridge_of(capabilities.experimental.as_ref()),
         }
     }
@@ -149,6 +152,12 @@ fn takes_versioned_edits(params: &InitializeParams) -> bool {
     let edit = workspace.workspace_edit.as_ref();
     let said = edit.and_then(|edit| edit.document_changes) == Some(true);
     workspace.apply_edit != Some(false) && (said || silent)
+}
+
+/// Returns whether the client announced that its messages with buttons take no keyboard focus.
+fn shows_notices(experimental: Option<&serde_json::Value>) -> bool {
+    let said = experimental.and_then(|all| all.get("starling")?.get("notices"));
+    said == Some(&serde_json::Value::Bool(true))
 }
 
 /// Reads the announced language providers. Unknown ones belong to a newer plugin and are ignored.

@@ -1,6 +1,7 @@
 //! Tests of the server through the protocol, with scripted runs.
 
 mod asking;
+mod checked;
 mod composing;
 mod disk;
 mod editing;
@@ -17,9 +18,11 @@ mod restart;
 mod retry;
 mod schemes;
 mod settings;
+mod shown;
 mod spellings;
 mod typed_over;
 mod undoing;
+mod unreviewed;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -22,6 +22,7 @@ use tracing::instrument::Instrumented;
 
 use super::initialize::drop_unreadable_capabilities;
 use super::spelling::UriSpellings;
+use super::window::seen;
 use starling_rpc::frames::{Malformed, MessageReader};
 
 /// Maximum number of requests that are processed at the same time.
@@ -38,6 +39,8 @@ const EXIT_PATIENCE: Duration = Duration::from_secs(1);
 const END_PATIENCE: Duration = Duration::from_secs(5);
 /// Maximum length of the text of an error in bytes.
 const MAX_ERROR_BYTES: usize = 4096;
+/// Stands for the part of a long error text that is left out.
+const LEFT_OUT: &str = " … ";
 /// Maximum number of bytes that are written together.
 const BATCH_BYTES: usize = 64 << 10;
 
@@ -67,22 +70,34 @@ enum ServerMessage {
     Request(Request),
 }
 
+/// How the client leaves.
+pub(super) struct Departure {
+    /// Cancelled when `shutdown` was read.
+    pub announced: CancellationToken,
+    /// Called when `shutdown` was read. Cancels `silent`, at once or when the server has sent its last
+    /// edits.
+    pub prepare: Box<dyn Fn() + Send + Sync>,
+    /// Cancelled when the client receives only responses any more. Only then is `shutdown` passed to
+    /// the service.
+    pub silent: CancellationToken,
+}
+
 /// Serves until the output fails, or a moment after the input ended or `exit` was read. `lost` is
-/// called for every message that could not be read, because its content is unknown. `leave` is
-/// cancelled by `shutdown`.
+/// called for every message that could not be read, because its content is unknown.
 pub(super) async fn serve<S>(
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite,
     socket: ClientSocket,
     service: S,
-    leave: CancellationToken,
+    departure: &Departure,
     lost: impl FnMut(),
 ) where
     S: Service<Request, Response = Option<Response>>,
     S::Error: std::fmt::Display,
 {
     let (requests, responses) = socket.split();
-    let (requests, end_requests) = stream::abortable(until_shutdown(requests, leave.clone()));
+    let (requests, end_requests) =
+        stream::abortable(until_silent(requests, departure.silent.clone()));
     let (answers, answered) = mpsc::channel(0);
     let (work, working) = mpsc::channel(QUEUE);
     let working = working
@@ -93,18 +108,26 @@ pub(super) async fn serve<S>(
                 None
             }))
         })
-        .map(|response| Ok(ServerMessage::Response(shortened(response))))
+        .map(|response| Ok(ServerMessage::Response(readable_error(response))))
         .forward(answers.clone());
     let (exits, exit) = oneshot::channel();
     let seen = ReadAheadWatch {
         exits: Some(exits),
-        leave,
+        departure,
     };
     let spellings = UriSpellings::default();
     let reading = async {
         let (ahead, messages) = mpsc::channel(READ_AHEAD);
+        let service = RequestQueue {
+            held: Vec::new(),
+            silent: &departure.silent,
+            service,
+            work,
+            answers,
+            spellings: &spellings,
+        };
         let ended = tokio::select! {
-            ended = dispatch(messages, service, responses, work, answers, lost, &spellings) => ended,
+            ended = dispatch(messages, service, responses, lost) => ended,
             never = keep_reading(input, ahead, seen) => match never {},
         };
         if let Err(error) = ended {
@@ -131,12 +154,12 @@ pub(super) async fn serve<S>(
     }
 }
 
-/// Drops the server's requests after `shutdown`. From then on the client receives only responses.
-fn until_shutdown<T>(
+/// Drops the server's requests when the client receives only responses any more.
+fn until_silent<T>(
     requests: impl Stream<Item = T>,
-    leave: CancellationToken,
+    silent: CancellationToken,
 ) -> impl Stream<Item = T> {
-    requests.filter(move |_| ready(!leave.is_cancelled()))
+    requests.filter(move |_| ready(!silent.is_cancelled()))
 }
 
 /// Why reading stopped before the end of the input.
@@ -151,18 +174,21 @@ enum ReadingEnded {
 }
 
 /// Looks for `shutdown` and `exit` in the messages that are read ahead.
-struct ReadAheadWatch {
+struct ReadAheadWatch<'d> {
     exits: Option<oneshot::Sender<()>>,
-    leave: CancellationToken,
+    departure: &'d Departure,
 }
 
-impl ReadAheadWatch {
+impl ReadAheadWatch<'_> {
     fn note(&mut self, message: &ReadMessage) {
         let Ok(ClientMessage::Request(request)) = message else {
             return;
         };
         match request.method() {
-            "shutdown" => self.leave.cancel(),
+            "shutdown" => {
+                self.departure.announced.cancel();
+                (self.departure.prepare)();
+            }
             "exit" => {
                 // The receiver is gone once the service has ended.
                 let _ = self.exits.take().map(|exits| exits.send(()));
@@ -189,7 +215,7 @@ async fn long_after(exit: oneshot::Receiver<()>) {
 async fn keep_reading(
     input: impl AsyncRead + Unpin,
     ahead: mpsc::Sender<ReadMessage>,
-    seen: ReadAheadWatch,
+    seen: ReadAheadWatch<'_>,
 ) -> Infallible {
     if let Err(error) = read_ahead(MessageReader::new(input), ahead, seen).await {
         tracing::error!(%error, "nothing more can be read from the client");
@@ -202,7 +228,7 @@ async fn keep_reading(
 async fn read_ahead(
     mut reader: MessageReader<impl AsyncRead + Unpin>,
     mut ahead: mpsc::Sender<ReadMessage>,
-    mut seen: ReadAheadWatch,
+    mut seen: ReadAheadWatch<'_>,
 ) -> io::Result<()> {
     while let Some(message) = reader.next().await? {
         seen.note(&message);
@@ -213,62 +239,110 @@ async fn read_ahead(
     Ok(())
 }
 
+/// Passes requests and notifications to the service. From `shutdown` on, requests are held until
+/// `silent` is cancelled, while notifications are still passed on.
+struct RequestQueue<'s, S: Service<Request>> {
+    held: Vec<Request>,
+    silent: &'s CancellationToken,
+    service: S,
+    work: mpsc::Sender<Instrumented<S::Future>>,
+    answers: mpsc::Sender<ServerMessage>,
+    spellings: &'s UriSpellings,
+}
+
+impl<S> RequestQueue<'_, S>
+where
+    S: Service<Request, Response = Option<Response>>,
+    S::Error: std::fmt::Display,
+{
+    async fn pass(&mut self, request: Request) -> Result<(), ReadingEnded> {
+        let is_held = match request.method() {
+            "shutdown" => !self.silent.is_cancelled(),
+            _ => !self.held.is_empty() && request.id().is_some(),
+        };
+        if is_held {
+            self.held.push(request);
+            return Ok(());
+        }
+        if request.method() == "exit" {
+            self.release().await?;
+        }
+        self.take(request).await
+    }
+
+    /// Passes the held requests to the service.
+    async fn release(&mut self) -> Result<(), ReadingEnded> {
+        for request in std::mem::take(&mut self.held) {
+            self.take(request).await?;
+        }
+        Ok(())
+    }
+
+    async fn take(&mut self, request: Request) -> Result<(), ReadingEnded> {
+        if let Some(unknown) = unknown(&request) {
+            return self.answer(unknown).await;
+        }
+        self.spellings.note(&request);
+        let ready = std::future::poll_fn(|context| self.service.poll_ready(context)).await;
+        ready.map_err(|error| ReadingEnded::Service(error.to_string()))?;
+        let span = tracing::info_span!("request", method = request.method());
+        let answer = self.service.call(drop_unreadable_capabilities(request));
+        self.work.send(answer.instrument(span)).await?;
+        Ok(())
+    }
+
+    async fn answer(&mut self, response: Response) -> Result<(), ReadingEnded> {
+        let response = ServerMessage::Response(readable_error(response));
+        Ok(self.answers.send(response).await?)
+    }
+}
+
+/// Passes all messages on, in their order, except for the requests that are held.
 async fn dispatch<S>(
     mut messages: impl Stream<Item = ReadMessage> + Unpin,
-    mut service: S,
+    mut service: RequestQueue<'_, S>,
     mut responses: impl Sink<Response, Error = ExitedError> + Unpin,
-    mut work: mpsc::Sender<Instrumented<S::Future>>,
-    mut answers: mpsc::Sender<ServerMessage>,
     mut lost: impl FnMut(),
-    spellings: &UriSpellings,
 ) -> Result<(), ReadingEnded>
 where
     S: Service<Request, Response = Option<Response>>,
     S::Error: std::fmt::Display,
 {
-    let failed = |error: S::Error| ReadingEnded::Service(error.to_string());
-    while let Some(message) = messages.next().await {
-        match message {
-            Ok(ClientMessage::Request(request)) => {
-                if let Some(unknown) = unknown(&request) {
-                    let unknown = ServerMessage::Response(shortened(unknown));
-                    answers.send(unknown).await?;
-                    continue;
-                }
-                spellings.note(&request);
-                std::future::poll_fn(|context| service.poll_ready(context))
-                    .await
-                    .map_err(failed)?;
-                let span = tracing::info_span!("request", method = request.method());
-                let answer = service
-                    .call(drop_unreadable_capabilities(request))
-                    .instrument(span);
-                work.send(answer).await?;
+    let silent = service.silent;
+    loop {
+        let message = tokio::select! {
+            biased;
+            () = silent.cancelled(), if !service.held.is_empty() => {
+                service.release().await?;
+                continue;
             }
-            Ok(ClientMessage::Response(response)) => responses.send(response).await?,
-            Err(Malformed::NotAMessage {
+            message = messages.next() => message,
+        };
+        match message {
+            Some(Ok(ClientMessage::Request(request))) => service.pass(request).await?,
+            Some(Ok(ClientMessage::Response(response))) => responses.send(response).await?,
+            Some(Err(Malformed::NotAMessage {
                 id,
                 message,
                 is_response: true,
-            }) => {
+            })) => {
                 tracing::error!(message, "a response of the client cannot be used");
                 // An unreadable response gets no answer, but it must end the request that waits for
                 // it.
                 let failed = Response::from_error(id_of(id), Error::internal_error());
                 responses.send(failed).await?;
             }
-            Err(malformed) => {
+            Some(Err(malformed)) => {
                 tracing::error!("{malformed}");
                 if malformed != Malformed::Noise {
                     lost();
                 }
-                answers
-                    .send(ServerMessage::Response(shortened(refusal(malformed))))
-                    .await?;
+                service.answer(refusal(malformed)).await?;
             }
+            None => break,
         }
     }
-    Ok(())
+    service.release().await
 }
 
 /// Returns the error for a request whose method begins with `$/`. tower-lsp treats it as a
@@ -313,18 +387,33 @@ fn id_of(id: Option<Value>) -> Id {
     }
 }
 
-/// Shortens the text of an error, which may repeat what the client sent, for example an id.
-fn shortened(response: Response) -> Response {
+/// Escapes the invisible characters of the texts of an error, and shortens them. They may repeat
+/// what the client sent, for example an id.
+fn readable_error(response: Response) -> Response {
     let (id, mut body) = response.into_parts();
-    if let Err(error) = &mut body
-        && error.message.len() > MAX_ERROR_BYTES
-    {
-        let message = &error.message;
-        let begin = message.floor_char_boundary(MAX_ERROR_BYTES / 2);
-        let end = message.ceil_char_boundary(message.len() - MAX_ERROR_BYTES / 2);
-        error.message = format!("{} … {}", &message[..begin], &message[end..]).into();
+    if let Err(error) = &mut body {
+        error.message = readable(&error.message).into();
+        if let Some(Value::String(data)) = &mut error.data {
+            *data = readable(data);
+        }
     }
     Response::from_parts(id, body)
+}
+
+fn readable(text: &str) -> String {
+    // A long text is shortened first, so that not all of it is escaped.
+    shortened(&seen(&shortened(text)))
+}
+
+/// Leaves out the middle of a long text.
+fn shortened(text: &str) -> String {
+    if text.len() <= MAX_ERROR_BYTES {
+        return text.to_owned();
+    }
+    let half = (MAX_ERROR_BYTES - LEFT_OUT.len()) / 2;
+    let begin = text.floor_char_boundary(half);
+    let end = text.ceil_char_boundary(text.len() - half);
+    format!("{}{LEFT_OUT}{}", &text[..begin], &text[end..])
 }
 
 async fn write(
@@ -355,4 +444,27 @@ fn framed(message: &ServerMessage, spellings: &UriSpellings) -> io::Result<Vec<u
         body = serde_json::to_string(&message)?;
     }
     Ok(format!("Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_texts_escape_invisible_characters_and_are_short() {
+        let error = Error {
+            code: ErrorCode::InvalidParams,
+            message: "no run `\u{202e}\x1b[2J`\nsecond line".into(),
+            data: Some("\x07".into()),
+        };
+        let response = readable_error(Response::from_error(Id::Number(1), error));
+        let (_, body) = response.into_parts();
+        let error = body.unwrap_err();
+        assert_eq!(error.message, "no run `\\u{202e}\\u{1b}[2J`\nsecond line");
+        assert_eq!(error.data, Some("\\u{7}".into()));
+        for long in ["\x1b", "ä", "a"] {
+            let text = readable(&long.repeat(1 << 20));
+            assert!(text.len() <= MAX_ERROR_BYTES, "{long:?}: {}", text.len());
+        }
+    }
 }

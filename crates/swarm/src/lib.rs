@@ -47,7 +47,7 @@ pub use evidence::indirect::IndirectCaller;
 pub use evidence::joint::JointEvidence;
 pub use evidence::proposal::{CheckedTexts, Evidence, NeedsPerson};
 pub use evidence::test_evidence::{OnlyAsChanged, TestDelta, TestEvidence, Tried, UncountedTests};
-pub use proposal::edited::{EditedFile, edited_parts};
+pub use proposal::edited::{EditedFile, TAKEN_OUT, edit_received, edited_parts};
 pub use proposal::undo_error::{UndoError, are_in_words};
 pub use protocol::described;
 pub use run::ending::NOT_ACCEPTED;

@@ -44,6 +44,7 @@ async fn asks(scene: RunScript) {
         reason: String::new(),
         diff: String::new(),
         evidence: String::new(),
+        version: None,
     };
     let intent = IntentView {
         symbol: symbol("a.py::f"),

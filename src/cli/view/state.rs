@@ -67,11 +67,12 @@ impl Review {
         match self {
             Review::Proposal { id, .. } => TargetParams {
                 proposal: Some(*id),
-                symbol: None,
+                ..TargetParams::default()
             },
             Review::Intent(view) => TargetParams {
-                proposal: None,
                 symbol: Some(view.symbol.clone()),
+                intent: Some(view.intent.clone()),
+                ..TargetParams::default()
             },
         }
     }
@@ -264,6 +265,7 @@ impl RunState {
             | Event::CandidateChosen { .. }
             | Event::LanguageServer { .. }
             | Event::Diagnosed { .. }
+            | Event::EditReceived { .. }
             | Event::ProposalApplying { .. }
             | Event::ProposalUndone { .. }
             | Event::FollowedUp { .. }

@@ -53,6 +53,7 @@ pub fn tell(event: &Event, state: &RunState) -> Vec<Line> {
         | Event::Malformed { .. }
         | Event::ToolUsed { .. }
         | Event::ProposalMade { .. }
+        | Event::EditReceived { .. }
         | Event::ProposalApplying { .. }
         | Event::RunFinished { .. } => Vec::new(),
     }

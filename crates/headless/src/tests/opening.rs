@@ -47,8 +47,8 @@ async fn listening(folder: &tempfile::TempDir) -> (HeadlessEditor, Arc<Notify>) 
 
 fn of(path: &str) -> TargetParams {
     TargetParams {
-        proposal: None,
         symbol: Some(symbol(path)),
+        ..TargetParams::default()
     }
 }
 

@@ -12,14 +12,14 @@ use starling_swarm::{ActorId, Event, ProposalId, RunId, StopReason};
 fn proposal(id: u32) -> TargetParams {
     TargetParams {
         proposal: Some(ProposalId(id)),
-        symbol: None,
+        ..TargetParams::default()
     }
 }
 
 fn intent_of(path: &str) -> TargetParams {
     TargetParams {
-        proposal: None,
         symbol: Some(symbol(path)),
+        ..TargetParams::default()
     }
 }
 
@@ -31,6 +31,7 @@ fn view(id: u32) -> ProposalView {
         reason: "because".to_owned(),
         diff: String::new(),
         evidence: String::new(),
+        version: None,
     }
 }
 

@@ -80,6 +80,9 @@ pub struct ProposalSnapshot {
     pub revises: Option<ProposalId>,
     pub uris: Vec<Url>,
     pub state: ProposalStatus,
+    /// The number of the last `review_asked` event of the proposal or its set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
     /// Why the proposal conflicts with text that the user typed after the proposal was made.
     pub conflict: Option<String>,
 }

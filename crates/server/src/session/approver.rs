@@ -31,7 +31,7 @@ async fn verdict(answer: impl Future<Output = ReviewAnswer>) -> Verdict {
 impl Approver for FrontEndApprover {
     async fn intent(&self, view: IntentView) -> Verdict {
         let review = ReviewTarget::Intent(view.symbol.clone());
-        let wait = verdict(self.pending_reviews.wait(review.clone()));
+        let wait = verdict(self.pending_reviews.wait(review.clone(), None));
         let mut wait = std::pin::pin!(wait);
         // The first poll registers the review. The front end is notified after it, so that no
         // answer is lost.
@@ -48,8 +48,7 @@ impl Approver for FrontEndApprover {
     }
 
     async fn proposal(&self, view: ProposalView) -> ReviewAnswer {
-        self.pending_reviews
-            .wait(ReviewTarget::Proposal(ProposalId(view.id)))
-            .await
+        let review = ReviewTarget::Proposal(ProposalId(view.id));
+        self.pending_reviews.wait(review, view.version).await
     }
 }

@@ -165,7 +165,7 @@ impl RunSession {
                 RunOrigin::Restored => entry.view.stop_agents(),
             }
             if approval == Approval::Ask {
-                entry.pending_reviews.note(event);
+                entry.pending_reviews.note(seq, event);
             }
         }
         if let Event::ProposalApplied { .. } | Event::ProposalUndone { .. } = event {
@@ -223,7 +223,7 @@ impl RunSession {
         let run = (self.shared.services.start)(id.clone(), task, run_services);
         // Start to write at once: no edit may be sent before it is in the trajectory.
         let records = run.log().write_from(0);
-        self.started(&id, Arc::clone(&run));
+        self.started(&id, Arc::clone(&run), approval);
         (run.log(), records, approval)
     }
 
@@ -282,11 +282,12 @@ impl RunSession {
         fetched.map_err(|error| failed(format!("{error:#}")))
     }
 
-    fn started(&self, id: &RunId, run: Arc<dyn RunControl>) {
+    fn started(&self, id: &RunId, run: Arc<dyn RunControl>, approval: Approval) {
         let mut entries = self.lock();
         let Some(entry) = entries.get_mut(&id.0) else {
             return;
         };
+        entry.is_unreviewed = approval != Approval::Ask;
         let before = std::mem::replace(&mut entry.phase, RunPhase::Running(Arc::clone(&run)));
         if let RunPhase::Opening(told) = before {
             for (to, text) in told {

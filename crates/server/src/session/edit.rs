@@ -1,11 +1,11 @@
 //! The user's own version of a proposal: validated here, then checked by the run.
 
 use super::messages::ProposalParams;
-use super::pending_reviews::ReviewTarget;
+use super::pending_reviews::{ReviewTarget, ShownReview};
 use super::preview::preview;
-use super::{RunError, RunSession};
+use super::{RunEntry, RunError, RunPhase, RunSession};
 use starling_core::{EditedPart, ReviewAnswer};
-use starling_swarm::{EditedFile, FileChange, edited_parts};
+use starling_swarm::{EditedFile, EventLog, FileChange, ProposalId, edit_received, edited_parts};
 use starling_syntax::{FilePath, carry};
 use starling_text::ChangeSet;
 
@@ -20,17 +20,40 @@ pub struct EditedText {
     pub text: String,
 }
 
+impl RunEntry {
+    /// Records a version of a waiting set that the user edited.
+    pub(super) fn record_edit(&self, lead: ProposalId, edited: &[EditedPart]) {
+        let members = self.view.proposals.values().filter(|one| one.lead == lead);
+        let parts: Vec<FileChange> = members.filter_map(|one| one.part.clone()).collect();
+        if let Some(log) = self.log() {
+            log.event(edit_received(lead, &parts, edited));
+        }
+    }
+
+    /// Returns the log of a running run.
+    fn log(&self) -> Option<EventLog> {
+        match &self.phase {
+            RunPhase::Running(handle) => Some(handle.log()),
+            RunPhase::Opening(_) | RunPhase::Ended(_) => None,
+        }
+    }
+}
+
 impl RunSession {
-    /// Replaces a waiting proposal by the user's version, which is checked and shown again.
+    /// Replaces a waiting proposal by the user's version, which is checked and shown again. Returns when
+    /// the user's version is recorded.
     ///
     /// # Errors
-    /// The proposal does not wait, or its new text is invalid. The proposal then stays as it was.
+    /// The proposal does not wait, or not in the version that was shown, or its new text is invalid.
+    /// The proposal then stays as it was.
     pub async fn edit(
         &self,
         params: &ProposalParams,
+        shown: &ShownReview,
         files: Vec<EditedText>,
     ) -> Result<(), RunError> {
-        self.waiting_proposal(params)?;
+        let review = ReviewTarget::Proposal(params.proposal);
+        let shown = self.check_waiting(&params.run, &review, shown)?;
         let refused = |why: String| RunError::NotEdited {
             proposal: params.proposal,
             why,
@@ -55,8 +78,15 @@ impl RunSession {
             let why = "your version changes nothing; reject it instead".to_owned();
             return Err(refused(why));
         }
-        let review = ReviewTarget::Proposal(params.proposal);
-        self.answer(&params.run, &review, ReviewAnswer::Edited(edited))
+        self.answer_shown(&params.run, &review, &shown, ReviewAnswer::Edited(edited))?;
+        let log = self.lock().get(&params.run.0).and_then(RunEntry::log);
+        if let Some(log) = log {
+            // The user's text must survive the end of the server from now on.
+            if let Err(error) = log.written().await {
+                tracing::warn!(%error, "the user's version of a proposal is not recorded");
+            }
+        }
+        Ok(())
     }
 
     /// Returns the user's version of a file, and whether it equals the proposed one.

@@ -79,6 +79,17 @@ pub trait FrontEnd: Send + Sync {
     /// Shows a message.
     async fn inform(&self, message: String);
 
+    /// Returns whether a message may have buttons without a command of the user. In some editors such a
+    /// message takes the keyboard focus.
+    fn shows_buttons(&self) -> bool;
+
+    /// Shows a message with buttons, and returns the one that the user chose.
+    async fn choose(
+        &self,
+        message: String,
+        buttons: &'static [&'static str],
+    ) -> Option<&'static str>;
+
     /// Shows a warning.
     async fn warn(&self, message: String);
 

@@ -11,15 +11,18 @@ use std::time::{Duration, SystemTime};
 use super::half_applied::{
     half_sets, half_sets_in, needing, rest_reason, rest_review, reviews_without_base,
 };
+use super::interrupted_edit;
 use super::misplaced::{misplaced_conflicts, untold_misplaced_changes};
 use super::outdated;
-use super::run_view::{ProposalStatus, RunView};
+use super::run_view::{ProposalStatus, RunProposal, RunView};
 use super::services::RestorePolicy;
+use super::unreviewed::left_in_files;
 use starling_history::{
     self, DiskEditor, HalfSet, HistoryError, MisplacedChange, UnfinishedChange,
 };
 use starling_platform::files::PathExt;
 use starling_swarm::{Event, FileChange, ProposalId, Record, RunId, Spent, Stamped, StopReason};
+use starling_syntax::SymbolPath;
 use starling_text::unified_diff;
 use starling_workspace::private_file;
 
@@ -59,6 +62,8 @@ pub struct RestorableRun {
     pub half: Vec<HalfSet>,
     /// The edits that the editor made at the wrong position, and that were not told yet.
     pub misplaced: Vec<MisplacedChange>,
+    /// The symbols whose changes no person reviewed and that are in the files.
+    pub unreviewed: Vec<SymbolPath>,
 }
 
 /// Marks that a run is interrupted by the end of its server.
@@ -211,6 +216,7 @@ fn open(path: PathBuf, root: &Path) -> Option<RestorableRun> {
     outdated::end_evidence(&mut records, &id, root, &view);
     let half = half_sets(&records, root);
     Some(RestorableRun {
+        unreviewed: left_in_files(&view, root, &path),
         half,
         misplaced,
         id,
@@ -424,6 +430,7 @@ pub fn unrecorded_events(records: &[Stamped], root: &Path, trajectory: &Path) ->
     let asked = last_review_events(records).into_iter();
     let asked: Vec<Event> = asked
         .filter_map(|(lead, asked)| remaining_review(lead, asked, &view))
+        .chain(interrupted_edit::taken_out(&view))
         .collect();
     for event in &asked {
         view.record(records.len() as u64, event);
@@ -447,24 +454,20 @@ fn last_review_events(records: &[Stamped]) -> BTreeMap<ProposalId, &Event> {
 }
 
 /// Returns an event that requests a new review of those parts of a review that are accepted or
-/// waiting, but not applied. Returns `None` if no parts are left, or if all parts still wait.
+/// waiting, or that the user edited and the run did not check to the end, but not applied. Returns
+/// `None` if no parts are left, or if all parts still wait.
 fn remaining_review(lead: ProposalId, asked: &Event, view: &RunView) -> Option<Event> {
-    let state = |part: &FileChange| {
-        let proposal = view.proposals.get(&part.proposal);
-        proposal.filter(|one| one.lead == lead).map(|one| one.state)
-    };
+    let state = |part: &FileChange| member_of(lead, part, view).map(|one| one.state);
     let all = asked.parts();
-    let is_left = |part: &&FileChange| {
-        matches!(
-            state(part),
-            Some(ProposalStatus::Accepted | ProposalStatus::Waiting)
-        )
-    };
-    let left: Vec<FileChange> = all.iter().filter(is_left).cloned().collect();
-    let is_accepted = |part: &FileChange| state(part) == Some(ProposalStatus::Accepted);
-    if left.len() == all.len() && !left.iter().any(is_accepted) {
+    let left = all
+        .iter()
+        .filter_map(|part| part_left(part, member_of(lead, part, view)?));
+    let left: Vec<FileChange> = left.collect();
+    let waits = |part: &FileChange| state(part) == Some(ProposalStatus::Waiting);
+    if all.iter().all(waits) {
         return None;
     }
+    let is_edited = left.iter().any(|part| !all.contains(part));
     let is_applied = |part: &&FileChange| state(part) == Some(ProposalStatus::Applied);
     let applied = all.iter().filter(is_applied).map(|part| part.proposal);
     let applied: Vec<ProposalId> = applied.collect();
@@ -494,12 +497,13 @@ fn remaining_review(lead: ProposalId, asked: &Event, view: &RunView) -> Option<E
         if first.proposal != lead {
             agent.clone_from(&view.proposals.get(&first.proposal)?.agent);
         }
+        if left != all {
+            *diff = left.iter().map(diff_of).collect();
+        }
+        if is_edited {
+            interrupted_edit::note_unchecked(evidence);
+        }
         if !applied.is_empty() {
-            let changed = |part: &FileChange| part.changes.apply(&part.base).unwrap_or_default();
-            let diffs = left
-                .iter()
-                .map(|part| unified_diff(part.file.as_str(), &part.base, &changed(part)));
-            *diff = diffs.collect();
             *reason = rest_reason(&applied, reason);
             needing(evidence, &applied);
         }
@@ -509,6 +513,34 @@ fn remaining_review(lead: ProposalId, asked: &Event, view: &RunView) -> Option<E
         *parts = left;
     }
     Some(event)
+}
+
+/// Returns the proposal of a part, if it is reviewed through `lead`.
+fn member_of<'v>(
+    lead: ProposalId,
+    part: &FileChange,
+    view: &'v RunView,
+) -> Option<&'v RunProposal> {
+    let proposal = view.proposals.get(&part.proposal);
+    proposal.filter(|one| one.lead == lead)
+}
+
+/// Returns a part of a review as it is to be reviewed again; `None` if it was decided on.
+fn part_left(part: &FileChange, proposal: &RunProposal) -> Option<FileChange> {
+    match proposal.state {
+        ProposalStatus::Accepted | ProposalStatus::Waiting => Some(part.clone()),
+        ProposalStatus::Checking => interrupted_edit::left(proposal),
+        ProposalStatus::Rejected
+        | ProposalStatus::Applied
+        | ProposalStatus::Conflicted
+        | ProposalStatus::Undone
+        | ProposalStatus::Dropped => None,
+    }
+}
+
+fn diff_of(part: &FileChange) -> String {
+    let after = part.changes.apply(&part.base).unwrap_or_default();
+    unified_diff(part.file.as_str(), &part.base, &after)
 }
 
 /// An ended run with waiting reviews.

@@ -81,7 +81,10 @@ impl RunSession {
                 for change in &one.misplaced {
                     front_end.warn(format!("Starling: {}", change.told())).await;
                 }
-                if !one.waits {
+                if !one.unreviewed.is_empty() {
+                    let run = (&one.id, &*one.task);
+                    runs.offer_undo(run, &one.unreviewed, &front_end).await;
+                } else if !one.waits {
                     let task = short(&one.task);
                     let text =
                         format!("Starling: a run was interrupted, and can be run again: {task}");
@@ -166,6 +169,7 @@ impl RunSession {
             patches: Default::default(),
             first_new_event: 0,
             origin: RunOrigin::Ended,
+            is_unreviewed: false,
             is_retried: false,
             interrupted: None,
             written: None,
@@ -189,6 +193,7 @@ impl RunSession {
             waits,
             half: _,
             misplaced: _,
+            unreviewed: _,
         } = found;
         let params = params_of(first_event(&records), &task);
         let pending_reviews = PendingReviews::default();
@@ -218,6 +223,7 @@ impl RunSession {
             patches: Default::default(),
             first_new_event: before as u64,
             origin: RunOrigin::Restored,
+            is_unreviewed: false,
             is_retried: false,
             interrupted: None,
             written: waits.then(|| written.clone()),

@@ -196,9 +196,9 @@ impl RestoredRun {
             if self.has_arrived(&restored).await {
                 return;
             }
-            let answer = pending_reviews
-                .wait(ReviewTarget::Proposal(restored.lead))
-                .await;
+            let review = ReviewTarget::Proposal(restored.lead);
+            let version = self.version(restored.lead);
+            let answer = pending_reviews.wait(review, version).await;
             // The editor may have opened an unsaved document that contains the change.
             if self.has_arrived(&restored).await {
                 return;
@@ -222,6 +222,16 @@ impl RestoredRun {
                 }
             }
         }
+    }
+
+    /// Returns the number of the last event that asked for a review.
+    fn version(&self, lead: ProposalId) -> Option<u64> {
+        let records = self.log.records(0);
+        let asks = |record: &&Arc<Stamped>| match &record.record {
+            Record::Event(Event::ReviewAsked { proposal, .. }) => *proposal == lead,
+            Record::Event(_) | Record::Exchange(_) => false,
+        };
+        records.iter().rfind(asks).map(|record| record.seq)
     }
 
     /// Records the members whose edits the killed server sent and whose changes are in the user's
@@ -550,6 +560,16 @@ impl RestoredRun {
         send(&self.editor, &part.file, base, changes, &label, purpose).await
     }
 
+    /// Says that no person reviewed the changes, if that is so.
+    fn unreviewed(&self) -> &'static str {
+        let records = self.log.records(0);
+        let records: Vec<Stamped> = records.iter().map(|one| (**one).clone()).collect();
+        match view_of(&records).unreviewed().next() {
+            Some(_) => " (no person reviewed it; an undo takes it back)",
+            None => "",
+        }
+    }
+
     fn finish(&self) {
         let were_there = self.were_there();
         let mut applied = self.applied();
@@ -558,7 +578,7 @@ impl RestoredRun {
         let names: Vec<String> = symbols.iter().map(ToString::to_string).collect();
         let changed = match names.is_empty() {
             true => "nothing was changed".to_owned(),
-            false => format!("changed {}", names.join(", ")),
+            false => format!("changed {}{}", names.join(", "), self.unreviewed()),
         };
         self.log.event(Event::RunFinished {
             stop_reason: StopReason::Cancelled,

@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use super::guarded::{WaitingChanges, needs_nobody};
 use super::messages::{AcceptAllReply, ProposalParams, RemedyParams};
-use super::pending_reviews::ReviewTarget;
+use super::pending_reviews::{NotOpen, ReviewTarget, ShownReview};
 use super::remedy::Remedy;
 use super::run_view::{ProposalStatus, RunProposal};
 use super::{RunError, RunOrigin, RunPhase, RunSession, unknown};
 use starling_core::{ReviewAnswer, Verdict};
 use starling_swarm::{Evidence, ProposalId, RunId};
+
+/// A waiting proposal, and which version of it waits.
+type WaitingVersion = (ProposalParams, ShownReview);
 
 /// A run that has ended and whose task can be run again.
 #[derive(Debug, Clone)]
@@ -18,6 +21,14 @@ pub struct RetryableRun {
     pub task: String,
     /// What the user can do first, if the run ended because its model was not available.
     pub remedy: Option<Remedy>,
+}
+
+impl RunProposal {
+    /// Returns which version of the proposal a person sees now.
+    pub fn shown(&self) -> ShownReview {
+        self.version
+            .map_or(ShownReview::Unknown, ShownReview::Version)
+    }
 }
 
 impl RunSession {
@@ -31,6 +42,20 @@ impl RunSession {
         &self,
         run: &RunId,
         review: &ReviewTarget,
+        answer: impl Into<ReviewAnswer>,
+    ) -> Result<(), RunError> {
+        self.answer_shown(run, review, &ShownReview::Unknown, answer)
+    }
+
+    /// Like [`Self::answer`], if what waits is still what the user saw.
+    ///
+    /// # Errors
+    /// See [`Self::answer`]. Also if another version waits by now: the answer then does nothing.
+    pub fn answer_shown(
+        &self,
+        run: &RunId,
+        review: &ReviewTarget,
+        shown: &ShownReview,
         answer: impl Into<ReviewAnswer>,
     ) -> Result<(), RunError> {
         let answer = answer.into();
@@ -49,8 +74,18 @@ impl RunSession {
             }
             ReviewTarget::Intent(symbol) => ReviewTarget::Intent(symbol.clone()),
         };
-        let answered = entry.pending_reviews.answer(&asked, answer.clone());
-        answered.map_err(|_| not_waiting(run, review))?;
+        let sender = entry.pending_reviews.open(&asked, shown);
+        let sender = sender.map_err(|why| match why {
+            NotOpen::Closed => not_waiting(run, review),
+            NotOpen::Replaced => RunError::Replaced {
+                what: review.in_words(),
+            },
+        })?;
+        if let (ReviewTarget::Proposal(lead), ReviewAnswer::Edited(parts)) = (&asked, &answer) {
+            entry.record_edit(*lead, parts);
+        }
+        let sent = sender.send(answer.clone());
+        sent.map_err(|_| not_waiting(run, review))?;
         if let ReviewTarget::Proposal(lead) = asked {
             entry.view.note_answer(lead, &answer);
         }
@@ -70,7 +105,7 @@ impl RunSession {
         }
         // Files may have changed on disk since the last comparison.
         self.compare().await;
-        let waiting: Vec<(ProposalParams, Evidence)> = {
+        let waiting: Vec<(WaitingVersion, Evidence)> = {
             let entries = self.lock();
             let wanted = entries
                 .iter()
@@ -81,67 +116,83 @@ impl RunSession {
                     .filter(|(lead, one)| entry.view.fits(*lead) && !one.needs_own_yes())
                     .filter_map(|(proposal, one)| {
                         let run = RunId(id.clone());
-                        Some((ProposalParams { run, proposal }, one.evidence.clone()?))
+                        let params = ProposalParams { run, proposal };
+                        Some(((params, one.shown()), one.evidence.clone()?))
                     })
             });
             fitting.collect()
         };
-        let accept = |one: &ProposalParams| {
+        let accept = |(one, shown): WaitingVersion| {
             let review = ReviewTarget::Proposal(one.proposal);
-            self.answer(&one.run, &review, Verdict::Accept).is_ok()
+            let answered = self.answer_shown(&one.run, &review, &shown, Verdict::Accept);
+            answered.is_ok().then_some(one)
         };
         let waiting = self.without_guarded(waiting).await;
-        let accepted = waiting.into_iter().filter(accept).collect();
+        let accepted = waiting.into_iter().filter_map(accept).collect();
         Ok(AcceptAllReply { accepted })
     }
 
     /// Returns those of the waiting proposals whose files need no person, as the path policy is now.
     async fn without_guarded(
         &self,
-        waiting: Vec<(ProposalParams, Evidence)>,
-    ) -> Vec<ProposalParams> {
+        waiting: Vec<(WaitingVersion, Evidence)>,
+    ) -> Vec<WaitingVersion> {
         let Some(root) = self.root().filter(|_| !waiting.is_empty()) else {
-            return waiting.into_iter().map(|(params, _)| params).collect();
+            return waiting.into_iter().map(|(version, _)| version).collect();
         };
-        let mut read: Vec<(ProposalParams, WaitingChanges)> = Vec::new();
-        for (params, evidence) in waiting {
+        let mut read: Vec<(WaitingVersion, WaitingChanges)> = Vec::new();
+        for (version, evidence) in waiting {
             let mut parts = Vec::new();
-            for part in self.changes_of(&params) {
+            for part in self.changes_of(&version.0) {
                 let now = self.current_file(&part.file).await;
                 parts.push((part, now.and_then(|now| now.text)));
             }
-            read.push((params, (evidence, parts)));
+            read.push((version, (evidence, parts)));
         }
         let policy = Arc::clone(&self.shared.services.policy);
         let found = self.shared.services.workers.spawn_blocking(move || {
             let policy = policy(&root);
             read.retain(|(_, changes)| needs_nobody(&policy, changes));
-            read.into_iter().map(|(params, _)| params).collect()
+            read.into_iter().map(|(version, _)| version).collect()
         });
         found.await.unwrap_or_default()
     }
 
-    /// Checks that a review waits for an answer.
+    /// Checks that a review waits for an answer. Returns what the user sees of it now.
     ///
     /// # Errors
-    /// There is no such run or review, or it does not wait.
-    pub fn check_waiting(&self, run: &RunId, review: &ReviewTarget) -> Result<(), RunError> {
+    /// There is no such run or review, or it does not wait, or not in the version that was shown.
+    pub fn check_waiting(
+        &self,
+        run: &RunId,
+        review: &ReviewTarget,
+        shown: &ShownReview,
+    ) -> Result<ShownReview, RunError> {
+        let now = self.waiting_version(run, review)?;
+        match *shown == ShownReview::Unknown || *shown == now {
+            true => Ok(now),
+            false => Err(RunError::Replaced {
+                what: review.in_words(),
+            }),
+        }
+    }
+
+    fn waiting_version(&self, run: &RunId, review: &ReviewTarget) -> Result<ShownReview, RunError> {
         match review {
             ReviewTarget::Proposal(proposal) => {
                 let params = ProposalParams {
                     run: run.clone(),
                     proposal: *proposal,
                 };
-                self.waiting_proposal(&params).map(|_| ())
+                self.waiting_proposal(&params).map(|one| one.shown())
             }
             ReviewTarget::Intent(symbol) => {
                 let entries = self.lock();
                 let entry = entries.get(&run.0).ok_or_else(|| unknown(run))?;
                 let mut intents = entry.pending_reviews.intents().into_iter();
-                match intents.any(|one| one.symbol == *symbol) {
-                    true => Ok(()),
-                    false => Err(not_waiting(run, review)),
-                }
+                let waiting = intents.find(|one| one.symbol == *symbol);
+                let waiting = waiting.ok_or_else(|| not_waiting(run, review))?;
+                Ok(ShownReview::Intent(waiting.intent))
             }
         }
     }
@@ -284,9 +335,6 @@ impl RunSession {
 fn not_waiting(run: &RunId, review: &ReviewTarget) -> RunError {
     RunError::NotWaiting {
         run: run.0.clone(),
-        what: match review {
-            ReviewTarget::Proposal(proposal) => format!("proposal {proposal}"),
-            ReviewTarget::Intent(symbol) => format!("the intent of {symbol}"),
-        },
+        what: review.in_words(),
     }
 }

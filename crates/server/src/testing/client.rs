@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::{folder, services};
-use crate::{ExitKind, RunStarter, Services, serve};
+use crate::{ExitKind, RunStarter, Services, serve_until};
 use starling_rpc::{Connection, Incoming};
 
 /// A client that does nothing on its own: the test sends and receives each message.
@@ -28,10 +28,19 @@ impl TestClient {
 
     /// Starts a server with these services and connects to it.
     pub fn over(services: Services, folder: tempfile::TempDir) -> TestClient {
+        TestClient::until(services, folder, std::future::pending())
+    }
+
+    /// Like [`TestClient::over`]; the system asks the server to end when `terminated` completes.
+    pub fn until(
+        services: Services,
+        folder: tempfile::TempDir,
+        terminated: impl Future<Output = ()> + Send + 'static,
+    ) -> TestClient {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let (input, output): (ReadHalf<DuplexStream>, WriteHalf<DuplexStream>) =
             tokio::io::split(theirs);
-        let server = tokio::spawn(serve(input, output, services));
+        let server = tokio::spawn(serve_until(input, output, services, terminated));
         let (tell, incoming) = mpsc::unbounded_channel();
         let (input, output) = tokio::io::split(ours);
         let connection = Connection::open(input, output, move |_, message, _| {

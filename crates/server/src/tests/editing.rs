@@ -24,6 +24,7 @@ fn asking_twice() -> RunStarter {
             reason: String::new(),
             diff: String::new(),
             evidence: String::new(),
+            version: None,
         };
         let ReviewAnswer::Edited(parts) = scene.outside.approver.proposal(view(2)).await else {
             panic!("it was not edited");
@@ -149,6 +150,7 @@ fn asking_once() -> RunStarter {
             reason: String::new(),
             diff: String::new(),
             evidence: String::new(),
+            version: None,
         };
         let answer = scene.outside.approver.proposal(view).await;
         let is_edited = matches!(answer, ReviewAnswer::Edited(_));

@@ -24,6 +24,7 @@ pub fn proposing(proposals: &'static [(u32, &'static str)]) -> RunStarter {
             reason: String::new(),
             diff: String::new(),
             evidence: String::new(),
+            version: None,
         };
         let verdict = scene
             .outside
@@ -337,7 +338,7 @@ async fn code_actions_refer_to_the_symbol_at_the_position() {
     };
     let of_method = actions(6).await;
     assert_eq!(of_method[0]["title"], "Accept (Starling #1: reason 1)");
-    let about = json!([{"run": run, "proposal": 1}]);
+    let about = json!([{"run": run, "proposal": 1, "version": 1}]);
     assert_eq!(of_method[0]["command"]["arguments"], about);
     let elsewhere = actions(1).await;
     let titles: Vec<&Value> = elsewhere.iter().map(|one| &one["title"]).collect();

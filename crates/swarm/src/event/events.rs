@@ -366,6 +366,14 @@ pub enum Event {
         symbols: Vec<SymbolPath>,
         diff: String,
     },
+    /// The reviewer sent an edited version of a set. `proposal` is the proposal through which the set
+    /// is reviewed; `parts` are the edited changes, empty for a proposal that is to be removed. This
+    /// event is written to the trajectory before the sender gets a reply, so that the edited texts
+    /// survive if the run ends while they are checked.
+    EditReceived {
+        proposal: ProposalId,
+        parts: Vec<FileChange>,
+    },
     ProposalReviewed {
         proposal: ProposalId,
         by: ActorId,
@@ -464,7 +472,10 @@ pub enum Event {
 impl Event {
     /// Returns whether clients receive this event. Other events are only written to the trajectory.
     pub fn is_told(&self) -> bool {
-        !matches!(self, Event::ProposalApplying { .. })
+        !matches!(
+            self,
+            Event::ProposalApplying { .. } | Event::EditReceived { .. }
+        )
     }
 
     /// Returns the same event without the data that only the trajectory needs.

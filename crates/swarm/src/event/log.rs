@@ -127,8 +127,23 @@ impl EventLog {
     }
 
     pub fn event(&self, event: Event) {
+        self.numbered(event);
+    }
+
+    /// Appends an event and returns its number.
+    pub fn numbered(&self, event: Event) -> u64 {
         tracing::debug!(?event, "event");
-        self.append(Record::Event(event));
+        self.append(Record::Event(event)) as u64 - 1
+    }
+
+    /// Waits until all current records have been written to the trajectory. Returns at once if no
+    /// trajectory is written.
+    ///
+    /// # Errors
+    /// The trajectory cannot be written.
+    pub async fn written(&self) -> Result<(), UnwrittenRecord> {
+        let count = self.lock().len();
+        self.inner.written(count).await
     }
 
     /// Appends an event and waits until it has been written to the trajectory, so that it survives

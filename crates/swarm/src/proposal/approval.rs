@@ -37,6 +37,7 @@ pub(crate) async fn decide(
         reason: proposal.change.reason.clone(),
         diff: proposal.diff.clone(),
         evidence: proposal.evidence.to_string(),
+        version: None,
     };
     let own = vec![proposal.file_change()];
     let shown = ShownEvidence {
@@ -66,7 +67,7 @@ pub(crate) async fn ask_about(
         }
         Approval::Ask => {
             let asked: Vec<ProposalId> = parts.iter().map(|part| part.proposal).collect();
-            run.event(Event::ReviewAsked {
+            let version = run.log.numbered(Event::ReviewAsked {
                 proposal: ProposalId(view.id),
                 agent: agent.clone(),
                 symbol: view.symbol.clone(),
@@ -82,6 +83,10 @@ pub(crate) async fn ask_about(
             });
             joint_check::are_under_review(run, &asked);
             let _clock_stands = run.budget.wait_for_person();
+            let view = ProposalView {
+                version: Some(version),
+                ..view
+            };
             let decision = in_time(run.services.approver.proposal(view));
             let needs = shown.lead.1.needs().to_vec();
             let shown = Mutex::new(shown);

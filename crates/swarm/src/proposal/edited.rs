@@ -24,7 +24,7 @@ use starling_text::{ByteRange, ChangeSet, Edit};
 use starling_workspace::encode;
 
 /// The reason that is recorded for a proposal that the person removed.
-pub(crate) const TAKEN_OUT: &str = "the user took it out";
+pub const TAKEN_OUT: &str = "the user took it out";
 
 /// A file as the person edited it: the whole text with the changes of a proposal and its set.
 #[derive(Debug, Clone)]
@@ -105,6 +105,23 @@ pub fn edited_parts(parts: &[FileChange], edited: &EditedFile) -> Result<Vec<Edi
         });
     }
     Ok(all)
+}
+
+/// Returns the event that records edited parts of a set when they arrive. `lead` is the proposal
+/// through which the set is reviewed, `parts` are the changes that the person saw.
+pub fn edit_received(lead: ProposalId, parts: &[FileChange], edited: &[EditedPart]) -> Event {
+    let change = |one: &EditedPart| {
+        let shown = parts.iter().find(|part| part.proposal.0 == one.proposal)?;
+        Some(FileChange {
+            base: Arc::clone(&one.before),
+            changes: ChangeSet::between(&one.before, &one.text),
+            ..shown.clone()
+        })
+    };
+    Event::EditReceived {
+        proposal: lead,
+        parts: edited.iter().filter_map(change).collect(),
+    }
 }
 
 fn with_line_ends_of(before: &str, text: &str) -> Arc<str> {

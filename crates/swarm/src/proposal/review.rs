@@ -173,6 +173,7 @@ mod tests {
                 reason: String::new(),
                 diff: String::new(),
                 evidence: String::new(),
+                version: None,
             })
         };
         let own = names(

@@ -153,6 +153,7 @@ async fn ask_about_set(
         reason: reason_of(own, members, refused),
         diff: joint_check::diff(run, members),
         evidence: shown.lead.1.to_string(),
+        version: None,
     };
     let parts = members.iter().map(Proposal::file_change).collect();
     let actor = ActorId::Agent(own.owner());

@@ -86,6 +86,55 @@ async fn edited_proposal_is_checked_shown_again_and_applied() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn reviewer_is_told_which_event_asks_for_each_version() {
+    let mut bed = bed(vec![change(), finish("done")]);
+    let wanted = ONE.replacen("return x", "return x + 2", 1);
+    edits(&bed, vec![vec![version(1, ONE, &wanted)]]);
+    let handle = bed.start();
+    handle.finished().await;
+    let records = handle.log.records(0);
+    let asks = |one: &&std::sync::Arc<Stamped>| {
+        matches!(one.record, Record::Event(Event::ReviewAsked { .. }))
+    };
+    let asked = records.iter().filter(asks);
+    let asked: Vec<Option<u64>> = asked.map(|one| Some(one.seq)).collect();
+    assert_eq!(asked.len(), 2);
+    let seen = bed.approver.seen.lock().unwrap();
+    let seen: Vec<Option<u64>> = seen.iter().map(|view| view.version).collect();
+    assert_eq!(seen, asked);
+}
+
+/// The next start decides what is offered: it knows the edited version from the trajectory.
+#[tokio::test(start_paused = true)]
+async fn end_of_a_run_during_the_check_of_an_edited_proposal_does_not_end_the_proposal() {
+    let mut bed = bed(vec![change(), finish("done")]);
+    let wanted = ONE.replacen("return x", "return x + 2", 1);
+    let times = std::sync::Arc::clone(&bed.test_times);
+    let edit = move |_: &ProposalView| {
+        times.lock().unwrap().push_back(Duration::from_secs(60));
+        Some(vec![version(1, ONE, &wanted)])
+    };
+    *bed.approver.edits.lock().unwrap() = Some(Box::new(edit));
+    let handle = bed.start();
+    until(&handle, |event| {
+        matches!(event, Event::ProposalEdited { .. })
+    })
+    .await;
+    handle.cancel();
+    handle.finished().await;
+    let events = handle.log.events();
+    assert_eq!(stop(&events), StopReason::Cancelled);
+    assert_eq!(names(&events), ["made", "checked", "asked", "edited"]);
+    let ends = |event: &Event| {
+        matches!(
+            event,
+            Event::ProposalNotApplied { .. } | Event::ProposalConflicted { .. }
+        )
+    };
+    assert!(!events.iter().any(ends), "{events:#?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn agent_receives_the_persons_edit_and_proposes_on_top_of_it() {
     let more = json!({"reason": "r", "source": "def f(x):\n    return x + 1\n", "more": true});
     let hunks = json!([{"old": "return x + 2", "new": "return x + 3"}]);

@@ -129,7 +129,7 @@ local all = {
   accept = function()
     with_meant(function(about)
       if review().shows(about) then
-        client.execute('starling.accept', about)
+        client.execute('starling.accept', vim.tbl_extend('force', { version = review().version() }, about))
       else
         review().open(about)
       end

@@ -74,8 +74,9 @@ function M.open(about)
       client.say(('#%d does not wait, or conflicts with what you typed'):format(about.proposal), vim.log.levels.WARN)
       return
     end
+    local edited = vim.tbl_extend('force', { version = shown.version }, about)
     if #files == 1 then
-      edit(about, files[1])
+      edit(edited, files[1])
       return
     end
     local name = function(file)
@@ -83,7 +84,7 @@ function M.open(about)
     end
     vim.ui.select(files, { prompt = 'Edit which file?', format_item = name, kind = 'starling' }, function(file)
       if file then
-        edit(about, file)
+        edit(edited, file)
       end
     end)
   end)

@@ -50,6 +50,7 @@ local function show(shown)
     return
   end
   window.write(open.buffer, lines_of(shown))
+  open.version = shown.version
 end
 
 local function ask_again()
@@ -71,7 +72,7 @@ end
 
 local function decide(command, extra)
   return function()
-    local about = { run = open.run, proposal = open.proposal }
+    local about = { run = open.run, proposal = open.proposal, version = open.version }
     close()
     client.execute(command, vim.tbl_extend('force', about, extra or {}))
   end
@@ -122,14 +123,15 @@ local function side_by_side(about)
     local function leave()
       vim.cmd.tabclose()
     end
+    local answered = vim.tbl_extend('force', { version = shown.version }, about)
     window.keys(after, {
       q = leave,
       a = function()
         leave()
-        client.execute('starling.accept', about)
+        client.execute('starling.accept', answered)
       end,
       r = function()
-        M.reject(about)
+        M.reject(answered)
       end,
     })
   end)
@@ -165,17 +167,21 @@ function M.open(about)
     local float = window.float(buffer, title, is_waiting and FOOTER or (shown.state .. ' · q close'))
     paint(buffer)
     local mine = { buffer = buffer, window = float, run = about.run, proposal = shown.proposal }
+    mine.version = shown.version
     open = mine
     window.keys(buffer, { q = close, ['<Esc>'] = close, [']'] = step(1), ['['] = step(-1) })
     if is_waiting then
       local same = { run = about.run, proposal = shown.proposal }
+      local function answered()
+        return vim.tbl_extend('force', { version = mine.version }, same)
+      end
       window.keys(buffer, {
         a = decide('starling.accept'),
         r = function()
-          M.reject(same)
+          M.reject(answered())
         end,
         s = function()
-          M.steer(same)
+          M.steer(answered())
         end,
         e = function()
           close()
@@ -193,6 +199,11 @@ function M.open(about)
       end)
     end
   end)
+end
+
+--- The version of the proposal that is on the screen.
+function M.version()
+  return open and open.version
 end
 
 --- Whether the review of a proposal is on the screen.

@@ -171,7 +171,7 @@ function M.intent(params)
     local question = ('Starling: %s means to: %s'):format(params.symbol, params.intent)
     local choices = { 'Go on', 'No', 'Differently…' }
     vim.ui.select(choices, { prompt = question, kind = 'starling' }, function(choice)
-      local about = { run = params.run, symbol = params.symbol }
+      local about = { run = params.run, symbol = params.symbol, intent = params.intent }
       if choice == choices[1] then
         client.execute('starling.accept', about)
       elseif choice == choices[2] or choice == choices[3] then

@@ -199,8 +199,8 @@ async function askAbout(ask: AskView, argument: SymbolArgument | undefined): Pro
 }
 
 /** What the server is told of a proposal or an intent. */
-function about({ run, proposal, symbol }: Target): object {
-  return proposal === undefined ? { run, symbol } : { run, proposal };
+function about({ run, proposal, version, symbol, intent }: Target): object {
+  return proposal === undefined ? { run, symbol, intent } : { run, proposal, version };
 }
 
 function nameIn(runs: Runs, { run, proposal, symbol }: Target): string {
@@ -231,7 +231,10 @@ async function decide(
 ): Promise<void> {
   const fromDiff = review.active();
   const set = runs.proposal(target.run, target.proposal ?? -1)?.with ?? [];
-  const answered = await answer(about(target), nameIn(runs, target));
+  const isShown = fromDiff && fromDiff.run === target.run && fromDiff.proposal === target.proposal;
+  const version = target.version ?? (isShown ? review.version(fromDiff) : undefined);
+  const shown = version === undefined ? target : { ...target, version };
+  const answered = await answer(about(shown), nameIn(runs, target));
   if (answered !== "given up" && fromDiff) {
     const next = runs.waiting.find(
       ({ story, proposal }) =>

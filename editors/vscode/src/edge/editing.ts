@@ -2,7 +2,7 @@
 
 import * as vscode from "vscode";
 import { pathIn } from "./place.ts";
-import type { ProposedFile, Review, Reviewed } from "./review.ts";
+import type { Proposed, ProposedFile, Review, Reviewed } from "./review.ts";
 import type { Runs } from "./runs.ts";
 import type { Server } from "./server.ts";
 import { shortName } from "../model/symbol.ts";
@@ -13,6 +13,8 @@ const EDITED = "starling-edit";
 /** A file of a proposal that is being edited. */
 interface Draft {
   target: Reviewed;
+  /** The version of the proposal that is edited. */
+  version: number | undefined;
   file: ProposedFile;
   text: Uint8Array;
   mtime: number;
@@ -55,7 +57,7 @@ export class Editing implements vscode.FileSystemProvider, vscode.Disposable {
 
   /** Opens the diff of a proposal with its right side to be edited. */
   async open(target: Reviewed): Promise<void> {
-    const { files } = await this.#server.request<{ files: ProposedFile[] }>("starling/proposal", target);
+    const { files, version } = await this.#server.request<Proposed>("starling/proposal", target);
     if (files.length === 0) {
       void vscode.window.showInformationMessage(`Proposal #${target.proposal} does not wait for review any more.`);
       return;
@@ -74,7 +76,7 @@ export class Editing implements vscode.FileSystemProvider, vscode.Disposable {
     this.#opened += 1;
     const path = `/Edit #${target.proposal}/${pathIn(uri) ?? uri.path}`;
     const edited = vscode.Uri.from({ scheme: EDITED, path, query: `${this.#opened}` });
-    this.#drafts.set(edited.toString(), { target, file, text: bytesOf(file.after), mtime: Date.now() });
+    this.#drafts.set(edited.toString(), { target, version, file, text: bytesOf(file.after), mtime: Date.now() });
     const symbol = shortName(this.#runs.proposal(target.run, target.proposal)?.symbol ?? "");
     const title = `Edit #${target.proposal}: ${symbol} (save to have it checked)`;
     const empty = vscode.Uri.from({ scheme: EDITED, path: "/nothing" });
@@ -84,14 +86,14 @@ export class Editing implements vscode.FileSystemProvider, vscode.Disposable {
   async writeFile(uri: vscode.Uri, content: Uint8Array): Promise<void> {
     const draft = this.#draft(uri);
     const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(content);
-    const { target, file } = draft;
+    const { target, version, file } = draft;
     if (text !== file.after) {
       const files = [{ uri: file.uri, before: file.before, text }];
       // The server may tell of the check before it answers.
       const sent: SentVersion = { target, uri, asked: this.#asked(target) };
       this.#sent.push(sent);
       try {
-        await this.#server.execute("starling.edit", { ...target, files });
+        await this.#server.execute("starling.edit", { ...target, version, files });
       } catch (error) {
         this.#sent.splice(this.#sent.indexOf(sent), 1);
         throw vscode.FileSystemError.NoPermissions(error instanceof Error ? error.message : String(error));

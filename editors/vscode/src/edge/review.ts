@@ -21,6 +21,12 @@ export interface ProposedFile {
   proposed?: string;
 }
 
+/** A proposal as the server shows it. */
+export interface Proposed {
+  files: ProposedFile[];
+  version?: number;
+}
+
 export interface Reviewed {
   run: string;
   proposal: number;
@@ -32,6 +38,7 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
   readonly #changed = new vscode.EventEmitter<vscode.Uri>();
   /** What was shown of each opened proposal: the set that it belonged to. */
   readonly #opened = new Map<string, string>();
+  readonly #versions = new Map<string, number | undefined>();
   readonly #texts = new Map<string, string>();
   /** By proposed texts: the first line that differs. */
   readonly #firstChanges = new Map<string, number>();
@@ -160,7 +167,14 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
   }
 
   async #files(target: Reviewed): Promise<ProposedFile[]> {
-    return (await this.#server.request<{ files: ProposedFile[] }>("starling/proposal", target)).files;
+    const { files, version } = await this.#server.request<Proposed>("starling/proposal", target);
+    this.#versions.set(keyOf(target), version);
+    return files;
+  }
+
+  /** The version of a proposal that its diff shows; undefined for one that was not opened. */
+  version(target: Reviewed): number | undefined {
+    return this.#versions.get(keyOf(target));
   }
 
   /** The buffer changed under an open diff: what is proposed moves with it. */

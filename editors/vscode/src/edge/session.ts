@@ -117,7 +117,7 @@ export class Session {
     const client = new Client("starling", "Starling", { command: path, args, options }, this.#options());
     client.registerFeature({
       fillClientCapabilities: (capabilities) => {
-        capabilities.experimental = { starling: { commands: CLIENT_COMMANDS, bridge: BRIDGE } };
+        capabilities.experimental = { starling: { commands: CLIENT_COMMANDS, bridge: BRIDGE, notices: true } };
       },
       initialize: () => undefined,
       getState: () => ({ kind: "static" }),

@@ -73,7 +73,7 @@ export class Targets {
         label: symbol,
         description: "means to",
         detail: intent,
-        target: { run: story.id, symbol },
+        target: { run: story.id, symbol, intent },
       })),
     ]);
   }

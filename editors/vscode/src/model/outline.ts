@@ -25,7 +25,10 @@ export interface Row {
 export interface Target {
   run: string;
   proposal?: number;
+  /** The version of the proposal, or the intent, that is on the screen, where that is known. */
+  version?: number;
   symbol?: string;
+  intent?: string;
   /** A click opens this. */
   shows?: "diff" | "symbol";
 }

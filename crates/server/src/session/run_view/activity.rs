@@ -57,6 +57,7 @@ pub(super) fn doing(event: &Event, view: &RunView) -> Option<(ActorId, String, b
             Some((ActorId::Scout, picked, false))
         }
         Event::ProposalUndone { .. }
+        | Event::EditReceived { .. }
         | Event::RunStarted { .. }
         | Event::TestsRun { .. }
         | Event::Located { .. }

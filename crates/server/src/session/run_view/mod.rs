@@ -117,6 +117,7 @@ impl RunView {
             agent.doing = doing;
         }
         proposal::note(&mut self.proposals, event);
+        proposal::note_version(&mut self.proposals, seq, event);
         applied::note(&mut self.applied, event);
         if let Event::RunStarted { limits, .. } = event {
             self.limits = Some(limits.clone());
@@ -193,16 +194,34 @@ impl RunView {
     }
 
     /// Marks all agents as stopped, because they ended with their server. Proposals that were being
-    /// checked are dropped.
+    /// checked are dropped, except those that the user had seen and edited.
     pub fn stop_agents(&mut self) {
         for agent in self.agents.values_mut() {
             agent.working = false;
         }
         for proposal in self.proposals.values_mut() {
-            if proposal.state == ProposalStatus::Checking {
+            if proposal.state == ProposalStatus::Checking && proposal.edited.is_none() {
                 proposal.set_status(ProposalStatus::Dropped);
             }
         }
+    }
+
+    /// Returns the applied proposals that no person accepted.
+    pub fn unreviewed(&self) -> impl Iterator<Item = (ProposalId, &RunProposal)> {
+        let all = self.proposals.iter().map(|(id, one)| (*id, one));
+        all.filter(|(_, one)| {
+            let by = one.accepted_by.as_ref();
+            one.state == ProposalStatus::Applied && by.is_some_and(|by| *by != ActorId::User)
+        })
+    }
+
+    /// Returns the proposals that a person reviews: those that wait, and those whose edited versions are
+    /// checked.
+    pub fn under_review(&self) -> impl Iterator<Item = ProposalId> {
+        let all = self.proposals.iter();
+        let reviewed =
+            all.filter(|(_, one)| one.state == ProposalStatus::Waiting || one.edited.is_some());
+        reviewed.map(|(id, _)| *id)
     }
 
     /// Returns the waiting proposals whose reviews are answered directly, not through another

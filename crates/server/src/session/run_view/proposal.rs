@@ -44,8 +44,15 @@ pub struct RunProposal {
     pub with: Vec<ProposalId>,
     /// The change, while the proposal waits.
     pub part: Option<FileChange>,
+    /// While the user's version of the set is checked: the change as the user edited it, or as it was
+    /// shown last if the user's version of this proposal is not known.
+    pub edited: Option<FileChange>,
     /// Why the proposal no longer fits the user's text.
     pub conflict: Option<String>,
+    /// Who accepted the proposal.
+    pub accepted_by: Option<ActorId>,
+    /// The number of the last event that asked for a review of the proposal.
+    pub version: Option<u64>,
 }
 
 impl RunProposal {
@@ -71,6 +78,16 @@ impl RunProposal {
 
     pub fn set_status(&mut self, state: ProposalStatus) {
         self.state = state;
+        self.edited = match state {
+            ProposalStatus::Checking => self.edited.take().or(self.part.take()),
+            ProposalStatus::Waiting
+            | ProposalStatus::Accepted
+            | ProposalStatus::Rejected
+            | ProposalStatus::Applied
+            | ProposalStatus::Conflicted
+            | ProposalStatus::Undone
+            | ProposalStatus::Dropped => None,
+        };
         if state != ProposalStatus::Waiting {
             self.part = None;
             self.conflict = None;
@@ -86,7 +103,9 @@ pub fn note(proposals: &mut BTreeMap<ProposalId, RunProposal>, event: &Event) {
         }
     };
     if let Event::ProposalReviewed {
-        proposal, verdict, ..
+        proposal,
+        by,
+        verdict,
     } = event
     {
         set_status(
@@ -96,6 +115,9 @@ pub fn note(proposals: &mut BTreeMap<ProposalId, RunProposal>, event: &Event) {
                 Verdict::Reject { .. } | Verdict::Steer { .. } => ProposalStatus::Rejected,
             },
         );
+        if let Some(one) = proposals.get_mut(proposal) {
+            one.accepted_by = (*verdict == Verdict::Accept).then(|| by.clone());
+        }
     } else if let Event::ProposalEdited {
         proposal,
         symbols,
@@ -106,6 +128,14 @@ pub fn note(proposals: &mut BTreeMap<ProposalId, RunProposal>, event: &Event) {
         if let Some(one) = proposals.get_mut(proposal).filter(|_| !diff.is_empty()) {
             one.symbols.clone_from(symbols);
             one.diff.clone_from(diff);
+        }
+    } else if let Event::EditReceived { proposal, parts } = event {
+        edited(proposals, *proposal);
+        for part in parts {
+            let of_part = proposals.get_mut(&part.proposal);
+            if let Some(one) = of_part.filter(|one| one.edited.is_some()) {
+                one.edited = Some(part.clone());
+            }
         }
     } else if let Event::ProposalApplied { proposal, .. } = event {
         set_status(proposal, ProposalStatus::Applied);
@@ -123,6 +153,23 @@ pub fn note(proposals: &mut BTreeMap<ProposalId, RunProposal>, event: &Event) {
         made(proposals, event);
     } else if let Event::ReviewAsked { .. } = event {
         asked(proposals, event);
+    }
+}
+
+/// Notes which event asked for the review of a proposal and of its set.
+pub fn note_version(proposals: &mut BTreeMap<ProposalId, RunProposal>, seq: u64, event: &Event) {
+    let Event::ReviewAsked {
+        proposal: lead,
+        parts,
+        ..
+    } = event
+    else {
+        return;
+    };
+    for id in parts.iter().map(|part| part.proposal).chain([*lead]) {
+        if let Some(one) = proposals.get_mut(&id) {
+            one.version = Some(seq);
+        }
     }
 }
 
@@ -174,7 +221,10 @@ fn made(proposals: &mut BTreeMap<ProposalId, RunProposal>, event: &Event) {
         lead: *proposal,
         with: Vec::new(),
         part: None,
+        edited: None,
         conflict: None,
+        accepted_by: None,
+        version: None,
     };
     proposals.insert(*proposal, made);
 }
@@ -205,9 +255,12 @@ fn asked(proposals: &mut BTreeMap<ProposalId, RunProposal>, event: &Event) {
         lead: *lead,
         with: Vec::new(),
         part: None,
+        edited: None,
         conflict: None,
+        accepted_by: None,
+        version: None,
     });
-    own.state = ProposalStatus::Waiting;
+    own.set_status(ProposalStatus::Waiting);
     own.evidence = Some(evidence.clone());
     diff.clone_into(&mut own.diff);
     if own.reason.is_empty() {
@@ -217,7 +270,7 @@ fn asked(proposals: &mut BTreeMap<ProposalId, RunProposal>, event: &Event) {
         let Some(member) = proposals.get_mut(&part.proposal) else {
             continue;
         };
-        member.state = ProposalStatus::Waiting;
+        member.set_status(ProposalStatus::Waiting);
         member.lead = *lead;
         member.symbols.clone_from(&part.symbols);
         let others = parts.iter().map(|other| other.proposal);
