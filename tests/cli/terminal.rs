@@ -57,7 +57,7 @@ fn dumb_terminal_uses_plain_lines_for_output_and_answers() {
     let bed = TestProject::new();
     let model = bed.tape(&[NEW]);
     let args = ["run", "--model", model.as_str(), "Simplify f."];
-    let output = python(&bed, LATE, &["?\na\n", ""], &args)
+    let output = python(&bed, TYPE, &["", QUESTION, "?\na\n", ""], &args)
         .env("TERM", "dumb")
         .output();
     let said = CommandResult::of(&output.unwrap());
@@ -116,7 +116,7 @@ fn terminal_replies_accept_nothing() {
         let model = bed.tape(&[NEW]);
         let args = ["run", "--model", model.as_str(), "Simplify f."];
         // Sent one second after the question, then Ctrl-C three seconds later.
-        let output = python(&bed, LATE, &[string, "\u{3}"], &args)
+        let output = python(&bed, TYPE, &["", QUESTION, string, "\u{3}"], &args)
             .env("TERM", "xterm")
             .output();
         let said = CommandResult::of(&output.unwrap());
@@ -161,33 +161,8 @@ fn keys_typed_as_the_question_appears_are_ignored_but_control_c_stops() {
     assert_eq!(bed.work(), OLD);
 }
 
-/// Sends the first text one second after the first question, and the second one later.
-const LATE: &str = r#"
-import os, pty, signal, sys, threading
-signal.alarm(60)
-first, second, *command = sys.argv[1:]
-pid, terminal = pty.fork()
-if pid == 0:
-    os.execv(command[0], command)
-seen, is_timed = b"", False
-while True:
-    try:
-        data = os.read(terminal, 65536)
-    except OSError:
-        break
-    if not data:
-        break
-    seen += data
-    if not is_timed and b"[a]ccept" in seen:
-        is_timed = True
-        for seconds, text in [(1, first), (2, second)]:
-            threading.Timer(seconds, os.write, (terminal, text.encode())).start()
-sys.stdout.buffer.write(seen)
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-"#;
-
-/// Types a text before the program has begun, and two others one and two seconds after a mark appears.
-const AHEAD: &str = r#"
+/// Types a text before the program starts, and two others one and two seconds after a mark appears.
+const TYPE: &str = r#"
 import os, pty, signal, sys, threading
 signal.alarm(60)
 ahead, mark, first, second, *command = sys.argv[1:]
@@ -217,10 +192,12 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 "#;
 
 fn typed_ahead(bed: &TestProject, term: &str, typed: &[&str; 4], args: &[&str]) -> CommandResult {
-    let output = python(bed, AHEAD, typed, args).env("TERM", term).output();
+    let output = python(bed, TYPE, typed, args).env("TERM", term).output();
     CommandResult::of(&output.unwrap())
 }
 
+/// The keys at the question about a proposal.
+const QUESTION: &str = "[a]ccept";
 /// Message about keys that were typed before a question.
 const DROPPED: &str = "keys ignored: they were typed before the question could be read";
 
@@ -233,7 +210,7 @@ fn lines_typed_ahead_do_not_trust_a_project() {
         // A recorded model works on no project, so there would be no question.
         let model = "openai:gpt-5-mini";
         let args = ["run", "--approve", "auto", "--model", model, "tidy f up"];
-        let output = python(&bed, AHEAD, &[ahead, DROPPED, "n\r", "\u{3}"], &args)
+        let output = python(&bed, TYPE, &[ahead, DROPPED, "n\r", "\u{3}"], &args)
             .env("TERM", "xterm")
             .env("OPENAI_API_KEY", "x")
             .env("OPENAI_BASE_URL", "http://127.0.0.1:9")
@@ -261,7 +238,7 @@ fn line_typed_ahead_takes_nothing_back() {
 fn line_typed_ahead_chooses_no_model() {
     let bed = TestProject::new();
     let typed = ["2\rsome-model\r", DROPPED, "1\r", ""];
-    let output = python(&bed, AHEAD, &typed, &["init"])
+    let output = python(&bed, TYPE, &typed, &["init"])
         .env("TERM", "xterm")
         .env("OPENAI_API_KEY", "x")
         .output();
@@ -277,14 +254,14 @@ fn line_begun_before_its_question_accepts_nothing_in_a_dumb_terminal() {
     let bed = TestProject::new();
     let model = bed.tape(&[NEW]);
     let args = ["run", "--model", model.as_str(), "Simplify f."];
-    let typed = ["a", "[a]ccept", "\n", "q\n"];
+    let typed = ["a", QUESTION, "\n", "q\n"];
     let said = typed_ahead(&bed, "dumb", &typed, &args);
     assert!(
         said.out.contains("line ignored: it was typed before"),
         "{said:?}"
     );
     assert_eq!(bed.work(), OLD, "{said:?}");
-    let typed = ["r not", "[a]ccept", " this\n", "q\n"];
+    let typed = ["r not", QUESTION, " this\n", "q\n"];
     let said = typed_ahead(&bed, "dumb", &typed, &args);
     assert!(
         said.out.contains("#1 rejected by you: not this"),

@@ -147,7 +147,7 @@ async fn stores(repository: &Path) -> Result<Vec<PathBuf>, GitError> {
     Ok(stores)
 }
 
-/// Returns a commit of a data set if git cannot take it for anything else.
+/// Returns a commit of a data set, or an error if git could read it as an option or as an expression.
 fn revision(commit: &str) -> Result<&str, GitError> {
     match is_revision(commit) {
         true => Ok(commit),

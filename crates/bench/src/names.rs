@@ -1,4 +1,5 @@
-//! Names of files and git revisions from a data set, which may come from anywhere.
+//! Checks the ids and git revisions of a data set before they become names of files or arguments of git,
+//! because the data set is not trusted.
 
 use std::borrow::Cow;
 

@@ -196,7 +196,8 @@ pub trait TestRunner: Send + Sync {
 
     async fn run(&self, request: TestRequest) -> TestReport;
 
-    /// Gets ready for [`TestRunner::compile`] in the background. Does nothing the second time.
+    /// Prepares [`TestRunner::compile`] in the background, so that its first call does not have to wait
+    /// for it. Later calls do nothing.
     fn prepare(&self) {}
 
     /// Compiles files with the Python of the tests, without running them. Returns the errors of

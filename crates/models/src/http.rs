@@ -1,11 +1,12 @@
-//! The HTTP client of all requests.
+//! Creates the HTTP clients for all requests to models.
 
 use reqwest::{ClientBuilder, redirect};
 use rustls::crypto::ring;
 
-/// Starts a client with TLS by `ring` that never follows redirects: the configured address alone may see a prompt.
+/// Returns the builder of a client that uses `ring` for TLS and follows no redirects, because only the
+/// configured address may receive a prompt.
 pub(crate) fn client() -> ClientBuilder {
-    // Fails if a provider is installed already, which is then used.
+    // This fails if the process has a provider already, for example from an earlier call.
     let _ = ring::default_provider().install_default();
     ClientBuilder::new().redirect(redirect::Policy::none())
 }

@@ -81,7 +81,7 @@ impl ProjectTests {
             .ok_or_else(|| format!("{python} did not compile the changed files"))
     }
 
-    /// Searches the interpreter in the background.
+    /// Searches for the interpreter in the background.
     pub(super) fn prepare_compiler(&self) {
         if self.compiler.initialized() {
             return;
@@ -90,7 +90,7 @@ impl ProjectTests {
         drop(tokio::spawn(async move { tests.compiler().await }));
     }
 
-    /// Returns the interpreter that compiles changed files. It is searched once.
+    /// Returns the interpreter that compiles changed files. The search for it is done once.
     async fn compiler(&self) -> Result<String, String> {
         let found = self.compiler.get_or_init(|| self.find_compiler()).await;
         found.clone()

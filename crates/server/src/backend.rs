@@ -85,8 +85,8 @@ pub struct ShutdownHandles {
 }
 
 impl ShutdownHandles {
-    /// Returns how the client leaves. Runs whose changes no person reviews take them back before the
-    /// client stops accepting edits.
+    /// Returns what happens when the client sends `shutdown`: runs whose changes no person reviews take
+    /// them back while the client still accepts edits.
     pub fn departure(&self) -> Departure {
         let silent = CancellationToken::new();
         let (session, ended) = (self.session.clone(), silent.clone());

@@ -39,7 +39,7 @@ impl ReviewDialogs {
     /// the review is rejected without a reason.
     ///
     /// # Errors
-    /// The review is not waiting for an answer, or not in the version that was shown.
+    /// The review does not wait for an answer, or it waits in another version than the one shown.
     pub fn ask_reason(
         &self,
         run: RunId,

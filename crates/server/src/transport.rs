@@ -70,14 +70,14 @@ enum ServerMessage {
     Request(Request),
 }
 
-/// How the client leaves.
+/// What happens between the `shutdown` of the client and its reply.
 pub(super) struct Departure {
     /// Cancelled when `shutdown` was read.
     pub announced: CancellationToken,
     /// Called when `shutdown` was read. Cancels `silent`, at once or when the server has sent its last
     /// edits.
     pub prepare: Box<dyn Fn() + Send + Sync>,
-    /// Cancelled when the client receives only responses any more. Only then is `shutdown` passed to
+    /// Cancelled when the server sends only responses from now on. Only then is `shutdown` passed to
     /// the service.
     pub silent: CancellationToken,
 }
@@ -154,7 +154,7 @@ pub(super) async fn serve<S>(
     }
 }
 
-/// Drops the server's requests when the client receives only responses any more.
+/// Drops the server's requests once only responses may be sent.
 fn until_silent<T>(
     requests: impl Stream<Item = T>,
     silent: CancellationToken,

@@ -159,7 +159,7 @@ mod tests {
         std::fs::write(path, text).unwrap();
     }
 
-    /// Writes rule files and settings into a new repository and a new home directory.
+    /// Creates a repository and a home directory with ignore files and git settings that `numbers` choose.
     fn generate(numbers: &mut Numbers, top: &Path, home: &Path) {
         for file in FILES {
             write(&top.join(file), "");

@@ -39,7 +39,7 @@ const SETTINGS: [&str; 15] = [
 /// Endings of directories and files with the metadata of a package, which can name plugins.
 const METADATA: [&str; 4] = [".egg-info", ".dist-info", ".egg", ".egg-link"];
 
-/// The kind of a file that takes part in a test run.
+/// What a file does in a test run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SupportKind {
     /// A test, or code that runs with the tests.
@@ -48,7 +48,7 @@ enum SupportKind {
     Settings,
 }
 
-/// Returns whether a file belongs to the tests or controls how they run.
+/// Returns what a file does in a test run, from its path; `None` if it does nothing but be tested.
 fn kind(path: &str) -> Option<SupportKind> {
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
     let top = folders.split('/').next().unwrap_or_default();
@@ -112,16 +112,15 @@ pub(super) async fn tests(
     git::apply(checkout, hidden).await
 }
 
-/// Gives a file this text, or removes it.
+/// Writes a file of the checkout, or removes it if there is no text.
 fn restore(checkout: &Path, path: &str, text: Option<&[u8]>) -> io::Result<()> {
     let place = real_place(checkout, path)?;
     match text {
         Some(text) => write(&place, text),
-        // A file that does not exist need not be removed.
-        None => {
-            let _ = fs::remove_file(&place);
-            Ok(())
-        }
+        None => match fs::remove_file(&place) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            Ok(()) | Err(_) => Ok(()),
+        },
     }
 }
 

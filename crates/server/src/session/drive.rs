@@ -145,7 +145,7 @@ impl RunSession {
             }
             if let Event::ReviewAsked { .. } = &params.event {
                 // A review must be on disk before the user sees it, so that the next server can
-                // restore it. If it cannot be written, the user has been told.
+                // restore it. The writer tells the user if it cannot be written.
                 cursor.written().await.ok();
             }
             if let Record::Event(event) = &record.record {

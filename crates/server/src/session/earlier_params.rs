@@ -6,8 +6,8 @@ use starling_swarm::Event;
 
 /// Message for the user when a run without recorded parameters is run again.
 pub const UNKNOWN_PARAMS: &str = "the parameters of the first run are not known, because another \
-     version of Starling recorded it: its task is run again with your review of every change, and \
-     otherwise with the current settings";
+     version of Starling recorded it: its task is run again with your review of every change and \
+     the limits of the first run, and otherwise with the current settings";
 
 /// Returns the recorded parameters of the run that `started` began. Returns `None` if there are
 /// none that this version can read.

@@ -44,7 +44,8 @@ impl RunSession {
     /// the user's version is recorded.
     ///
     /// # Errors
-    /// The proposal does not wait, or not in the version that was shown, or its new text is invalid.
+    /// The proposal does not wait, it waits in another version than the one shown, or its new text is
+    /// invalid.
     /// The proposal then stays as it was.
     pub async fn edit(
         &self,

@@ -25,7 +25,8 @@ impl ReviewTarget {
     }
 }
 
-/// What the person saw who answers a review. If something else waits by now, the answer is refused.
+/// The version of a review that a person saw and answers. If another version waits by then, the answer
+/// is refused.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum ShownReview {
     /// The answer does not say what was shown, so it is for what waits now.

@@ -43,9 +43,8 @@ pub(crate) async fn refresh(checker: &Checker) {
     }
 }
 
-/// Returns the user's current text of one file, and updates the run's workspace. While the user types
-/// and many agents read, the workspace may change at every attempt; after the last one it keeps the
-/// text that another agent has just read.
+/// Returns the user's current text of one file, and stores it in the run's workspace. If other agents
+/// change the workspace during each of [`TRIES`] attempts, the text is returned without being stored.
 ///
 /// # Errors
 /// See [`EditorError`].

@@ -11,7 +11,7 @@ use crate::state::refresh::text;
 use starling_core::{ApplyError, CurrentText, Editor, EditorError, FileEdit};
 use starling_syntax::FilePath;
 
-/// An editor in which another agent sees a new text of another file at each read.
+/// An editor that lets another agent change the workspace during each read.
 #[derive(Default)]
 struct BusyEditor {
     checker: OnceLock<Arc<Checker>>,
