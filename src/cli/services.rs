@@ -1,6 +1,6 @@
 //! The real services of a server: configuration, models, tests and snapshots.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -22,7 +22,7 @@ use starling_models::registry::{
     Models, Variables, base_url, key_variable, not_listed, role_sources,
 };
 use starling_models::weights::{self, DEFAULT_MODEL, Progress};
-use starling_runner::{ProjectTests, TestSettings};
+use starling_runner::{ProjectTests, SecretValues, TestSettings};
 use starling_sandbox::{Bounds, Container, Policy, Shadows, Unconfined, cache_dir, sweep_scratch};
 use starling_server::protocol::{ModelItem, ModelsReply, ProviderKey};
 use starling_server::{OpenRequest, OpenedRun, RestorePolicy, RunDefaults, Services, swarm};
@@ -49,6 +49,7 @@ pub fn services(
         cache: cache.clone(),
         shadows: OnceCell::new(),
         servers: ServerPool::new(cache.join("language")),
+        secrets: Mutex::default(),
         models: Mutex::default(),
     });
     let (for_look, for_models, for_index) = (args.clone(), args.clone(), cache.clone());
@@ -186,6 +187,8 @@ struct CliServices {
     shadows: OnceCell<Shadows>,
     /// Language servers, which stay warm for later runs.
     servers: ServerPool,
+    /// The secrets of each project, by its root.
+    secrets: Mutex<HashMap<PathBuf, SecretValues>>,
     /// The models of the last run, kept because weights are slow to load.
     models: Mutex<Option<OpenModels>>,
 }
@@ -207,6 +210,9 @@ impl CliServices {
             tracing::warn!("{warning}");
         }
         let config = loaded.config;
+        let secrets = self.secrets_of(&workspace_root);
+        // The search takes a while in a large project, and the first test run waits for its end.
+        secrets.refresh_in_background(&workspace_root);
         let defaults = defaults(&config);
         let models = self.models(&config, opening.model).await?;
         if opening.limits.over(&defaults.limits).dollars.is_some() {
@@ -239,6 +245,7 @@ impl CliServices {
             python: None,
             environment: config.sandbox.environment,
             readable: config.sandbox.readable.iter().map(PathBuf::from).collect(),
+            secrets,
         };
         let tests = ProjectTests::detect(index.snapshot(), shadows, settings).await;
         if let Some(why) = tests.missing() {
@@ -262,6 +269,11 @@ impl CliServices {
             language: Arc::new(language),
             index,
         })
+    }
+
+    fn secrets_of(&self, root: &Path) -> SecretValues {
+        let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        secrets.entry(root.to_owned()).or_default().clone()
     }
 
     /// Removes the shadows of dead processes, then determines how to create shadows.

@@ -127,10 +127,6 @@ impl Code {
         &self.entry(file).known.file
     }
 
-    pub(super) fn entry_known(&self, file: FileId) -> &IndexedFile {
-        &self.entry(file).known
-    }
-
     pub(super) fn view(&self, file: FileId) -> FileView<'_> {
         self.entry(file).known.view()
     }

@@ -61,6 +61,7 @@ pub use tokens::count_tokens;
 pub use trace::{Frame, frame, frames};
 pub use unheld::NewAttribute;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -94,7 +95,11 @@ enum IndexOrigin {
     Nothing,
     Store(Store),
     /// The index of an earlier snapshot. Files with the same text are not parsed again.
-    Earlier(Arc<Code>),
+    Earlier {
+        code: Arc<Code>,
+        /// The files whose text may differ from the earlier snapshot; `None` if all may.
+        differing: Option<BTreeSet<FilePath>>,
+    },
 }
 
 /// The code of an index after all files were read, and how it was built.
@@ -151,10 +156,19 @@ impl Index {
     /// Creates the index of a later snapshot. Only files with a changed text are read.
     pub fn after(&self, snapshot: Snapshot) -> Self {
         let origin = match (self.opened.get(), &self.origin) {
-            (Some(opened), _) => IndexOrigin::Earlier(opened.code.clone()),
+            (Some(opened), _) => IndexOrigin::Earlier {
+                code: opened.code.clone(),
+                differing: snapshot.differing(&self.snapshot),
+            },
             (None, IndexOrigin::Nothing) => IndexOrigin::Nothing,
             (None, IndexOrigin::Store(store)) => IndexOrigin::Store(store.clone()),
-            (None, IndexOrigin::Earlier(code)) => IndexOrigin::Earlier(code.clone()),
+            (None, IndexOrigin::Earlier { code, differing }) => IndexOrigin::Earlier {
+                code: code.clone(),
+                differing: differing
+                    .as_ref()
+                    .zip(snapshot.differing(&self.snapshot))
+                    .map(|(before, since)| before | &since),
+            },
         };
         let mut after = Index::begin(snapshot, origin);
         if self.opened.get().is_none() {
@@ -532,14 +546,17 @@ impl Index {
 
     fn opened(&self) -> &OpenedIndex {
         self.opened.get_or_init(|| match &self.origin {
-            IndexOrigin::Nothing => OpenedIndex::of(self.in_memory(&Code::default())),
-            IndexOrigin::Earlier(code) => OpenedIndex::of(self.in_memory(code)),
+            IndexOrigin::Nothing => OpenedIndex::of(self.in_memory(&Code::default(), None)),
+            IndexOrigin::Earlier { code, differing } => match differing {
+                Some(files) if files.is_empty() => OpenedIndex::same(code),
+                files => OpenedIndex::of(self.in_memory(code, files.as_ref())),
+            },
             IndexOrigin::Store(store) => self.open_stored(store),
         })
     }
 
-    fn in_memory(&self, earlier: &Code) -> ReadCode {
-        ReadCode::in_memory(&self.snapshot, earlier, &self.stopped)
+    fn in_memory(&self, earlier: &Code, differing: Option<&BTreeSet<FilePath>>) -> ReadCode {
+        ReadCode::in_memory(&self.snapshot, earlier, differing, &self.stopped)
     }
 
     /// Loads the stored index, updates it to the files on disk and stores it. Then adds the text of
@@ -550,7 +567,13 @@ impl Index {
         let disk = snapshot.without_overlay();
         let worn = store::worn(&stored.code);
         let keep = |segment| store.keep(segment);
-        let reading = read::read(&disk, &stored.code, &self.stopped, worn, keep);
+        let reading = read::read(
+            &disk,
+            (&stored.code, |_: &_| false),
+            &self.stopped,
+            worn,
+            keep,
+        );
         let mut trouble = stored.trouble;
         if reading.is_news_to(&stored.code)
             && !self.stopped.load(Ordering::Relaxed)
@@ -567,7 +590,7 @@ impl Index {
             ..OpenedIndex::of(reading)
         };
         if !snapshot.overlay().is_empty() {
-            let over = self.in_memory(&opened.code);
+            let over = self.in_memory(&opened.code, None);
             opened.parsed += over.parsed;
             opened.code = Arc::new(over.code);
         }
@@ -603,6 +626,16 @@ impl OpenedIndex {
         OpenedIndex {
             code: Arc::new(reading.code),
             parsed: reading.parsed,
+            from_cache: false,
+            trouble: None,
+        }
+    }
+
+    /// The index of a snapshot with the same texts as an earlier one.
+    fn same(code: &Arc<Code>) -> Self {
+        OpenedIndex {
+            code: Arc::clone(code),
+            parsed: 0,
             from_cache: false,
             trouble: None,
         }

@@ -1,5 +1,6 @@
 //! Brings the code up to date with a snapshot: reads the files that changed, on all cores.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::SystemTime;
@@ -31,9 +32,22 @@ pub(super) struct ReadCode {
 }
 
 impl ReadCode {
-    /// Brings `earlier` up to date with a snapshot, in memory only.
-    pub(super) fn in_memory(snapshot: &Snapshot, earlier: &Code, stopped: &AtomicBool) -> Self {
-        read(snapshot, earlier, stopped, |_| false, |segment| segment)
+    /// Brings `earlier` up to date with a snapshot, in memory only. `differing` are the files whose
+    /// text may differ from `earlier`; `None` if all may.
+    pub(super) fn in_memory(
+        snapshot: &Snapshot,
+        earlier: &Code,
+        differing: Option<&BTreeSet<FilePath>>,
+        stopped: &AtomicBool,
+    ) -> Self {
+        let is_same = |file: &FilePath| differing.is_some_and(|files| !files.contains(file));
+        read(
+            snapshot,
+            (earlier, is_same),
+            stopped,
+            |_| false,
+            |segment| segment,
+        )
     }
 
     /// Returns whether this code differs from `earlier`: it has other texts or stamps, or lacks
@@ -50,24 +64,32 @@ impl ReadCode {
 }
 
 /// Returns the code of `snapshot`. Files with unchanged text are taken from `earlier`, except that
-/// files for which `again` returns true are always parsed. Each segment is passed to `keep` as soon
+/// files for which `again` returns true are always parsed. The text of files for which `is_same`
+/// returns true is not compared. Each segment is passed to `keep` as soon
 /// as it is complete. Once `stopped` is set, the remaining files are not read and are missing in
 /// the code.
 pub(super) fn read(
     snapshot: &Snapshot,
-    earlier: &Code,
+    (earlier, is_same): (&Code, impl Fn(&FilePath) -> bool),
     stopped: &AtomicBool,
     again: impl Fn(&IndexedFile) -> bool,
     keep: impl Fn(Segment) -> Segment + Sync,
 ) -> ReadCode {
     let mut same = Vec::new();
     let mut changed = Vec::new();
+    let mut indexed = earlier.known().peekable();
     for file in snapshot.files() {
         if Language::of(file) == Language::Plain {
             continue;
         }
-        let known = earlier.find(file).map(|id| earlier.entry_known(id));
+        // Both are ordered by path.
+        while indexed.next_if(|known| known.file < *file).is_some() {}
+        let known = indexed.next_if(|known| known.file == *file);
         let known = known.filter(|known| !again(known));
+        if let Some(known) = known.filter(|_| is_same(file)) {
+            same.push(known.clone());
+            continue;
+        }
         match (snapshot.held(file), known) {
             (TextState::OnDisk(stamp), Some(known)) if known.stamp == Some(stamp) => {
                 same.push(known.clone());

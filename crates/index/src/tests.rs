@@ -116,6 +116,46 @@ fn index_of_a_later_snapshot_parses_only_changed_files() {
 }
 
 #[test]
+fn index_after_several_changes_is_that_of_the_last_snapshot() {
+    let fixture = fixture();
+    fixture.index.warm();
+    let first = fixture.index.snapshot().clone();
+    let same = fixture.index.after(first.clone());
+    assert_eq!(named(&same.definitions("tally")), ["shop/tally.py::tally"]);
+    assert_eq!(same.report().parsed, 0);
+    let added = FilePath::new("shop/added.py");
+    let with_added = first.with(added.clone(), Some("def added(): pass\n".into()));
+    let without_cart = with_added.with(FilePath::new("shop/cart.py"), None);
+    // Neither of the indexes between is read.
+    let between = fixture.index.after(with_added.clone());
+    let last = between.after(without_cart.clone());
+    assert_eq!(named(&last.definitions("added")), ["shop/added.py::added"]);
+    assert_eq!(last.definitions("Cart"), []);
+    assert_eq!(last.report().files, 4);
+    let back = last.after(first);
+    assert_eq!(back.definitions("added"), []);
+    assert_eq!(named(&back.definitions("Cart")), ["shop/cart.py::Cart"]);
+    assert_eq!(back.report().files, 4);
+}
+
+#[test]
+fn index_of_a_later_snapshot_has_the_text_that_was_read_after_a_change_on_disk() {
+    let fixture = fixture();
+    fixture.index.warm();
+    let file = FilePath::new("shop/tally.py");
+    let path = fixture.dir.path().join(file.as_str());
+    std::fs::write(path, "def counted(cart):\n    return 1\n").unwrap();
+    let snapshot = fixture.index.snapshot().clone();
+    assert!(snapshot.read(&file).unwrap().contains("counted"));
+    let later = fixture.index.after(snapshot);
+    assert_eq!(later.definitions("tally"), []);
+    assert_eq!(
+        named(&later.definitions("counted")),
+        ["shop/tally.py::counted"]
+    );
+}
+
+#[test]
 fn search_locate_map_and_nearest_tests_return_the_expected_symbols() {
     let Fixture { dir: _dir, index } = fixture();
     assert_eq!(index.search("tally of", 5).hits[0].line, 2);

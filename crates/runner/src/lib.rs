@@ -36,7 +36,8 @@ use tracing::{Instrument, field};
 use candidates::Candidates;
 use command::Suite;
 use detect::Framework;
-use redact::SecretValues;
+use redact::CURRENT;
+pub use redact::SecretValues;
 use results::{Recorder, Reporters};
 use starling_core::{
     CommandOrigin, CompileRequest, Problem, ResultSource, TestCase, TestOutcome, TestReport,
@@ -68,6 +69,8 @@ pub struct TestSettings {
     pub environment: Vec<String>,
     /// Directories that tests may read although they are in the home directory.
     pub readable: Vec<PathBuf>,
+    /// The secrets that are removed from the output, as far as an earlier search found them.
+    pub secrets: SecretValues,
 }
 
 /// The tests of one workspace.
@@ -100,7 +103,7 @@ impl ProjectTests {
     pub async fn detect(snapshot: &Snapshot, shadows: Shadows, settings: TestSettings) -> Self {
         let mut environment = environment::inherited(&settings.environment);
         let root = snapshot.root().to_owned();
-        let secrets = SecretValues::default();
+        let secrets = settings.secrets;
         secrets.refresh_in_background(&root);
         let suites = match settings.command {
             Some(line) => Ok(Candidates::given(line)),
@@ -332,7 +335,7 @@ impl ProjectTests {
         let done = self.shadows.run(&self.root, &overlay, &command).await?;
         let (root, secrets) = (self.root.clone(), self.secrets.clone());
         let text = done.output.clone();
-        let redacted = tokio::task::spawn_blocking(move || secrets.redact(&root, text));
+        let redacted = tokio::task::spawn_blocking(move || secrets.redact(&root, text, CURRENT));
         // If redaction panics, the output is dropped, so that no secret can leak.
         let output = redacted.await.unwrap_or_default();
         Ok(Captured { output, ..done })

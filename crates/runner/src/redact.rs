@@ -7,6 +7,7 @@ mod values;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use files::{Directories, FILE_BYTES, SecretFile};
 use starling_workspace::read_regular;
@@ -15,10 +16,14 @@ use values::{GIT_CONFIG, SHORTEST, values_of};
 /// Limits of the secret files that are read.
 const ALL_BYTES: u64 = 4 << 20;
 const VALUES_MOST: usize = 2000;
+/// Secrets that were read less than this time ago are current for the output of a test run. A run in
+/// which a person saves a secret that a test then prints takes longer.
+pub(super) const CURRENT: Duration = Duration::from_millis(50);
 
-/// The secrets of one project. They are read again after one of their files has changed.
+/// The secrets of one project. They are read again after one of their files has changed. Clones share
+/// what was read.
 #[derive(Debug, Clone, Default)]
-pub(super) struct SecretValues {
+pub struct SecretValues {
     read: Arc<Mutex<ReadSecrets>>,
 }
 
@@ -27,6 +32,8 @@ pub(super) struct SecretValues {
 struct ReadSecrets {
     directories: Directories,
     files: Vec<SecretFile>,
+    /// When the last search ended.
+    ended: Option<Instant>,
     /// The secrets in all forms in which programs may print them, longest first.
     values: Vec<String>,
     /// The number of each secret in its placeholder. Numbers never change, so that two tests whose ids
@@ -57,10 +64,10 @@ impl ReadSecrets {
 impl SecretValues {
     /// Searches `root` for secret files on another thread. A caller that needs the secrets before the
     /// search has finished waits for its end.
-    pub(super) fn refresh_in_background(&self, root: &Path) {
+    pub fn refresh_in_background(&self, root: &Path) {
         let (root, secrets) = (root.to_owned(), self.clone());
         drop(tokio::task::spawn_blocking(move || {
-            drop(secrets.refreshed(&root));
+            drop(secrets.refreshed(&root, CURRENT));
         }));
     }
 
@@ -72,9 +79,13 @@ impl SecretValues {
     }
 
     /// Replaces the secrets from the secret files at and below `root` in a text. Different secrets have
-    /// different placeholders, and a secret always has the same placeholder.
-    pub(super) fn redact(&self, root: &Path, text: String) -> String {
-        let read = self.refreshed(root);
+    /// different placeholders, and a secret always has the same placeholder. Secrets that were read less
+    /// than `current` ago are not looked for again.
+    pub(super) fn redact(&self, root: &Path, text: String, current: Duration) -> String {
+        if text.is_empty() {
+            return text;
+        }
+        let read = self.refreshed(root, current);
         let found = read.values.iter().filter(|value| text.contains(*value));
         let found: Vec<&String> = found.collect();
         let replace =
@@ -82,13 +93,17 @@ impl SecretValues {
         found.iter().fold(text, replace)
     }
 
-    fn refreshed(&self, root: &Path) -> MutexGuard<'_, ReadSecrets> {
+    fn refreshed(&self, root: &Path, current: Duration) -> MutexGuard<'_, ReadSecrets> {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if read.ended.is_some_and(|ended| ended.elapsed() < current) {
+            return read;
+        }
         let files = read.directories.secret_files(root);
         if read.files != files {
             read.set_values(all_values(&files));
             read.files = files;
         }
+        read.ended = Some(Instant::now());
         read
     }
 }
@@ -230,7 +245,7 @@ mod tests {
         let write = |text: &str| fs::write(dir.path().join(".env"), text).unwrap();
         write("A_TOKEN=sekret-alpha-11\nB_TOKEN=sekret-bravo-22\n");
         let values = SecretValues::default();
-        let redact = |text: &str| values.redact(dir.path(), text.to_owned());
+        let redact = |text: &str| values.redact(dir.path(), text.to_owned(), Duration::ZERO);
         // The placeholder does not depend on the order or on the other secrets.
         assert_eq!(
             redact("sekret-bravo-22 sekret-alpha-11"),
@@ -262,7 +277,8 @@ mod tests {
         write(".env.example", "OTHER=example99\n");
         write("code.py", "SHOWN = 'visible11'\n");
         let values = SecretValues::default();
-        let redact = |text: &str| unnumbered(&values.redact(dir.path(), text.to_owned()));
+        let redact =
+            |text: &str| unnumbered(&values.redact(dir.path(), text.to_owned(), Duration::ZERO));
         let told = redact("abcd1234efgh abcd1234 zyxw9876 example99 visible11");
         assert_eq!(told, "[secret] [secret] [secret] example99 visible11");
         let told = redact("deep4567 inside789 installed1");
@@ -290,6 +306,19 @@ mod tests {
     }
 
     #[test]
+    fn secrets_that_were_just_read_are_not_looked_for_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |text: &str| fs::write(dir.path().join(".env"), text).unwrap();
+        write("TOKEN=abcd1234\n");
+        let values = SecretValues::default();
+        let redact = |current| values.redact(dir.path(), "abcd1234 newer555".to_owned(), current);
+        assert_eq!(redact(Duration::MAX), "[secret] newer555");
+        write("TOKEN=newer555\n");
+        assert_eq!(redact(Duration::MAX), "[secret] newer555");
+        assert_eq!(redact(Duration::ZERO), "abcd1234 [secret 2]");
+    }
+
+    #[test]
     fn secret_is_redacted_in_all_forms_that_programs_print() {
         let dir = tempfile::tempdir().unwrap();
         let env =
@@ -304,7 +333,7 @@ mod tests {
         fs::write(dir.path().join(".env.latin"), latin).unwrap();
         let redact = |text: &str| {
             let values = SecretValues::default();
-            unnumbered(&values.redact(dir.path(), text.to_owned()))
+            unnumbered(&values.redact(dir.path(), text.to_owned(), Duration::ZERO))
         };
         for printed in [
             "ab\"cd-Pw-991",
@@ -336,7 +365,7 @@ mod tests {
         fs::write(root.join(".git/config"), config).unwrap();
         let redact = |text: &str| {
             let values = SecretValues::default();
-            unnumbered(&values.redact(&project, text.to_owned()))
+            unnumbered(&values.redact(&project, text.to_owned(), Duration::ZERO))
         };
         let printed = "ghp_abc123DEF basic eDp0b2tlbg== +refs/heads/*:refs/remotes/origin/*";
         assert_eq!(
@@ -352,7 +381,7 @@ mod tests {
         fs::write(dir.path().join("credentials.json"), text).unwrap();
         let redact = |text: &str| {
             let values = SecretValues::default();
-            unnumbered(&values.redact(dir.path(), text.to_owned()))
+            unnumbered(&values.redact(dir.path(), text.to_owned(), Duration::ZERO))
         };
         for printed in [
             r#"ab"cd\ef'12"#,

@@ -1,7 +1,7 @@
 //! The workspace at one moment: a fixed list of files, and the unsaved texts of editor buffers,
 //! which replace texts on disk. Each text is read once, and each syntax tree is parsed once.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -45,9 +45,11 @@ pub enum TextState {
 struct Disk {
     policy: PathPolicy,
     /// Stamps of the listed files, ordered by path.
-    stamps: Vec<(FilePath, Stamp)>,
+    stamps: Arc<[(FilePath, Stamp)]>,
     /// Text files that were found but not listed.
     skipped: Vec<ReadError>,
+    /// The unusual paths of the listed files; unset until they are first needed.
+    unusual: OnceLock<UnusualPaths>,
     entries: Mutex<HashMap<FilePath, Arc<Entry>>>,
 }
 
@@ -74,8 +76,9 @@ impl Snapshot {
         let files = stamps.iter().map(|(file, _)| file.clone()).collect();
         let disk = Disk {
             policy,
-            stamps,
+            stamps: stamps.into(),
             skipped,
+            unusual: OnceLock::new(),
             entries: Mutex::default(),
         };
         let bare = Snapshot {
@@ -158,11 +161,18 @@ impl Snapshot {
 
     /// Returns the paths that contain unusual characters.
     pub fn unusual_paths(&self) -> UnusualPaths {
-        UnusualPaths::of(&self.files, self.root())
+        let is_new = |file: &FilePath| self.disk.listed(file).is_none();
+        let mut overlay = self.overlay.iter();
+        if overlay.any(|(file, text)| text.is_none() || is_new(file)) {
+            return UnusualPaths::of(&self.files, self.root());
+        }
+        let unusual = &self.disk.unusual;
+        let listed = || UnusualPaths::of(&self.files, self.root());
+        unusual.get_or_init(listed).clone()
     }
 
     /// Returns the stamps that the files on disk had when they were listed, ordered by path.
-    pub fn stamps(&self) -> &[(FilePath, Stamp)] {
+    pub fn stamps(&self) -> &Arc<[(FilePath, Stamp)]> {
         &self.disk.stamps
     }
 
@@ -211,6 +221,28 @@ impl Snapshot {
         }
         let listed = self.disk.listed(file);
         listed.map_or(TextState::Nothing, TextState::OnDisk)
+    }
+
+    /// Returns the files whose text may differ between an earlier snapshot and this one, or `None` if
+    /// they were not made from the same listing of the files on disk.
+    pub fn differing(&self, earlier: &Snapshot) -> Option<BTreeSet<FilePath>> {
+        if !Arc::ptr_eq(&self.disk, &earlier.disk) {
+            return None;
+        }
+        let text = |snapshot: &Snapshot, file: &FilePath| {
+            let entry = snapshot.buffers.get(file)?;
+            entry.text.get().cloned()
+        };
+        let buffers = self.buffers.keys().chain(earlier.buffers.keys());
+        let differs = |file: &&FilePath| text(self, file) != text(earlier, file);
+        let mut found: BTreeSet<FilePath> = buffers.filter(differs).cloned().collect();
+        // These changed on disk after they were listed, perhaps after they were read for an index.
+        let entries = self.disk.entries();
+        let read_late = entries
+            .iter()
+            .filter(|(_, entry)| entry.is_as_listed.get() == Some(&false));
+        found.extend(read_late.map(|(file, _)| file.clone()));
+        Some(found)
     }
 
     /// Reads the current text of a file on disk without caching it. Also returns the file's stamp,
@@ -477,6 +509,50 @@ mod tests {
         assert_eq!(snapshot.held(&path("b.py")), TextState::Text("b".into()));
         let gone = snapshot.with(path("b.py"), None);
         assert_eq!(gone.held(&path("b.py")), TextState::Nothing);
+    }
+
+    #[test]
+    fn snapshots_of_one_listing_know_the_files_in_which_they_can_differ() {
+        let fixture = fixture(&[("a.py", "a"), ("b.py", "b"), ("late.py", "old")]);
+        let first = fixture.workspace.snapshot(Overlay::new());
+        let differing = |one: &Snapshot, other: &Snapshot| {
+            let found = one.differing(other)?.into_iter();
+            Some(found.map(|file| file.to_string()).collect::<Vec<_>>())
+        };
+        let typed = first.with(path("a.py"), Some("typed".into()));
+        let both = typed.with(path("new.py"), Some("new".into()));
+        let gone = both.with(path("b.py"), None);
+        assert_eq!(differing(&first, &first), Some(Vec::new()));
+        assert_eq!(differing(&both, &typed).unwrap(), ["new.py"]);
+        assert_eq!(
+            differing(&first, &gone).unwrap(),
+            ["a.py", "b.py", "new.py"]
+        );
+        let same = first.with(path("a.py"), Some("typed".into()));
+        assert_eq!(differing(&same, &typed), Some(Vec::new()));
+        std::fs::write(fixture.dir.path().join("late.py"), "longer").unwrap();
+        first.read(&path("late.py")).unwrap();
+        assert_eq!(differing(&typed, &first).unwrap(), ["a.py", "late.py"]);
+        let again = fixture.workspace.snapshot(Overlay::new());
+        assert_eq!(differing(&again, &first), None);
+    }
+
+    #[test]
+    fn unusual_paths_include_those_of_buffers() {
+        let fixture = fixture(&[("a b.py", "a"), ("c.py", "c")]);
+        let listed = fixture.workspace.snapshot(Overlay::new());
+        let words = |snapshot: &Snapshot| {
+            let words = snapshot
+                .unusual_paths()
+                .words("d e.py a b.py", char::is_whitespace)
+                .len();
+            words
+        };
+        assert_eq!(words(&listed), 3);
+        let typed = listed.with(path("d e.py"), Some("d".into()));
+        assert_eq!(words(&typed), 2);
+        assert_eq!(words(&typed.with(path("a b.py"), None)), 3);
+        assert_eq!(words(&listed.with(path("c.py"), Some("d".into()))), 3);
     }
 
     #[test]

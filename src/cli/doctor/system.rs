@@ -130,6 +130,7 @@ async fn project(root: &Path, cache: &Path, config: Config) -> Vec<Finding> {
                 python: None,
                 environment: config.sandbox.environment,
                 readable: config.sandbox.readable.iter().map(PathBuf::from).collect(),
+                ..TestSettings::default()
             };
             let tests = ProjectTests::detect(&snapshot, shadows, settings).await;
             findings.extend(tests_findings(&tests).await);

@@ -46,12 +46,16 @@ pub(super) struct SecretFile {
 /// The cached search results for the directories of a project.
 #[derive(Debug, Default)]
 pub(super) struct Directories {
-    known: HashMap<PathBuf, Directory>,
+    /// The directories in the order of the search: directories near the root come first.
+    known: Vec<Directory>,
+    /// Whether the last search ended at a limit.
+    is_cut: bool,
 }
 
 /// The search result for one directory: its secret files and its subdirectories.
 #[derive(Debug)]
 struct Directory {
+    path: PathBuf,
     modified: Option<SystemTime>,
     read_at: SystemTime,
     entries: usize,
@@ -69,43 +73,60 @@ impl Directories {
     /// Returns the secret files below `root`, including all files in secret directories such as `.ssh`,
     /// sorted by path.
     pub(super) fn secret_files(&mut self, root: &Path) -> Vec<SecretFile> {
+        if !self.is_as_found() {
+            self.search(root);
+        }
+        let secrets = self.known.iter().flat_map(|directory| &directory.secrets);
+        let mut files: Vec<SecretFile> = secrets
+            .filter_map(SecretFile::of)
+            .take(FILES_MOST)
+            .collect();
+        files.extend(SecretFile::of_git(root));
+        files.sort_by(|one, other| one.path.cmp(&other.path));
+        files
+    }
+
+    /// Whether the last search was complete, and no directory has changed since.
+    fn is_as_found(&self) -> bool {
+        let mut known = self.known.iter();
+        !self.is_cut && !self.known.is_empty() && known.all(Directory::is_as_read)
+    }
+
+    /// Searches the directories below `root` that are new or have changed since the last search.
+    fn search(&mut self, root: &Path) {
         let start = Instant::now();
-        let mut before = std::mem::take(&mut self.known);
-        let mut files = Vec::new();
+        let before = std::mem::take(&mut self.known).into_iter();
+        let mut before: HashMap<PathBuf, Directory> = before
+            .map(|directory| (directory.path.clone(), directory))
+            .collect();
         let mut waiting = VecDeque::from([(root.to_owned(), false)]);
-        let (mut entries_seen, mut is_cut) = (0, false);
+        let (mut entries_seen, mut files_seen) = (0, 0);
+        self.is_cut = false;
         while let Some((path, all_are_secret)) = waiting.pop_front() {
-            if files.len() >= FILES_MOST || entries_seen >= ENTRIES_MOST || start.elapsed() > LOOK {
-                is_cut = true;
+            if files_seen >= FILES_MOST || entries_seen >= ENTRIES_MOST || start.elapsed() > LOOK {
+                self.is_cut = true;
+                tracing::warn!(
+                    root = %root.display(),
+                    "the project is large: secrets in deep directories may be visible in the output of tests"
+                );
                 break;
             }
-            let known = before.remove(&path);
-            let directory = match known.filter(|known| known.is_as_read(&path)) {
+            let directory = match before.remove(&path).filter(Directory::is_as_read) {
                 Some(known) => known,
                 None => Directory::read(&path, all_are_secret, path == root),
             };
             entries_seen += directory.entries;
+            files_seen += directory.secrets.len();
             waiting.extend(directory.inner.iter().cloned());
-            let left = FILES_MOST.saturating_sub(files.len());
-            let secrets = directory.secrets.iter().take(left);
-            files.extend(secrets.filter_map(SecretFile::of));
-            self.known.insert(path, directory);
+            self.known.push(directory);
         }
-        if is_cut {
-            tracing::warn!(
-                root = %root.display(),
-                "the project is large: secrets in deep directories may be visible in the output of tests"
-            );
-        }
-        files.extend(SecretFile::of_git(root));
-        files.sort_by(|one, other| one.path.cmp(&other.path));
-        files
     }
 }
 
 impl Directory {
     fn read(path: &Path, all_are_secret: bool, is_root: bool) -> Directory {
         let mut directory = Directory {
+            path: path.to_owned(),
             modified: modified(path),
             read_at: SystemTime::now(),
             entries: 0,
@@ -136,9 +157,9 @@ impl Directory {
     }
 
     /// Whether no entry of the directory was added, removed or renamed since it was read.
-    fn is_as_read(&self, path: &Path) -> bool {
+    fn is_as_read(&self) -> bool {
         let is_settled = |modified: SystemTime| modified + SETTLED < self.read_at;
-        self.modified.is_some_and(is_settled) && self.modified == modified(path)
+        self.modified.is_some_and(is_settled) && self.modified == modified(&self.path)
     }
 }
 
@@ -193,7 +214,7 @@ mod tests {
 
     /// Sets all read times to the past, as if no directory had changed recently.
     fn settle(directories: &mut Directories) {
-        for directory in directories.known.values_mut() {
+        for directory in &mut directories.known {
             directory.read_at += SETTLED * 2;
         }
     }
@@ -229,7 +250,13 @@ mod tests {
         let known = &mut Directories::default();
         names(known, root);
         settle(known);
-        let read_at = |known: &Directories| known.known[&root.join("a")].read_at;
+        let read_at = |known: &Directories| {
+            let mut known = known.known.iter();
+            known
+                .find(|one| one.path == root.join("a"))
+                .unwrap()
+                .read_at
+        };
         let before = read_at(known);
         assert_eq!(names(known, root), ["a/.env"]);
         assert_eq!(read_at(known), before);

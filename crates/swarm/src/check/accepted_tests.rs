@@ -9,7 +9,6 @@ use crate::event::events::{Event, TestPhase};
 use crate::evidence::ids::WHOLE_RUN;
 use crate::evidence::test_evidence::failing_ids;
 use crate::state::checker::Checker;
-use crate::state::disk_texts::DiskTexts;
 use crate::state::epoch::Epoch;
 use crate::state::refresh;
 use crate::state::test_scope::Extent;
@@ -75,7 +74,7 @@ pub(crate) async fn test_accepted(checker: &Checker) -> Option<TestReport> {
 
 /// Runs the whole test command, and marks the expected tests that did not run.
 async fn by_all(checker: &Checker, world: &Snapshot) -> TestReport {
-    let disk = DiskTexts::now(world);
+    let disk = checker.disk.newest();
     let report = test_run::run_tests(checker, world, Vec::new()).await;
     let mut report = test_run::failed_if_none_ran(checker, report);
     let (without, let_go) = {
@@ -122,7 +121,7 @@ pub(crate) async fn by_nearest(
         return None;
     }
     loop {
-        let disk = DiskTexts::now(world);
+        let disk = checker.disk.newest();
         let entries = selection.entries();
         let report = test_run::run_tests(checker, world, entries.clone()).await;
         if report.outcome == TestOutcome::TimedOut && selection.len() > 1 {

@@ -13,7 +13,6 @@ use crate::check::{accepted_tests, gone_cases, original_tests, required, steady,
 use crate::evidence::ids::WHOLE_RUN;
 use crate::evidence::test_evidence::{TestEvidence, failing_ids};
 use crate::state::checker::Checker;
-use crate::state::disk_texts::DiskTexts;
 use crate::state::epoch::Epoch;
 use crate::state::test_scope::{Extent, LONGEST};
 use starling_core::{TestOutcome, TestReport};
@@ -56,7 +55,7 @@ async fn by_all(
     after: &Snapshot,
     symbols: &[SymbolPath],
 ) -> (TestEvidence, TestReport) {
-    let disk = DiskTexts::now(after);
+    let disk = checker.disk.newest();
     let worlds = WorldPair {
         without: before,
         with: after,
@@ -108,7 +107,7 @@ async fn by_nearest(
         with: after,
     };
     loop {
-        let disk = DiskTexts::now(after);
+        let disk = checker.disk.newest();
         let (epoch, is_untouched) = {
             let state = checker.state();
             (state.world.epoch, state.proposals.is_nothing_applied())

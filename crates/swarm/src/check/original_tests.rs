@@ -17,7 +17,6 @@ use crate::check::{concerned, expected, required, scripts, steady};
 use crate::evidence::ids::WHOLE_RUN;
 use crate::evidence::test_evidence::{OnlyAsChanged, TestEvidence, failing_ids};
 use crate::state::checker::Checker;
-use crate::state::disk_texts::DiskTexts;
 use crate::state::epoch::Epoch;
 use crate::state::test_scope::Extent;
 use crate::task::asked;
@@ -176,7 +175,7 @@ async fn only_as_changed(
         let passes = passed(report);
         found.tests = failed.filter(|id| passes.contains(*id)).cloned().collect();
     } else {
-        let disk = DiskTexts::now(after);
+        let disk = checker.disk.newest();
         let (mut with, world) = originals.run(checker, after).await;
         let known: BTreeSet<String> = failing_ids(report).into_iter().collect();
         // Tests that fail run again on the same text, which includes the modifications that make

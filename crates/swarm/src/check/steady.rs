@@ -18,7 +18,7 @@ use crate::check::{expected, original_tests, required};
 use crate::evidence::ids::WHOLE_RUN;
 use crate::evidence::test_evidence::{MENDED_ELSEWHERE, failing_ids};
 use crate::state::checker::Checker;
-use crate::state::disk_texts::DiskTexts;
+use crate::state::disk::DiskStamps;
 use crate::state::epoch::Epoch;
 use crate::state::test_scope::LONGEST;
 use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
@@ -56,7 +56,7 @@ pub(crate) async fn confirm(
     world: &Snapshot,
     failing: &BTreeSet<String>,
     report: &mut TestReport,
-    disk: &DiskTexts,
+    disk: &DiskStamps,
     selected: &[String],
 ) {
     let mut new = failing_ids(report);
@@ -73,7 +73,7 @@ async fn run_again(
     mut open: Vec<String>,
     times: usize,
     (report, selected): (&mut TestReport, Option<&[String]>),
-    disk: &DiskTexts,
+    disk: &DiskStamps,
 ) {
     let missing = expected::marked(report);
     if open.len() > MOST || report.outcome != TestOutcome::Failed {
@@ -93,7 +93,8 @@ async fn run_again(
             open.into_iter().partition(|id| has_passed(&again, id));
         open = fails;
         let mut passes: BTreeSet<String> = passes.into_iter().collect();
-        let (status, why) = match !passes.is_empty() && disk.have_changed(world) {
+        let (status, why) = match !passes.is_empty() && disk_has_changed(checker, disk, world).await
+        {
             true => (TestStatus::Passed, MENDED_ELSEWHERE),
             false => (TestStatus::Unsteady, PASSED_AGAIN),
         };
@@ -210,7 +211,7 @@ pub(crate) async fn confirm_fixed(
     symbols: &[SymbolPath],
     failing: &BTreeSet<String>,
     report: &mut TestReport,
-    disk: &DiskTexts,
+    disk: &DiskStamps,
 ) {
     let is_fixed = |id: &&String| *id != WHOLE_RUN && has_passed(report, id);
     let fixed: BTreeSet<String> = failing.iter().filter(is_fixed).cloned().collect();
@@ -218,7 +219,7 @@ pub(crate) async fn confirm_fixed(
         return;
     }
     let run_changed = running(checker, symbols, &fixed);
-    let others_changed = others_changed_files(checker);
+    let others_changed = others_changed_files(checker).await;
     let open = {
         let state = checker.tests();
         let is_believed = |id: &String| {
@@ -253,10 +254,11 @@ pub(crate) async fn confirm_fixed(
     {
         let fails = with.into_iter().filter(|id| does_not_pass(&again, id));
         let fails: BTreeSet<String> = fails.collect();
-        let (status, why) = match !fails.is_empty() && disk.have_changed(worlds.with) {
-            true => (TestStatus::Failed, BROKEN_ELSEWHERE),
-            false => (TestStatus::Unsteady, FAILED_AGAIN),
-        };
+        let (status, why) =
+            match !fails.is_empty() && disk_has_changed(checker, disk, worlds.with).await {
+                true => (TestStatus::Failed, BROKEN_ELSEWHERE),
+                false => (TestStatus::Unsteady, FAILED_AGAIN),
+            };
         mark(report, &fails, status, why);
     }
 }
@@ -287,11 +289,17 @@ fn running(
 
 /// Returns whether the user or another program changed files since the tests first ran. If so, the
 /// earlier results do not belong to the current text without the run's changes.
-fn others_changed_files(checker: &Checker) -> bool {
+async fn others_changed_files(checker: &Checker) -> bool {
     let without = checker.state().without_the_run();
     let typed = !expected::changed_files(&without, checker.services.index.snapshot()).is_empty();
-    let disk = checker.disk_before.get();
-    typed || disk.is_some_and(|disk| disk.have_changed(&without))
+    typed || disk_has_changed(checker, checker.disk.at_start(), &without).await
+}
+
+/// Returns whether others changed files on disk since `earlier` that the tests of `world` read. The
+/// run itself writes only files that its workspace replaces.
+async fn disk_has_changed(checker: &Checker, earlier: &DiskStamps, world: &Snapshot) -> bool {
+    let current = checker.world().snapshot.clone();
+    checker.disk.has_changed(earlier, [world, &current]).await
 }
 
 fn is_marked(report: &TestReport, id: &str) -> bool {
@@ -305,25 +313,17 @@ fn is_marked(report: &TestReport, id: &str) -> bool {
 /// such a test is marked as fixed by those changes instead. Tests that the task is about are
 /// repeated here only in that case; otherwise they are repeated on the text with the change.
 async fn doubt_fixed(checker: &Checker, report: &mut TestReport) {
-    let others_changed = others_changed_files(checker);
-    let fixed: BTreeSet<String> = {
-        let state = checker.tests();
-        let is_fixed = |id: &&String| {
-            let is_doubted = others_changed || !state.required.ids.contains(*id);
-            is_doubted && *id != WHOLE_RUN && has_passed(report, id)
-        };
-        state
-            .failing_before
-            .iter()
-            .filter(is_fixed)
-            .cloned()
-            .collect()
-    };
-    if !others_changed {
+    let mut fixed = checker.tests().failing_before.clone();
+    fixed.retain(|id| *id != WHOLE_RUN && has_passed(report, id));
+    if fixed.is_empty() {
+        return;
+    }
+    if !others_changed_files(checker).await {
+        let fixed = &fixed - &checker.tests().required.ids;
         without_run(checker, &fixed, report).await;
         return;
     }
-    if fixed.is_empty() || fixed.len() > MOST {
+    if fixed.len() > MOST {
         return;
     }
     let without = checker.state().without_the_run();
@@ -401,7 +401,7 @@ async fn repeat_mended(checker: &Checker, world: &Snapshot, report: &mut TestRep
         let (fails, passes): (Vec<String>, Vec<String>) =
             open.into_iter().partition(|id| does_not_pass(&again, id));
         open = passes;
-        let (status, why) = match !fails.is_empty() && others_changed_files(checker) {
+        let (status, why) = match !fails.is_empty() && others_changed_files(checker).await {
             true => (TestStatus::Failed, BROKEN_ELSEWHERE),
             false => (TestStatus::Unsteady, FAILED_AGAIN),
         };
@@ -451,9 +451,8 @@ pub(crate) async fn at_end(checker: &Checker, report: &mut TestReport) -> bool {
     let was = report.clone();
     let mut failing = failing_ids(report);
     failing.retain(|id| known.contains(id));
-    if let Some(disk) = checker.disk_before.get() {
-        run_again(checker, &world, failing, 1, (&mut *report, None), disk).await;
-    }
+    let at_start = checker.disk.at_start();
+    run_again(checker, &world, failing, 1, (&mut *report, None), at_start).await;
     doubt_fixed(checker, report).await;
     repeat_mended(checker, &world, report).await;
     if *report == was {

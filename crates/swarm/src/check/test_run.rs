@@ -6,7 +6,6 @@ use crate::budget::ExternalTime;
 use crate::check::unloaded;
 use crate::evidence::test_evidence::LIMIT_NOTE;
 use crate::state::checker::Checker;
-use crate::state::disk_texts::DiskTexts;
 use starling_core::{TestOutcome, TestReport, TestRequest};
 use starling_workspace::Snapshot;
 
@@ -31,7 +30,6 @@ pub(crate) async fn run_tests_within(
         .iter()
         .map(|(file, text)| (file.clone(), text.clone()))
         .collect();
-    checker.disk_before.get_or_init(|| DiskTexts::now(world));
     let _turn = checker.testing.acquire().await;
     let _work = checker.budget.work();
     let deadline = test_deadline(checker).min(longest);

@@ -116,7 +116,6 @@ fn with_facts<R>(
 ) -> R {
     let by_all = unchanged(&run.log.events()).by_all;
     let has_command = run.services.tests.command().is_some();
-    let count = run.lookup().index().test_count();
     let only_as_changed = original_tests::known(run).unwrap_or_default();
     let changes = match changed.is_empty() {
         true => ChangeFacts::default(),
@@ -140,15 +139,18 @@ fn with_facts<R>(
     let are_context = !changed.is_empty() && context_failures::are_all(run, changed);
     let unsteady = steady::known(run);
     let goal = required::goal(run);
-    let state = run.state();
-    let untested = match (has_command, state.tests.selection.scope.end) {
+    let scope_at_end = run.tests().selection.scope.end;
+    let untested = match (has_command, scope_at_end) {
         (false, _) => no_tests(run),
-        (true, Extent::Nearest) if stop_reason.is_settled() => match count {
-            1 => "the only test was not found near the change".to_owned(),
-            count => format!("none of the {count} tests was found near the change"),
-        },
+        (true, Extent::Nearest) if stop_reason.is_settled() => {
+            match run.lookup().index().test_count() {
+                1 => "the only test was not found near the change".to_owned(),
+                count => format!("none of the {count} tests was found near the change"),
+            }
+        }
         (true, Extent::Whole | Extent::Nearest) => "the tests did not run after it".to_owned(),
     };
+    let state = run.state();
     let refused = match changed {
         [] => last_refusal(&run.log.events()),
         _ => None,

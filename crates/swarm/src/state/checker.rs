@@ -11,7 +11,7 @@ use crate::event::events::Event;
 use crate::event::log::EventLog;
 use crate::excerpt::Focus;
 use crate::lookup::Lookup;
-use crate::state::disk_texts::DiskTexts;
+use crate::state::disk::DiskWatch;
 use crate::state::epoch::Epoch;
 use crate::state::locked::{Guard, Locked, Rank};
 use crate::state::proposals::ProposalBook;
@@ -38,8 +38,8 @@ pub struct Checker {
     /// it.
     pub(crate) learning: Mutex<()>,
     stated: OnceLock<ExplicitEdits>,
-    /// The files on disk before the first test run; unset until tests run.
-    pub(crate) disk_before: OnceLock<DiskTexts>,
+    /// The files on disk, to find out whether others changed some between two test runs.
+    pub(crate) disk: DiskWatch,
     /// Data files that only tests or the test command read; unset until they are first needed.
     pub(crate) read_data: OnceLock<BTreeSet<FilePath>>,
     world: Locked<World>,
@@ -91,6 +91,7 @@ impl Checker {
     ) -> Checker {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let world = World::new(services.index.clone(), Focus::of(&task.text));
+        let disk = DiskWatch::new(services.index.snapshot());
         Checker {
             goal: goal::of(&task.text),
             task,
@@ -100,7 +101,7 @@ impl Checker {
             testing: Semaphore::new(cores),
             learning: Mutex::new(()),
             stated: OnceLock::new(),
-            disk_before: OnceLock::new(),
+            disk,
             read_data: OnceLock::new(),
             world: Locked::new(Rank::World, world),
             tests: Locked::new(Rank::Tests, TestState::default()),

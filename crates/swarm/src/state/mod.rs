@@ -6,7 +6,7 @@ pub(crate) mod answers;
 pub(crate) mod attempts;
 pub(crate) mod checker;
 pub(crate) mod contracts;
-pub(crate) mod disk_texts;
+pub(crate) mod disk;
 pub(crate) mod draft;
 pub(crate) mod epoch;
 pub(crate) mod locked;

@@ -1,0 +1,68 @@
+//! Detects that other programs changed files on disk between two test runs.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use starling_syntax::FilePath;
+use starling_workspace::{Snapshot, Stamp};
+
+/// The stamps of the files on disk at one moment. A snapshot replaces only some files; tests read
+/// the others from the disk, where the user, an editor or another run can change them at any time.
+#[derive(Debug, Clone)]
+pub(crate) struct DiskStamps(Arc<[(FilePath, Stamp)]>);
+
+/// The files on disk, as they were last listed. Listing them takes a walk over the whole tree, so
+/// that happens only when the answer is needed.
+#[derive(Debug)]
+pub(crate) struct DiskWatch {
+    at_start: DiskStamps,
+    newest: Mutex<DiskStamps>,
+}
+
+impl DiskWatch {
+    /// Uses the listing of the snapshot as the first one.
+    pub fn new(start: &Snapshot) -> Self {
+        let at_start = DiskStamps(Arc::clone(start.stamps()));
+        DiskWatch {
+            newest: Mutex::new(at_start.clone()),
+            at_start,
+        }
+    }
+
+    /// The stamps at the start of the run, before any test ran.
+    pub fn at_start(&self) -> &DiskStamps {
+        &self.at_start
+    }
+
+    /// The newest known stamps. To be taken before a test run, as the earlier moment for
+    /// [`DiskWatch::has_changed`].
+    pub fn newest(&self) -> DiskStamps {
+        let newest = self.newest.lock();
+        newest.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns whether files were changed, created or removed on disk since `earlier`, except files
+    /// that one of the snapshots replaces.
+    pub async fn has_changed(&self, earlier: &DiskStamps, worlds: [&Snapshot; 2]) -> bool {
+        let listed = worlds[0].clone();
+        let Ok(now) = tokio::task::spawn_blocking(move || listed.stamps_now()).await else {
+            return true;
+        };
+        let now = DiskStamps(now.into());
+        let has_changed = {
+            let (was, is) = (earlier.by_file(), now.by_file());
+            let differs = |file: &&FilePath| was.get(*file) != is.get(*file);
+            let mut changed = was.keys().chain(is.keys()).copied().filter(differs);
+            let is_replaced = |file| worlds.iter().any(|one| one.overlay().contains_key(file));
+            changed.any(|file| !is_replaced(file))
+        };
+        *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = now;
+        has_changed
+    }
+}
+
+impl DiskStamps {
+    fn by_file(&self) -> BTreeMap<&FilePath, &Stamp> {
+        self.0.iter().map(|(file, stamp)| (file, stamp)).collect()
+    }
+}
