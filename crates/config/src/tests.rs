@@ -180,6 +180,9 @@ fn project_file_can_lower_limits_but_not_raise_them() {
         (80, Tokens(400_000), 60)
     );
     assert_eq!(files.warnings().len(), 2);
+    // Equal limits raise nothing.
+    let files = self::files("[limits]\ncalls = 100\n", "[limits]\ncalls = 100\n");
+    assert_eq!(files.warnings(), [""; 0]);
 }
 
 #[test]

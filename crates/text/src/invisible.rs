@@ -81,6 +81,8 @@ mod tests {
             ("is_admin\u{200d}", "is_admin\\u{200d}"),
             ("# x\ros.system(y)", "# x\\u{d}os.system(y)"),
             ("a\u{fe01}\u{e0041}", "a\\u{fe01}\\u{e0041}"),
+            // Only a variation selector makes the combining keycap.
+            ("1\u{200b}\u{20e3}", "1\\u{200b}\u{20e3}"),
         ];
         for (text, shown) in rows {
             assert_eq!(visible(text), shown);

@@ -118,3 +118,45 @@ pub fn lines_in_words((first, last): (usize, usize)) -> String {
         false => format!("lines {first} to {last}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn change_applied_to_its_base_gives_the_new_text_in_every_encoding() {
+        let base = "a = '🙂' + b\nkept\nc\n";
+        let text = "a = '🙂' + bb\nkept\nd\ne\n";
+        let changes = ChangeSet::between_lines(base, text);
+        for encoding in [Encoding::Utf8, Encoding::Utf16, Encoding::Utf32] {
+            let change = PositionedChange::new(base, &changes, encoding);
+            assert_eq!(change.applied_to(base).as_deref(), Some(text));
+            assert_eq!(change.text_before(text, Some(base)).as_deref(), Some(base));
+            // In another text the change applies at the same lines and columns.
+            let other = base.replace("kept", "typed");
+            let changed = change.applied_to(&other);
+            assert_eq!(changed, Some(text.replace("kept", "typed")));
+        }
+    }
+
+    #[test]
+    fn removed_text_is_found_behind_an_earlier_difference() {
+        let base = "one\ntwo\nkeep removed here\n";
+        for first_line in ["one is longer", "o"] {
+            let text = format!("{first_line}\ntwo\nkeep here\n");
+            let at = text.find("here").unwrap();
+            let removed = removed_at(base, &text, at);
+            assert_eq!(removed.as_deref(), Some("removed "), "{first_line}");
+        }
+        assert_eq!(removed_at(base, base, 5), None);
+    }
+
+    #[test]
+    fn differing_lines_are_the_first_and_the_last_that_differ() {
+        let text = "a\nb\nc\nd\n";
+        assert_eq!(differing_lines(text, "a\nB\nc\nd\n"), Some((2, 2)));
+        assert_eq!(differing_lines(text, "a\nB\nc\nD\n"), Some((2, 4)));
+        assert_eq!(differing_lines(text, "a\nb\nc\nd\ne\n"), Some((5, 5)));
+        assert_eq!(differing_lines(text, text), None);
+    }
+}

@@ -85,11 +85,9 @@ pub(super) fn style_of<'a>(lines: impl Iterator<Item = &'a str>) -> Option<Inden
             unit = unit.min(width - base);
         }
     }
-    match (tabs, spaces) {
-        (0, 0) => None,
-        (tabs, spaces) if tabs > spaces => Some(IndentStyle::Tabs),
-        _ if unit == usize::MAX => None,
-        _ => Some(IndentStyle::Spaces(unit)),
+    match tabs > spaces {
+        true => Some(IndentStyle::Tabs),
+        false => (unit != usize::MAX).then_some(IndentStyle::Spaces(unit)),
     }
 }
 

@@ -419,3 +419,20 @@ fn only_files_of_the_workspace_are_deleted() {
     delete_file(&project, &FilePath::new("a.py")).unwrap();
     assert!(root.join("out.py").exists() && !project.join("a.py").exists());
 }
+
+#[test]
+fn file_that_the_user_named_is_private_if_new_and_keeps_its_mode_otherwise() {
+    let (_dir, root) = root();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let new = root.join("new.patch");
+    write_given(&new, "text\n").unwrap();
+    assert_eq!(fs::read_to_string(&new).unwrap(), "text\n");
+    assert_eq!(mode(&new), 0o600);
+    let known = root.join("known.patch");
+    fs::write(&known, "old\n").unwrap();
+    fs::set_permissions(&known, fs::Permissions::from_mode(0o640)).unwrap();
+    write_given(&known, "new\n").unwrap();
+    assert_eq!(fs::read_to_string(&known).unwrap(), "new\n");
+    assert_eq!(mode(&known), 0o640);
+    assert!(write_given(&root.join("missing/x.patch"), "text\n").is_err());
+}
