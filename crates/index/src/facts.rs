@@ -3,6 +3,7 @@
 
 use super::generated::is_generated;
 use super::names::Names;
+use super::read::give_way;
 use super::words::{Term, each_word, is_counted, parts};
 use starling_syntax::{FilePath, Symbol, SymbolId, SymbolKind, SymbolTree, signature};
 use starling_text::ByteRange;
@@ -97,11 +98,13 @@ impl FileFacts {
         if tree.is_unparsed() {
             return FileFacts::by_path(file, text);
         }
+        give_way();
         let marks = marks(&tree);
         let mut reader = WordCollector::default();
         let symbols = (0..tree.symbols().len())
             .map(|place| reader.symbol(&tree, tree.get(SymbolId(place)), &marks))
             .collect();
+        give_way();
         FileFacts {
             file,
             names: Names::read(&tree),
