@@ -3,8 +3,8 @@
 
 use super::generated::is_generated;
 use super::names::Names;
-use super::read::give_way;
 use super::words::{Term, each_word, is_counted, parts};
+use starling_platform::processes::give_way;
 use starling_syntax::{FilePath, Symbol, SymbolId, SymbolKind, SymbolTree, signature};
 use starling_text::ByteRange;
 

@@ -9,7 +9,7 @@ use super::code::{Code, IndexedFile};
 use super::facts::FileFacts;
 use super::progress::Progress;
 use super::segment::{Segment, hash_of};
-use starling_platform::processes::set_thread_niceness;
+use starling_platform::processes::{give_way, set_thread_niceness};
 use starling_syntax::{FilePath, Language};
 use starling_workspace::{Snapshot, Stamp, TextState};
 
@@ -162,13 +162,6 @@ fn threads() -> usize {
 fn lower_priority() {
     // If the system refuses the lower priority, the user only has to wait longer.
     let _ = set_thread_niceness(BEHIND);
-}
-
-/// Lets threads run that are waiting for this core. Linux can leave a thread of higher priority
-/// waiting until the next tick of its clock (4 ms or more), which an editor would notice. A reading
-/// thread calls this between pieces of work that take about a millisecond.
-pub(super) fn give_way() {
-    std::thread::yield_now();
 }
 
 /// Returns the results of `work` for all items, in order. Each started thread calls `begin` first.

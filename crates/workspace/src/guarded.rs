@@ -14,6 +14,10 @@ use super::policy::BadGlob;
 pub(super) const INSTALLED: &str =
     "it belongs to an installed environment, whose programs run by name";
 
+/// Why the files of all other hidden directories are guarded.
+pub(super) const SETTINGS: &str =
+    "it looks like the settings of a tool, and tools run commands from their settings";
+
 /// A kind of guarded files, as case-insensitive `.gitignore` globs. A glob that ends in `/` matches
 /// the contents of a directory, and any other glob matches only files. A glob that begins with `!`
 /// excludes files or directories from the preceding globs of the same kind.
@@ -563,7 +567,7 @@ const TABLE: &[(&str, &[&str])] = &[
     // Rows that match the form of a name come last, so that the more specific rows above give the
     // reason.
     (
-        "it looks like the settings of a tool, and tools run commands from their settings",
+        SETTINGS,
         &[
             // Hidden files and directories at the root.
             "/.*",

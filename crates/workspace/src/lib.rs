@@ -11,6 +11,7 @@ mod git_names;
 mod guarded;
 mod ignore_rules;
 mod links;
+mod own_directories;
 mod patch_command;
 mod paths;
 mod policy;

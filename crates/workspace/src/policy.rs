@@ -18,8 +18,9 @@ use super::encoding::reads_otherwise;
 use super::git_config::GitUser;
 use super::git_copy::is_only_copy;
 use super::git_names::{GitNames, GitNaming};
-use super::guarded::{INSTALLED, OWN, matcher, runs};
+use super::guarded::{INSTALLED, OWN, SETTINGS, matcher, runs};
 use super::links::{LinkTargets, in_directory};
+use super::own_directories::own_directories;
 use super::paths::{ReadError, is_linked_secret, may_show, resolve};
 use starling_syntax::FilePath;
 
@@ -48,6 +49,9 @@ pub struct BadGlob {
 #[derive(Debug, Clone)]
 pub struct PathPolicy {
     root: Arc<Path>,
+    above: Arc<PathsAbove>,
+    /// Starling's own directories below the root.
+    own: Arc<[PathBuf]>,
     /// Files that agents may change although the default rules require a person's approval.
     allowed: Arc<Gitignore>,
     git_names: GitNames,
@@ -60,6 +64,8 @@ impl PathPolicy {
     pub fn of(root: &Path) -> Self {
         let root = root.canonical().unwrap_or_else(|_| root.to_owned());
         PathPolicy {
+            above: Arc::new(PathsAbove::new(&root)),
+            own: own_directories(&root).into(),
             root: root.into(),
             allowed: Arc::new(Gitignore::empty()),
             git_names: GitNames::default(),
@@ -166,6 +172,9 @@ impl PathPolicy {
     /// environment's directory. If the root itself is an environment, the project's files are not
     /// installed, but the programs of the environment are.
     fn is_installed(&self, real: &Path) -> bool {
+        if self.above.is_installed {
+            return true;
+        }
         let programs = |folder: &Path| ["bin", "Scripts"].map(|name| folder.join(name));
         let folders = real.ancestors().skip(1);
         let mut folders = folders.take_while(|folder| folder.starts_with(&*self.root));
@@ -192,11 +201,13 @@ impl PathPolicy {
         };
         let relative = real.strip_prefix(&self.root).unwrap_or(&real);
         let names = self.names(file, &real);
-        if names.iter().any(|path| OWN.matches(path)) {
+        let is_own = |path: &PathBuf| self.above.in_all(path).any(|path| OWN.matches(&path));
+        let is_in_own = self.own.iter().any(|directory| real.starts_with(directory));
+        if is_in_own || names.iter().any(is_own) {
             let why = format!("{file}: only people change the configuration of Starling itself");
             return WriteRule::Never { why };
         }
-        let needs = |path: &PathBuf| runs(path).filter(|_| !self.is_allowed(path));
+        let needs = |path: &PathBuf| self.runs(path).filter(|_| !self.is_allowed(path));
         if let Some(why) = names.iter().find_map(needs) {
             return WriteRule::NeedsPerson { why };
         }
@@ -245,7 +256,7 @@ impl PathPolicy {
         names.dedup();
         let running: Vec<PathBuf> = names
             .iter()
-            .filter(|path| runs(path).is_some())
+            .filter(|path| self.runs(path).is_some())
             .cloned()
             .collect();
         match running.is_empty() {
@@ -282,6 +293,16 @@ impl PathPolicy {
         }
     }
 
+    /// Returns why a file runs outside the sandbox, by its path below the root or below a directory
+    /// above the root. That a directory above the root is hidden says nothing about the project.
+    fn runs(&self, path: &Path) -> Option<&'static str> {
+        let by_place = || {
+            let mut paths = self.above.in_repository(path);
+            paths.find_map(|path| runs(&path).filter(|why| *why != SETTINGS))
+        };
+        runs(path).or_else(by_place)
+    }
+
     /// Returns whether the user allows agents to change a file that needs approval by default.
     fn is_allowed(&self, path: &Path) -> bool {
         let allowed = self.allowed.matched_path_or_any_parents(path, false);
@@ -292,6 +313,54 @@ impl PathPolicy {
 /// Returns the identity of a file that exists.
 fn of_path(path: &Path) -> io::Result<Identity> {
     identity(path, &path.symlink_metadata()?)
+}
+
+/// The paths of the root below the directories above it. A root inside of `.github` or of an
+/// installed environment is guarded like the same directory of a larger project.
+#[derive(Debug)]
+struct PathsAbove {
+    /// The path of the root below each directory above it, shortest first.
+    all: Vec<PathBuf>,
+    /// How many of them lie in the git repository around the root; all if there is none.
+    in_repository: usize,
+    /// Whether the root lies among the installed files of a Python environment.
+    is_installed: bool,
+}
+
+impl PathsAbove {
+    fn new(root: &Path) -> Self {
+        let above = || root.ancestors().skip(1);
+        let all =
+            above().filter_map(|directory| Some(root.strip_prefix(directory).ok()?.to_owned()));
+        let all: Vec<PathBuf> = all.collect();
+        let mut directories = root.ancestors();
+        let top = directories.position(|directory| directory.join(".git").exists());
+        let is_installed = above().any(|directory| {
+            let has_root = |name: &str| root.starts_with(directory.join(name));
+            let places = ["bin", "lib", "lib64", "Lib", "Scripts"];
+            places.into_iter().any(has_root) && directory.join("pyvenv.cfg").exists()
+        });
+        PathsAbove {
+            in_repository: top.unwrap_or(all.len()),
+            all,
+            is_installed,
+        }
+    }
+
+    /// Returns a path below the root, and the same path below each directory above the root.
+    fn in_all<'p>(&'p self, path: &'p Path) -> impl Iterator<Item = PathBuf> + 'p {
+        Self::below(&self.all, path)
+    }
+
+    /// The same, for the directories in the repository around the root.
+    fn in_repository<'p>(&'p self, path: &'p Path) -> impl Iterator<Item = PathBuf> + 'p {
+        Self::below(&self.all[..self.in_repository], path)
+    }
+
+    fn below<'p>(prefixes: &'p [PathBuf], path: &'p Path) -> impl Iterator<Item = PathBuf> + 'p {
+        let own = std::iter::once(path.to_owned());
+        own.chain(prefixes.iter().map(move |prefix| prefix.join(path)))
+    }
 }
 
 #[cfg(test)]

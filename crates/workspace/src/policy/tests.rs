@@ -547,3 +547,53 @@ fn only_regular_files_are_opened() {
         assert!(error.to_string().contains("not a file"), "{error}");
     }
 }
+
+#[test]
+fn root_inside_a_guarded_directory_is_guarded() {
+    let dir = tempfile::tempdir().unwrap();
+    let policy_of = |path: &str| {
+        let root = dir.path().join(path);
+        std::fs::create_dir_all(&root).unwrap();
+        PathPolicy::of(&root)
+    };
+    for (root, file) in [
+        (".github", "workflows/ci.yml"),
+        (".github/workflows", "ci.yml"),
+        ("p/.vscode", "tasks.json"),
+        ("lib/site-packages/pkg", "a.py"),
+    ] {
+        assert_eq!(rule(&policy_of(root), file), "needs a person", "{root}");
+    }
+    for root in [".starling", ".config/starling", ".local/state"] {
+        let file = match root {
+            ".local/state" => "starling/trusted.json",
+            _ => "config.toml",
+        };
+        assert_eq!(rule(&policy_of(root), file), "never", "{root}");
+    }
+    // A glob that allows a file is relative to the root.
+    let allowed = policy_of(".github").allowing(&["workflows/ci.yml".to_owned()]);
+    assert_eq!(rule(&allowed.unwrap(), "workflows/ci.yml"), "allowed");
+    let own = policy_of(".starling").allowing(&["config.toml".to_owned()]);
+    assert_eq!(rule(&own.unwrap(), "config.toml"), "never");
+    // What lies above the repository does not guard its files.
+    std::fs::create_dir_all(dir.path().join("debian/.git")).unwrap();
+    assert_eq!(rule(&policy_of("debian/src"), "a.py"), "allowed");
+    let environment = dir.path().join("py311");
+    std::fs::create_dir_all(&environment).unwrap();
+    std::fs::write(environment.join("pyvenv.cfg"), "").unwrap();
+    assert_eq!(rule(&policy_of("py311/lib/pkg"), "a.py"), "needs a person");
+    assert_eq!(rule(&policy_of("py311/src/pkg"), "a.py"), "allowed");
+}
+
+#[test]
+fn own_directories_inside_the_project_are_never_written() {
+    let (dir, policy) = policy();
+    let root = dir.path().canonicalize().unwrap();
+    let policy = PathPolicy {
+        own: [root.join("dotfiles/conf")].into(),
+        ..policy
+    };
+    all_are(&policy, &["dotfiles/conf/config.toml"], "never");
+    all_are(&policy, &["dotfiles/confer.toml"], "allowed");
+}
