@@ -59,15 +59,22 @@ const PASSES: [&str; 46] = [
 ];
 
 /// Parts of variable names whose values tests never inherit, whatever the configuration says.
-const SECRET: [&str; 7] = [
+const SECRET: [&str; 12] = [
     "KEY",
     "TOKEN",
     "SECRET",
     "PASSWORD",
     "PASSWD",
+    "PASSPHRASE",
+    "PGPASS",
+    "BINDPW",
+    "BEARER",
     "CREDENTIAL",
+    "JWT",
     "AUTH_SOCK",
 ];
+/// Last words of such names, after an underscore.
+const SECRET_ENDS: [&str; 4] = ["_PWD", "_PW", "_PASS", "_PAT"];
 
 /// Directories that tools search in the home directory, which is empty in the sandbox.
 const AT_HOME: [(&str, &str); 4] = [
@@ -154,6 +161,7 @@ pub fn needed_variables(text: &str) -> BTreeSet<&str> {
 fn is_secret(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     SECRET.iter().any(|part| upper.contains(part))
+        || SECRET_ENDS.iter().any(|end| upper.ends_with(end))
 }
 
 fn passes(name: &OsStr, further: &[String]) -> bool {
@@ -242,6 +250,28 @@ mod tests {
         kept.into_keys()
             .map(|name| name.into_string().unwrap())
             .collect()
+    }
+
+    #[test]
+    fn variables_with_names_of_secrets_are_never_passed() {
+        let secrets = [
+            "FOO_PASSPHRASE",
+            "MYSQL_PWD",
+            "PGPASS",
+            "DB_PW",
+            "LDAP_BINDPW",
+            "GITHUB_PAT",
+            "JWT",
+            "BEARER",
+        ];
+        assert_eq!(names(&secrets, &secrets), ["PYTHONDONTWRITEBYTECODE"]);
+        let harmless = ["PWD", "PATTERN", "COMPASS"];
+        for name in harmless {
+            assert!(
+                names(&harmless, &harmless).contains(&name.to_owned()),
+                "{name}"
+            );
+        }
     }
 
     #[test]

@@ -61,6 +61,8 @@ pub enum WorkspaceError {
     GitDirectory(PathBuf),
     #[error("{}: this directory contains version control data; open the directory of the project", .0.display())]
     VersionControl(PathBuf),
+    #[error("{}: this directory holds secrets, which are never read; open the directory of a project", .0.display())]
+    Secrets(PathBuf),
     // The message includes the error, so a `source` would repeat it.
     #[error("{}: {error}", .path.display())]
     Io {
@@ -80,7 +82,8 @@ impl Workspace {
     /// Opens a directory. Links in `root` are resolved: [`Workspace::root`] is the canonical path.
     ///
     /// # Errors
-    /// The path is relative, missing, not a directory, `/`, or version control data.
+    /// The path is relative, missing, not a directory, `/`, version control data, or in a directory
+    /// of secrets such as `.aws`.
     pub fn open(root: PathBuf) -> Result<Self, WorkspaceError> {
         if !root.is_absolute() {
             return Err(WorkspaceError::Relative(root));
@@ -101,6 +104,9 @@ impl Workspace {
                 return Err(WorkspaceError::VersionControl(root));
             }
             None => {}
+        }
+        if secret_names::is_in_secret_directory(&resolved) {
+            return Err(WorkspaceError::Secrets(root));
         }
         Ok(Workspace {
             policy: PathPolicy::of(&resolved),
@@ -133,6 +139,26 @@ impl Workspace {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn directory_of_secrets_is_no_workspace_and_its_name_counts_for_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = |path: &str| {
+            let root = dir.path().join(path);
+            std::fs::create_dir_all(&root).unwrap();
+            Workspace::open(root)
+        };
+        for path in [".aws", ".kube", ".ssh/keys", "home/.docker"] {
+            let refused = open(path);
+            assert!(matches!(refused, Err(WorkspaceError::Secrets(_))), "{path}");
+        }
+        assert!(open("secrets-manager").is_ok());
+        let tool = open("gh").unwrap();
+        std::fs::write(dir.path().join("gh/hosts.yml"), "oauth_token: x\n").unwrap();
+        let snapshot = tool.snapshot(Overlay::new());
+        let file = starling_syntax::FilePath::new("hosts.yml");
+        assert_eq!(snapshot.read(&file), Err(ReadError::Secret(file.clone())));
+    }
 
     #[test]
     fn workspace_root_is_opened_with_links_resolved() {

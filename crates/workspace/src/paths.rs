@@ -151,6 +151,10 @@ pub(super) fn resolve(root: &Path, file: &FilePath) -> Result<PathBuf, ReadError
             }
         }
     }
+    // The root's own name can make it a secret, as in `gh/hosts.yml`.
+    if is_secret_path(&real) {
+        return Err(ReadError::Secret(file.clone()));
+    }
     let mut directories = real.ancestors().skip(1);
     if directories
         .by_ref()

@@ -217,6 +217,14 @@ pub fn is_secret_path(path: &Path) -> bool {
     is_secret_in(path) || is_other && compared_path(path).is_some_and(|path| is_secret_in(&path))
 }
 
+/// Returns whether a directory is, or lies in, a hidden directory that holds secrets, such as `.aws`.
+pub(super) fn is_in_secret_directory(directory: &Path) -> bool {
+    directory.ancestors().any(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with('.') && is_secret_path(path)
+    })
+}
+
 /// Like [`is_secret_path`], for a path with the names as they are.
 fn is_secret_in(path: &Path) -> bool {
     const PLACES: [(&str, &str); 7] = [
