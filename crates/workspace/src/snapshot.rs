@@ -542,11 +542,8 @@ mod tests {
         let fixture = fixture(&[("a b.py", "a"), ("c.py", "c")]);
         let listed = fixture.workspace.snapshot(Overlay::new());
         let words = |snapshot: &Snapshot| {
-            let words = snapshot
-                .unusual_paths()
-                .words("d e.py a b.py", char::is_whitespace)
-                .len();
-            words
+            let paths = snapshot.unusual_paths();
+            paths.words("d e.py a b.py", char::is_whitespace).len()
         };
         assert_eq!(words(&listed), 3);
         let typed = listed.with(path("d e.py"), Some("d".into()));
