@@ -321,7 +321,8 @@ fn of_path(path: &Path) -> io::Result<Identity> {
 struct PathsAbove {
     /// The path of the root below each directory above it, shortest first.
     all: Vec<PathBuf>,
-    /// How many of them lie in the git repository around the root; all if there is none.
+    /// How many of them lie in the git repository around the root; all if there is none. A hidden
+    /// root counts with its own name.
     in_repository: usize,
     /// Whether the root lies among the installed files of a Python environment.
     is_installed: bool,
@@ -335,13 +336,16 @@ impl PathsAbove {
         let all: Vec<PathBuf> = all.collect();
         let mut directories = root.ancestors();
         let top = directories.position(|directory| directory.join(".git").exists());
+        // A repository of `~/.config` runs what that directory runs.
+        let name = root.file_name().unwrap_or_default().to_string_lossy();
+        let is_hidden = name.starts_with('.') && !all.is_empty();
         let is_installed = above().any(|directory| {
             let has_root = |name: &str| root.starts_with(directory.join(name));
             let places = ["bin", "lib", "lib64", "Lib", "Scripts"];
             places.into_iter().any(has_root) && directory.join("pyvenv.cfg").exists()
         });
         PathsAbove {
-            in_repository: top.unwrap_or(all.len()),
+            in_repository: top.unwrap_or(all.len()).max(usize::from(is_hidden)),
             all,
             is_installed,
         }

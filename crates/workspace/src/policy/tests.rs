@@ -579,6 +579,8 @@ fn root_inside_a_guarded_directory_is_guarded() {
     // What lies above the repository does not guard its files.
     std::fs::create_dir_all(dir.path().join("debian/.git")).unwrap();
     assert_eq!(rule(&policy_of("debian/src"), "a.py"), "allowed");
+    std::fs::create_dir_all(dir.path().join(".config/.git")).unwrap();
+    assert_eq!(rule(&policy_of(".config"), "fish/a.fish"), "needs a person");
     let environment = dir.path().join("py311");
     std::fs::create_dir_all(&environment).unwrap();
     std::fs::write(environment.join("pyvenv.cfg"), "").unwrap();
