@@ -211,7 +211,7 @@ impl CliServices {
         }
         let config = loaded.config;
         let secrets = self.secrets_of(&workspace_root);
-        // The search takes a while in a large project, and the first test run waits for its end.
+        // In a large project this search takes long, and the first test run needs its result.
         secrets.refresh_in_background(&workspace_root);
         let defaults = defaults(&config);
         let models = self.models(&config, opening.model).await?;

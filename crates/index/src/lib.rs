@@ -66,8 +66,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use code::Code;
-use read::ReadCode;
+use code::{Code, IndexedFile};
+use read::{ReadCode, Reuse};
 pub use resolve::{Certainty, Dangling, Heritage, Holder};
 use starling_syntax::{FilePath, Language, SymbolPath, SymbolTree};
 use starling_workspace::{ReadError, Snapshot};
@@ -548,7 +548,7 @@ impl Index {
         self.opened.get_or_init(|| match &self.origin {
             IndexOrigin::Nothing => OpenedIndex::of(self.in_memory(&Code::default(), None)),
             IndexOrigin::Earlier { code, differing } => match differing {
-                Some(files) if files.is_empty() => OpenedIndex::same(code),
+                Some(files) if files.is_empty() => OpenedIndex::new(Arc::clone(code), 0),
                 files => OpenedIndex::of(self.in_memory(code, files.as_ref())),
             },
             IndexOrigin::Store(store) => self.open_stored(store),
@@ -567,13 +567,11 @@ impl Index {
         let disk = snapshot.without_overlay();
         let worn = store::worn(&stored.code);
         let keep = |segment| store.keep(segment);
-        let reading = read::read(
-            &disk,
-            (&stored.code, |_: &_| false),
-            &self.stopped,
-            worn,
-            keep,
-        );
+        let reuse = |known: &IndexedFile| match worn(known) {
+            true => Reuse::Never,
+            false => Reuse::IfSame,
+        };
+        let reading = read::read(&disk, &stored.code, &self.stopped, reuse, keep);
         let mut trouble = stored.trouble;
         if reading.is_news_to(&stored.code)
             && !self.stopped.load(Ordering::Relaxed)
@@ -623,19 +621,13 @@ impl Index {
 
 impl OpenedIndex {
     fn of(reading: ReadCode) -> Self {
-        OpenedIndex {
-            code: Arc::new(reading.code),
-            parsed: reading.parsed,
-            from_cache: false,
-            trouble: None,
-        }
+        OpenedIndex::new(Arc::new(reading.code), reading.parsed)
     }
 
-    /// The index of a snapshot with the same texts as an earlier one.
-    fn same(code: &Arc<Code>) -> Self {
+    fn new(code: Arc<Code>, parsed: usize) -> Self {
         OpenedIndex {
-            code: Arc::clone(code),
-            parsed: 0,
+            code,
+            parsed,
             from_cache: false,
             trouble: None,
         }

@@ -40,14 +40,11 @@ impl ReadCode {
         differing: Option<&BTreeSet<FilePath>>,
         stopped: &AtomicBool,
     ) -> Self {
-        let is_same = |file: &FilePath| differing.is_some_and(|files| !files.contains(file));
-        read(
-            snapshot,
-            (earlier, is_same),
-            stopped,
-            |_| false,
-            |segment| segment,
-        )
+        let reuse = |known: &IndexedFile| match differing {
+            Some(files) if !files.contains(&known.file) => Reuse::Always,
+            Some(_) | None => Reuse::IfSame,
+        };
+        read(snapshot, earlier, stopped, reuse, |segment| segment)
     }
 
     /// Returns whether this code differs from `earlier`: it has other texts or stamps, or lacks
@@ -63,16 +60,23 @@ impl ReadCode {
     }
 }
 
-/// Returns the code of `snapshot`. Files with unchanged text are taken from `earlier`, except that
-/// files for which `again` returns true are always parsed. The text of files for which `is_same`
-/// returns true is not compared. Each segment is passed to `keep` as soon
-/// as it is complete. Once `stopped` is set, the remaining files are not read and are missing in
-/// the code.
+/// Whether a file is taken from an earlier index instead of being parsed again.
+pub(super) enum Reuse {
+    /// Its text is known to be the same, and is not compared.
+    Always,
+    /// Only if its text is the same.
+    IfSame,
+    Never,
+}
+
+/// Returns the code of `snapshot`. Files are taken from `earlier` as `reuse` says. Each segment is
+/// passed to `keep` as soon as it is complete. Once `stopped` is set, the remaining files are not read
+/// and are missing in the code.
 pub(super) fn read(
     snapshot: &Snapshot,
-    (earlier, is_same): (&Code, impl Fn(&FilePath) -> bool),
+    earlier: &Code,
     stopped: &AtomicBool,
-    again: impl Fn(&IndexedFile) -> bool,
+    reuse: impl Fn(&IndexedFile) -> Reuse,
     keep: impl Fn(Segment) -> Segment + Sync,
 ) -> ReadCode {
     let mut same = Vec::new();
@@ -85,11 +89,14 @@ pub(super) fn read(
         // Both are ordered by path.
         while indexed.next_if(|known| known.file < *file).is_some() {}
         let known = indexed.next_if(|known| known.file == *file);
-        let known = known.filter(|known| !again(known));
-        if let Some(known) = known.filter(|_| is_same(file)) {
-            same.push(known.clone());
-            continue;
-        }
+        let known = match known.map(|known| (known, reuse(known))) {
+            Some((known, Reuse::Always)) => {
+                same.push(known.clone());
+                continue;
+            }
+            Some((known, Reuse::IfSame)) => Some(known),
+            Some((_, Reuse::Never)) | None => None,
+        };
         match (snapshot.held(file), known) {
             (TextState::OnDisk(stamp), Some(known)) if known.stamp == Some(stamp) => {
                 same.push(known.clone());

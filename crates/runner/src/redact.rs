@@ -16,8 +16,8 @@ use values::{GIT_CONFIG, SHORTEST, values_of};
 /// Limits of the secret files that are read.
 const ALL_BYTES: u64 = 4 << 20;
 const VALUES_MOST: usize = 2000;
-/// Secrets that were read less than this time ago are current for the output of a test run. A run in
-/// which a person saves a secret that a test then prints takes longer.
+/// If the secrets were read within this time before the end of a test run, they are not read again for its
+/// output. In so short a time, nobody saves a secret that a test of this run then reads and prints.
 pub(super) const CURRENT: Duration = Duration::from_millis(50);
 
 /// The secrets of one project. They are read again after one of their files has changed. Clones share

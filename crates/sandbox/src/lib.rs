@@ -7,5 +7,6 @@ mod shadow;
 
 pub use sandbox::{Bounds, COPY_ADVICE, Confinement, SANDBOX_ADVICE, take_part};
 pub use shadow::process::{Captured, End};
-pub use shadow::scratch::{Scratch, cache_dir, sweep_scratch};
+pub use shadow::scratch::{Scratch, sweep_scratch};
 pub use shadow::{Container, Kind, Policy, ShadowCommand, ShadowError, Shadows, Unconfined};
+pub use starling_workspace::cache_dir;

@@ -31,6 +31,7 @@ mod write;
 pub use directories::{missing_directories, remove_empty_directories, remove_remains};
 pub use encoding::{DecodeError, EncodeError, decode, encode};
 pub use git_names::git_configurations;
+pub use own_directories::cache_dir;
 pub use patch_command::PatchCommand;
 pub use paths::{MAX_FILE_BYTES, ReadError, inside, may_show};
 pub use policy::{BadGlob, PathPolicy, WriteRule};

@@ -1,25 +1,45 @@
 //! The directories in which Starling keeps the user's configuration, the decisions about trust, and
 //! the records of runs. A project can contain them, for example a project of dotfiles.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
 use starling_platform::files::PathExt;
 
-/// The variable that names the cache directory.
-const CACHE: &str = "STARLING_CACHE_DIR";
+/// Environment variable that overrides the location of caches and scratch directories.
+const CACHE_VARIABLE: &str = "STARLING_CACHE_DIR";
+
+/// Returns Starling's cache directory: `$STARLING_CACHE_DIR`, else `starling` in the user's cache
+/// directory. Returns `None` if there is no home directory.
+pub fn cache_dir() -> Option<PathBuf> {
+    cache_of(std::env::var_os(CACHE_VARIABLE))
+}
+
+/// Returns the cache directory for a value of the variable. A relative path is relative to the current
+/// directory of this process: the processes of a sandbox have others.
+fn cache_of(given: Option<OsString>) -> Option<PathBuf> {
+    match given {
+        Some(path) if !path.is_empty() => std::path::absolute(path).ok(),
+        Some(_) | None => etcetera::choose_base_strategy()
+            .ok()
+            .map(|base| base.cache_dir().join("starling")),
+    }
+}
 
 /// Returns the real paths of Starling's directories that lie below `root`.
 pub(super) fn own_directories(root: &Path) -> Vec<PathBuf> {
     let base = etcetera::choose_base_strategy().ok();
-    let base = base.iter().flat_map(|base| {
-        let state = base.state_dir();
-        [Some(base.config_dir()), state, Some(base.cache_dir())]
+    let of_user = base.iter().flat_map(|base| {
+        let directories = [Some(base.config_dir()), base.state_dir()];
+        directories.into_iter().flatten()
     });
-    let of_user = base.flatten().map(|directory| directory.join("starling"));
-    let cache = std::env::var_os(CACHE).filter(|path| !path.is_empty());
+    let of_user = of_user.map(|directory| directory.join("starling"));
+    // Windows has no directory for state: the list of trusted projects is in the user's cache there.
+    let of_cache = base.iter().map(|base| base.cache_dir().join("starling"));
     of_user
-        .chain(cache.map(PathBuf::from))
+        .chain(of_cache)
+        .chain(cache_dir())
         .filter_map(|path| below(root, &path))
         .collect()
 }
@@ -45,5 +65,13 @@ mod tests {
         assert_eq!(below(&root, &root), None);
         assert_eq!(below(&root, dir.path()), None);
         assert_eq!(below(&root, &root.join("missing")), None);
+    }
+
+    #[test]
+    fn relative_cache_directory_is_relative_to_the_current_directory() {
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(cache_of(Some("c".into())), Some(here.join("c")));
+        assert_eq!(cache_of(Some("/c".into())), Some("/c".into()));
+        assert_eq!(cache_of(Some("".into())), cache_of(None));
     }
 }

@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ignore::gitignore::Gitignore;
 use starling_platform::files::{
@@ -49,9 +49,8 @@ pub struct BadGlob {
 #[derive(Debug, Clone)]
 pub struct PathPolicy {
     root: Arc<Path>,
-    above: Arc<PathsAbove>,
-    /// Starling's own directories below the root.
-    own: Arc<[PathBuf]>,
+    /// Unset until a file is to be written: most policies are only asked what may be read.
+    surroundings: Arc<OnceLock<Surroundings>>,
     /// Files that agents may change although the default rules require a person's approval.
     allowed: Arc<Gitignore>,
     git_names: GitNames,
@@ -64,8 +63,7 @@ impl PathPolicy {
     pub fn of(root: &Path) -> Self {
         let root = root.canonical().unwrap_or_else(|_| root.to_owned());
         PathPolicy {
-            above: Arc::new(PathsAbove::new(&root)),
-            own: own_directories(&root).into(),
+            surroundings: Arc::default(),
             root: root.into(),
             allowed: Arc::new(Gitignore::empty()),
             git_names: GitNames::default(),
@@ -172,7 +170,7 @@ impl PathPolicy {
     /// environment's directory. If the root itself is an environment, the project's files are not
     /// installed, but the programs of the environment are.
     fn is_installed(&self, real: &Path) -> bool {
-        if self.above.is_installed {
+        if self.surroundings().is_installed {
             return true;
         }
         let programs = |folder: &Path| ["bin", "Scripts"].map(|name| folder.join(name));
@@ -201,10 +199,12 @@ impl PathPolicy {
         };
         let relative = real.strip_prefix(&self.root).unwrap_or(&real);
         let names = self.names(file, &real);
-        let is_own = |path: &PathBuf| self.above.in_all(path).any(|path| OWN.matches(&path));
-        let is_in_own = self.own.iter().any(|directory| real.starts_with(directory));
+        let around = self.surroundings();
+        let is_own = |path: &PathBuf| around.in_all(path).any(|path| OWN.matches(&path));
+        let is_in_own = around.own.iter().any(|own| real.starts_with(own));
         if is_in_own || names.iter().any(is_own) {
-            let why = format!("{file}: only people change the configuration of Starling itself");
+            let why =
+                format!("{file}: only people change the configuration and records of Starling");
             return WriteRule::Never { why };
         }
         let needs = |path: &PathBuf| self.runs(path).filter(|_| !self.is_allowed(path));
@@ -293,11 +293,16 @@ impl PathPolicy {
         }
     }
 
+    fn surroundings(&self) -> &Surroundings {
+        let surroundings = || Surroundings::of(&self.root);
+        self.surroundings.get_or_init(surroundings)
+    }
+
     /// Returns why a file runs outside the sandbox, by its path below the root or below a directory
     /// above the root. That a directory above the root is hidden says nothing about the project.
     fn runs(&self, path: &Path) -> Option<&'static str> {
         let by_place = || {
-            let mut paths = self.above.in_repository(path);
+            let mut paths = self.surroundings().in_repository(path);
             paths.find_map(|path| runs(&path).filter(|why| *why != SETTINGS))
         };
         runs(path).or_else(by_place)
@@ -315,11 +320,13 @@ fn of_path(path: &Path) -> io::Result<Identity> {
     identity(path, &path.symlink_metadata()?)
 }
 
-/// The paths of the root below the directories above it. A root inside of `.github` or of an
-/// installed environment is guarded like the same directory of a larger project.
+/// What the place of the root says about its files. A root inside of `.github` or of an installed
+/// environment is guarded like the same directory of a larger project.
 #[derive(Debug)]
-struct PathsAbove {
-    /// The path of the root below each directory above it, shortest first.
+struct Surroundings {
+    /// Starling's own directories below the root.
+    own: Vec<PathBuf>,
+    /// The paths of the root relative to each directory above it, shortest first.
     all: Vec<PathBuf>,
     /// How many of them lie in the git repository around the root; all if there is none. A hidden
     /// root counts with its own name.
@@ -328,15 +335,15 @@ struct PathsAbove {
     is_installed: bool,
 }
 
-impl PathsAbove {
-    fn new(root: &Path) -> Self {
+impl Surroundings {
+    fn of(root: &Path) -> Self {
         let above = || root.ancestors().skip(1);
         let all =
             above().filter_map(|directory| Some(root.strip_prefix(directory).ok()?.to_owned()));
         let all: Vec<PathBuf> = all.collect();
         let mut directories = root.ancestors();
         let top = directories.position(|directory| directory.join(".git").exists());
-        // A repository of `~/.config` runs what that directory runs.
+        // Programs read their settings from `~/.config` also if it is a repository.
         let name = root.file_name().unwrap_or_default().to_string_lossy();
         let is_hidden = name.starts_with('.') && !all.is_empty();
         let is_installed = above().any(|directory| {
@@ -344,19 +351,21 @@ impl PathsAbove {
             let places = ["bin", "lib", "lib64", "Lib", "Scripts"];
             places.into_iter().any(has_root) && directory.join("pyvenv.cfg").exists()
         });
-        PathsAbove {
+        Surroundings {
+            own: own_directories(root),
             in_repository: top.unwrap_or(all.len()).max(usize::from(is_hidden)),
             all,
             is_installed,
         }
     }
 
-    /// Returns a path below the root, and the same path below each directory above the root.
+    /// Returns the path of a file relative to the root (`path`), and relative to each directory above
+    /// the root.
     fn in_all<'p>(&'p self, path: &'p Path) -> impl Iterator<Item = PathBuf> + 'p {
         Self::below(&self.all, path)
     }
 
-    /// The same, for the directories in the repository around the root.
+    /// Same as [`Surroundings::in_all`], for the directories in the repository around the root.
     fn in_repository<'p>(&'p self, path: &'p Path) -> impl Iterator<Item = PathBuf> + 'p {
         Self::below(&self.all[..self.in_repository], path)
     }

@@ -48,7 +48,7 @@ enum SupportKind {
     Settings,
 }
 
-/// Returns what a file does in a test run, from its path; `None` if it does nothing but be tested.
+/// Returns how a file supports the tests, judging by its path; `None` for a file of the code under test.
 fn kind(path: &str) -> Option<SupportKind> {
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
     let top = folders.split('/').next().unwrap_or_default();

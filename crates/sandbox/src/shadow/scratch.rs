@@ -1,13 +1,10 @@
 //! Scratch directories, one for each shadow. The process that uses a directory holds a lock on it.
 //! After the process has ended, a sweep removes the directory.
 
-use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-
-use etcetera::BaseStrategy;
 
 use crate::sandbox::kill_marked;
 use starling_platform::files::{
@@ -15,29 +12,10 @@ use starling_platform::files::{
 };
 use starling_workspace::{private_directory, private_file};
 
-/// Environment variable that overrides the location of caches and scratch directories.
-const CACHE_VARIABLE: &str = "STARLING_CACHE_DIR";
 const LOCK: &str = "lock";
 /// Maximum number of attempts to create a directory. A sweep can remove a new directory before it
 /// is locked. In that case, the next number is tried.
 const ATTEMPTS: usize = 16;
-
-/// Returns Starling's cache directory: `$STARLING_CACHE_DIR`, else `starling` in the user's cache
-/// directory. Returns `None` if there is no home directory.
-pub fn cache_dir() -> Option<PathBuf> {
-    cache_of(std::env::var_os(CACHE_VARIABLE))
-}
-
-/// Returns the cache directory for a value of the variable. A relative path is relative to the current
-/// directory of this process: the processes of a sandbox have others.
-fn cache_of(given: Option<OsString>) -> Option<PathBuf> {
-    match given {
-        Some(path) if !path.is_empty() => std::path::absolute(path).ok(),
-        Some(_) | None => etcetera::choose_base_strategy()
-            .ok()
-            .map(|base| base.cache_dir().join("starling")),
-    }
-}
 
 /// Returns the parent of all scratch directories in a cache directory.
 fn shadows_of(cache: &Path) -> PathBuf {
@@ -238,14 +216,6 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-
-    #[test]
-    fn relative_cache_directory_is_relative_to_the_current_directory() {
-        let here = std::env::current_dir().unwrap();
-        assert_eq!(cache_of(Some("c".into())), Some(here.join("c")));
-        assert_eq!(cache_of(Some("/c".into())), Some("/c".into()));
-        assert_eq!(cache_of(Some("".into())), cache_of(None));
-    }
 
     #[test]
     fn scratch_directory_is_deleted_on_drop() {

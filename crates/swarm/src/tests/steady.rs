@@ -260,8 +260,8 @@ async fn run_is_unproven_if_the_original_text_of_a_changed_test_is_flaky() {
     let repeats = Mutex::new(false);
     let judge = move |all: &str| {
         let original = all.contains("x - 0") && all.contains("f(1) == 1");
-        // The original test fails in its first run on a text, and passes when it is repeated, alone and
-        // with the others.
+        // The original test fails, and passes in the runs that directly follow, alone and with the
+        // others.
         let is_repeated = std::mem::replace(&mut *repeats.lock().unwrap(), original);
         match original && !is_repeated {
             true => vec![(TEST.to_owned(), "E   assert 0 == 1".to_owned())],

@@ -592,10 +592,11 @@ fn root_inside_a_guarded_directory_is_guarded() {
 fn own_directories_inside_the_project_are_never_written() {
     let (dir, policy) = policy();
     let root = dir.path().canonicalize().unwrap();
-    let policy = PathPolicy {
-        own: [root.join("dotfiles/conf")].into(),
-        ..policy
+    let surroundings = Surroundings {
+        own: vec![root.join("dotfiles/conf")],
+        ..Surroundings::of(&root)
     };
+    policy.surroundings.set(surroundings).unwrap();
     all_are(&policy, &["dotfiles/conf/config.toml"], "never");
     all_are(&policy, &["dotfiles/confer.toml"], "allowed");
 }
