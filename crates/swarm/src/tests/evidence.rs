@@ -280,4 +280,9 @@ fn tail_of_a_text_starts_at_a_line_break_if_one_is_near() {
     assert_eq!(tail("short", 7), "short");
     let long = "é".repeat(300);
     assert_eq!(tail(&long, 5), "éé", "never inside a character");
+    for (first, is_cut) in [(199, true), (200, false)] {
+        let lines = format!("{}\nend", "x".repeat(first));
+        let shown = tail(&format!("-{lines}"), lines.len()).to_owned();
+        assert_eq!(shown == "end", is_cut, "{shown}");
+    }
 }

@@ -4,6 +4,7 @@
 use serde_json::json;
 use starling_core::Approval;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use super::bed::*;
 use crate::*;
@@ -125,6 +126,44 @@ async fn test_that_fails_whenever_it_runs_together_with_the_others_counts_agains
         expected.push(vec![]);
         assert_eq!(selected[..expected.len()], expected, "{fails:?}");
     }
+}
+
+/// A test run of more than ten seconds is slow.
+#[tokio::test(start_paused = true)]
+async fn slow_test_is_repeated_only_once_and_a_slow_command_never() {
+    let ten = Duration::from_secs(10);
+    let slow = ten + Duration::from_millis(1);
+    for (selects, times, repeats) in [
+        (true, [ten; 2], 2),
+        (true, [ten, slow], 1),
+        (false, [ten; 2], 2),
+        (false, [slow; 2], 0),
+    ] {
+        let mut bed = bed(Approval::Auto, [whole(NEW), finish("done")])
+            .tests(results(CLOCK, "x + 0", &[true; 9]));
+        bed.selects = selects;
+        // Before the change, then with it: all tests, and the first repetition.
+        let all = [Duration::ZERO, times[0], times[1]];
+        bed.test_times.lock().unwrap().extend(all);
+        let events = bed.run().await;
+        assert_eq!(bed.read("a.py"), CODE, "{events:#?}");
+        let selected = bed.selected.lock().unwrap().clone();
+        let before_and_with = 2;
+        // A test that can be selected is run without the change, too.
+        let without = usize::from(selects);
+        let expected = before_and_with + repeats + without;
+        assert_eq!(selected.len(), expected, "{selects} {times:?}: {selected:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn repetition_of_the_whole_command_is_not_followed_by_another_of_the_same_tests() {
+    let mut bed =
+        bed(Approval::Ask, [whole(NEW), finish("done")]).tests(results(CLOCK, "x + 0", &[true]));
+    bed.selects = false;
+    bed.run().await;
+    // Before the change, with it, and once more with it.
+    assert_eq!(bed.selected.lock().unwrap().len(), 3);
 }
 
 #[tokio::test(start_paused = true)]

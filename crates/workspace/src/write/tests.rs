@@ -435,4 +435,8 @@ fn file_that_the_user_named_is_private_if_new_and_keeps_its_mode_otherwise() {
     assert_eq!(fs::read_to_string(&known).unwrap(), "new\n");
     assert_eq!(mode(&known), 0o640);
     assert!(write_given(&root.join("missing/x.patch"), "text\n").is_err());
+    fs::set_permissions(&known, fs::Permissions::from_mode(0o440)).unwrap();
+    let refused = write_given(&known, "newer\n").unwrap_err();
+    assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
+    assert_eq!(fs::read_to_string(&known).unwrap(), "new\n");
 }
