@@ -152,7 +152,11 @@ async fn slow_test_is_repeated_only_once_and_a_slow_command_never() {
         // A test that can be selected is run without the change, too.
         let without = usize::from(selects);
         let expected = before_and_with + repeats + without;
-        assert_eq!(selected.len(), expected, "{selects} {times:?}: {selected:?}");
+        assert_eq!(
+            selected.len(),
+            expected,
+            "{selects} {times:?}: {selected:?}"
+        );
     }
 }
 

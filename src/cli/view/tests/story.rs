@@ -1,6 +1,7 @@
 //! The lines of single events, and their effect on the state of a run.
 
 use super::super::state::{Doing, tests};
+use super::super::summary::{ProjectLifetime, Traces, summary};
 use super::super::words;
 use super::*;
 use starling_core::Cost;
