@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::check::{compile, names_check};
+use crate::check::{compile, data_syntax, names_check};
 use crate::event::events::Event;
 use crate::evidence::check_results::{DiagnosticEvidence, ImportMends};
 use crate::state::checker::Checker;
@@ -65,7 +65,8 @@ pub(crate) fn prepare_all(checker: &Checker, files: &BTreeSet<FilePath>) {
 }
 
 /// Returns the problems that a change introduces in these files. A thorough language service is
-/// asked only if the fast one did not find enough problems. Meanwhile the files are compiled.
+/// asked only if the fast one did not find enough problems. Meanwhile the files are compiled. Data files
+/// are parsed.
 pub(crate) async fn diagnostics(
     checker: &Checker,
     before: &Snapshot,
@@ -79,6 +80,7 @@ pub(crate) async fn diagnostics(
     if found.stopping().next().is_none() {
         found = found.and(compiled);
     }
+    found = found.and(data_syntax::parsed(before, after, files));
     tell_news(checker);
     with_names(checker, found, before, after, files)
 }

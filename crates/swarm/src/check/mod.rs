@@ -5,6 +5,7 @@ pub(crate) mod checks;
 pub(crate) mod compare_tests;
 pub(crate) mod compile;
 pub(crate) mod concerned;
+pub(crate) mod data_syntax;
 pub(crate) mod diagnose;
 pub(crate) mod documentation;
 pub(crate) mod each_part;

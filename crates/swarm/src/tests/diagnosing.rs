@@ -523,3 +523,19 @@ async fn diagnostics_are_unknown_if_nothing_could_be_compiled() {
     assert_eq!(checked(&events)[0], &DiagnosticEvidence::Unknown { reason });
     assert!(bed.read("a.py").contains("x + 2"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn data_file_that_could_not_be_parsed_any_more_is_returned() {
+    let hunk = |new: &str| {
+        let hunks = json!([{"old": "1", "new": new}]);
+        call("propose", json!({"reason": "r", "hunks": hunks}))
+    };
+    let model = Scripted::native().on("agent rates.json::", [hunk("2,"), hunk("2")]);
+    let files = [("rates.json", "{\"a\": 1}\n"), ("a.py", TWO)];
+    let mut bed = bed(&files, model, &no_service()).begin(&["rates.json::"]);
+    let events = bed.run().await;
+    let expected = "Not shown to the approver: this change brings problems that were not there \
+                    before.\nrates.json:1: this is not valid JSON: trailing comma";
+    assert_eq!(refusals(&events), [expected]);
+    assert_eq!(bed.read("rates.json"), "{\"a\": 2}\n");
+}
