@@ -3,7 +3,8 @@
 use candle_core::{DType, Device, Result, Tensor, bail};
 
 use super::file::Dimensions;
-use super::kernels::{CausalSoftmax, attend_single};
+use super::kernels::{CausalSoftmax, attend_rows};
+use super::weight::RowKernels;
 
 /// Initial capacity of a cache in positions.
 const FIRST_ROOM: usize = 512;
@@ -128,6 +129,7 @@ impl KeyValueCache {
         queries: &Tensor,
         keys: &Tensor,
         values: &Tensor,
+        kernels: RowKernels,
     ) -> Result<Tensor> {
         let (heads, new, head) = queries.dims3()?;
         let Some(held) = self.layers.get(layer) else {
@@ -140,10 +142,10 @@ impl KeyValueCache {
         held.keys.slice_set(&keys.contiguous()?, 1, self.len)?;
         held.values.slice_set(&values.contiguous()?, 1, self.len)?;
         let len = self.len + new;
-        if new == 1 && queries.device().is_cpu() {
-            let queries = queries.reshape((heads, head))?;
-            return attend_single(&queries, &held.keys, &held.values, len)?
-                .reshape((1, heads * head));
+        let is_alone = new == 1 || kernels == RowKernels::Equal;
+        if is_alone && queries.device().is_cpu() {
+            let queries = queries.transpose(0, 1)?.contiguous()?;
+            return attend_rows(&queries, &held.keys, &held.values, self.len);
         }
         let keys = held.keys.narrow(1, 0, len)?;
         let values = held.values.narrow(1, 0, len)?;

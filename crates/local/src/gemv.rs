@@ -1,9 +1,14 @@
-//! Multiplies one activation row by quantised weights directly from the file's blocks.
+//! Multiplies a few activation rows by quantised weights directly from the file's blocks.
 //!
 //! The speed of generating a token is limited by reading the weights from memory. The file's blocks
 //! are a quarter smaller than the tiles that candle packs for long prompts, and are read
-//! sequentially. This needs a CPU with AVX-512 VNNI; on other CPUs, `BlockMatrixShape::new` returns
-//! `None` and candle's own kernels are used.
+//! sequentially. Several rows cost little more than one, because each weight is read and unpacked
+//! only once. The products of a row do not depend on the rows beside it. This needs a CPU with
+//! AVX-512 VNNI; on other CPUs, `BlockMatrixShape::new` returns `None` and candle's own kernels are
+//! used.
+
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 
 use candle_core::quantized::GgmlDType;
 
@@ -11,6 +16,8 @@ use super::threads;
 
 /// Number of weights in one block.
 const BLOCK: usize = 256;
+/// Maximum number of activation rows that are multiplied by unpacked weights.
+const TILE: usize = 8;
 
 /// The supported block layouts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,32 +103,54 @@ fn available() -> bool {
 fn available() -> bool {
     is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512vl")
         && is_x86_feature_detected!("avx512vnni")
         && is_x86_feature_detected!("f16c")
 }
 
-/// Multiplies each matrix by `x`. Returns `None` if the length of `x` is not the number of columns.
+/// Multiplies each matrix by the rows of `x`. Each product has a row for each row of `x`. Returns
+/// `None` if the length of `x` is no multiple of the number of columns.
 pub fn multiply(matrices: &[BlockMatrix], x: &[f32]) -> Option<Vec<Vec<f32>>> {
-    if matrices.iter().any(|matrix| matrix.columns != x.len()) {
+    let columns = matrices.first()?.columns;
+    if matrices.iter().any(|matrix| matrix.columns != columns) || !x.len().is_multiple_of(columns) {
         return None;
     }
-    let x: Vec<ActivationBlock> = x.chunks_exact(BLOCK).map(ActivationBlock::new).collect();
-    let mut outputs: Vec<Vec<f32>> = matrices
-        .iter()
-        .map(|matrix| vec![0.0; matrix.rows()])
+    let x: Vec<Vec<ActivationBlock>> = x
+        .chunks_exact(columns)
+        .map(|row| row.chunks_exact(BLOCK).map(ActivationBlock::new).collect())
         .collect();
-    for (matrix, output) in matrices.iter().zip(&mut outputs) {
-        let base = output.as_mut_ptr() as usize;
-        threads::for_rows(matrix.rows(), |range| {
-            let start = (base as *mut f32).wrapping_add(range.start);
-            // SAFETY: the ranges do not overlap and are within the rows of `output`.
-            let part = unsafe { std::slice::from_raw_parts_mut(start, range.len()) };
-            let width = matrix.row_bytes();
-            let bytes = &matrix.bytes[range.start * width..range.end * width];
-            rows(matrix.layout, bytes, width, &x, part);
-        });
-    }
-    Some(outputs)
+    let tiles: Vec<Tile> = x
+        .chunks(TILE)
+        .map(|rows| rows.iter().map(Vec::as_slice).collect())
+        .collect();
+    let products = matrices
+        .iter()
+        .map(|matrix| product(matrix, &tiles, x.len()));
+    Some(products.collect())
+}
+
+/// Rows that are multiplied at once, at most [`TILE`] of them.
+type Tile<'x> = Vec<&'x [ActivationBlock]>;
+
+fn product(matrix: &BlockMatrix, tiles: &[Tile], count: usize) -> Vec<f32> {
+    let (width, rows) = (matrix.row_bytes(), matrix.rows());
+    let mut output = vec![0f32; rows * count];
+    let base = output.as_mut_ptr() as usize;
+    threads::for_rows(rows, |range| {
+        for row in range {
+            let weights = &matrix.bytes[row * width..(row + 1) * width];
+            for (index, tile) in tiles.iter().enumerate() {
+                let mut products = [0f32; TILE];
+                multiply_row(matrix.layout, weights, tile, &mut products);
+                for (at, product) in products[..tile.len()].iter().enumerate() {
+                    let place = (index * TILE + at) * rows + row;
+                    // SAFETY: `place` is within `output`, and only this iteration writes to it.
+                    unsafe { (base as *mut f32).add(place).write(*product) };
+                }
+            }
+        }
+    });
+    output
 }
 
 /// A block of activations as signed bytes with their scale, and the sums that are needed for the
@@ -130,9 +159,9 @@ struct ActivationBlock {
     quants: [i8; BLOCK],
     scale: f32,
     /// Sums of 16 quants each.
-    sums: [i32; 16],
+    sums: [i16; 16],
     /// Eight zeros, then sums of 32 quants each.
-    wide_sums: [i32; 16],
+    wide_sums: [i16; 16],
 }
 
 impl ActivationBlock {
@@ -144,7 +173,7 @@ impl ActivationBlock {
             // Adding and subtracting 1.5 * 2^23 rounds to the nearest integer.
             *quant = ((value * factor + 12_582_912.0) - 12_582_912.0) as i8;
         }
-        let sum = |quants: &[i8]| quants.iter().map(|quant| i32::from(*quant)).sum();
+        let sum = |quants: &[i8]| quants.iter().map(|quant| i16::from(*quant)).sum();
         let mut sums = [0; 16];
         for (to, part) in sums.iter_mut().zip(quants.chunks_exact(16)) {
             *to = sum(part);
@@ -163,197 +192,32 @@ impl ActivationBlock {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn rows(
-    _layout: BlockLayout,
-    _bytes: &[u8],
-    _width: usize,
-    _x: &[ActivationBlock],
-    _output: &mut [f32],
-) {
+fn multiply_row(_layout: BlockLayout, _weights: &[u8], _x: &Tile, _products: &mut [f32; TILE]) {
     unreachable!("a plan is only made where `available` says so")
 }
 
+/// Multiplies one row of weights by each row of a tile.
 #[cfg(target_arch = "x86_64")]
-fn rows(
-    layout: BlockLayout,
-    bytes: &[u8],
-    width: usize,
-    x: &[ActivationBlock],
-    output: &mut [f32],
-) {
-    // SAFETY: a plan is only created if `available` has detected the CPU features.
-    unsafe {
-        match layout {
-            BlockLayout::Q4K => avx512::q4k_rows(bytes, width, x, output),
-            BlockLayout::Q6K => avx512::q6k_rows(bytes, width, x, output),
-        }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-mod avx512 {
-    use std::arch::x86_64::*;
-
-    use super::ActivationBlock;
-
-    #[target_feature(enable = "avx512f,avx512bw,avx512vnni,f16c")]
-    pub fn q4k_rows(bytes: &[u8], width: usize, x: &[ActivationBlock], output: &mut [f32]) {
-        for (row, out) in bytes.chunks_exact(width).zip(output) {
-            let mut sum = _mm512_setzero_ps();
-            for (block, x) in row.as_chunks::<144>().0.iter().zip(x) {
-                sum = q4k_block(block, x, sum);
+fn multiply_row(layout: BlockLayout, weights: &[u8], x: &Tile, products: &mut [f32; TILE]) {
+    macro_rules! of_length {
+        ($($count:literal)*) => {
+            match x.len() {
+                $($count => {
+                    let x: [&[ActivationBlock]; $count] = std::array::from_fn(|at| x[at]);
+                    // SAFETY: a plan is only created if `available` has detected the CPU features.
+                    let found = unsafe {
+                        match layout {
+                            BlockLayout::Q4K => avx512::q4k_row(weights, x),
+                            BlockLayout::Q6K => avx512::q6k_row(weights, x),
+                        }
+                    };
+                    products[..$count].copy_from_slice(&found);
+                })*
+                _ => unreachable!("a tile has at most {TILE} rows"),
             }
-            *out = _mm512_reduce_add_ps(sum);
-        }
-    }
-
-    #[target_feature(enable = "avx512f,avx512bw,avx512vnni,f16c")]
-    pub fn q6k_rows(bytes: &[u8], width: usize, x: &[ActivationBlock], output: &mut [f32]) {
-        for (row, out) in bytes.chunks_exact(width).zip(output) {
-            let mut sum = _mm512_setzero_ps();
-            for (block, x) in row.as_chunks::<210>().0.iter().zip(x) {
-                sum = q6k_block(block, x, sum);
-            }
-            *out = _mm512_reduce_add_ps(sum);
-        }
-    }
-
-    /// Computes a Q4_K block: 256 weights of 4 bits in 8 groups, each with a scale and a minimum of
-    /// 6 bits.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512vnni,f16c")]
-    fn q4k_block(block: &[u8; 144], x: &ActivationBlock, sum: __m512) -> __m512 {
-        let nibble = _mm512_set1_epi8(0x0f);
-        // Lane indices of the first pair of groups: one for the low half of a register, one for the
-        // high half.
-        let first = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2);
-        let scales = q4k_scales(block);
-        let mut total = _mm512_setzero_si512();
-        for half in 0..2 {
-            let weights = load(&block[16 + 64 * half..]);
-            let low = _mm512_and_si512(weights, nibble);
-            let high = _mm512_and_si512(_mm512_srli_epi16::<4>(weights), nibble);
-            let pairs = [(low, 0), (high, 1)];
-            for (weights, odd) in pairs {
-                let at = 128 * half + 32 * odd;
-                let quants = two(&x.quants[at..], &x.quants[at + 64..]);
-                let products = _mm512_dpbusd_epi32(_mm512_setzero_si512(), weights, quants);
-                let group = _mm512_add_epi32(first, _mm512_set1_epi32((4 * half + odd) as i32));
-                let scale = _mm512_permutexvar_epi32(group, scales);
-                total = _mm512_add_epi32(total, _mm512_mullo_epi32(products, scale));
-            }
-        }
-        let minima = _mm512_mullo_epi32(scales, words(&x.wide_sums));
-        let scale = _mm512_set1_ps(half(block[0], block[1]) * x.scale);
-        let minimum = _mm512_set1_ps(half(block[2], block[3]) * x.scale);
-        let sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(total), scale, sum);
-        _mm512_fnmadd_ps(_mm512_cvtepi32_ps(minima), minimum, sum)
-    }
-
-    /// Unpacks the eight scales and the eight minima.
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    fn q4k_scales(block: &[u8; 144]) -> __m512i {
-        let word = |at: usize| {
-            u32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]])
         };
-        let (a, b, c) = (word(4), word(8), word(12));
-        let scales = (c & 0x0f0f_0f0f) | ((a >> 6 & 0x0303_0303) << 4);
-        let minima = (c >> 4 & 0x0f0f_0f0f) | ((b >> 6 & 0x0303_0303) << 4);
-        let low = u64::from(a & 0x3f3f_3f3f) | u64::from(scales) << 32;
-        let high = u64::from(b & 0x3f3f_3f3f) | u64::from(minima) << 32;
-        _mm512_cvtepu8_epi32(_mm_set_epi64x(high as i64, low as i64))
     }
-
-    /// Computes a Q6_K block: 256 weights of 6 bits with an offset of 32, in 16 groups with a scale
-    /// of 8 bits each.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512vnni,f16c")]
-    fn q6k_block(block: &[u8; 210], x: &ActivationBlock, sum: __m512) -> __m512 {
-        let nibble = _mm512_set1_epi8(0x0f);
-        let pair = _mm512_set1_epi8(0x03);
-        let first = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
-        let by_half = |low: i64, high: i64| {
-            let spread = |count: i64| count * 0x0001_0001_0001_0001;
-            let (low, high) = (spread(low), spread(high));
-            _mm512_setr_epi64(low, low, low, low, high, high, high, high)
-        };
-        let shifts = [by_half(0, 2), by_half(4, 6)];
-        let scales = _mm512_cvtepi8_epi32(load_128(&block[192..]));
-        let mut total = _mm512_setzero_si512();
-        for half in 0..2 {
-            let low_bits = load(&block[64 * half..]);
-            let nibbles = [low_bits, _mm512_srli_epi16::<4>(low_bits)];
-            let high_bits = _mm512_broadcast_i64x4(load_256(&block[128 + 32 * half..]));
-            for (part, (nibbles, shift)) in nibbles.into_iter().zip(shifts).enumerate() {
-                let low = _mm512_and_si512(nibbles, nibble);
-                let high = _mm512_and_si512(_mm512_srlv_epi16(high_bits, shift), pair);
-                let weights = _mm512_or_si512(low, _mm512_slli_epi16::<4>(high));
-                let at = 128 * half + 64 * part;
-                let quants = two(&x.quants[at..], &x.quants[at + 32..]);
-                let products = _mm512_dpbusd_epi32(_mm512_setzero_si512(), weights, quants);
-                let group =
-                    _mm512_add_epi32(first, _mm512_set1_epi32((8 * half + 4 * part) as i32));
-                let scale = _mm512_permutexvar_epi32(group, scales);
-                total = _mm512_add_epi32(total, _mm512_mullo_epi32(products, scale));
-            }
-        }
-        let offset = _mm512_slli_epi32::<5>(_mm512_mullo_epi32(scales, words(&x.sums)));
-        let scale = _mm512_set1_ps(half(block[208], block[209]) * x.scale);
-        let total = _mm512_sub_epi32(total, offset);
-        _mm512_fmadd_ps(_mm512_cvtepi32_ps(total), scale, sum)
-    }
-
-    #[inline]
-    #[target_feature(enable = "f16c")]
-    fn half(low: u8, high: u8) -> f32 {
-        let bits = i32::from(u16::from_le_bytes([low, high]));
-        _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(bits)))
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    fn load(bytes: &[u8]) -> __m512i {
-        let bytes = &bytes[..64];
-        // SAFETY: the slice has 64 bytes.
-        unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    fn load_256(bytes: &[u8]) -> __m256i {
-        let bytes = &bytes[..32];
-        // SAFETY: the slice has 32 bytes.
-        unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    fn load_128(bytes: &[u8]) -> __m128i {
-        let bytes = &bytes[..16];
-        // SAFETY: the slice has 16 bytes.
-        unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
-    }
-
-    /// Loads the first 32 quants of both slices into one register.
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    fn two(low: &[i8], high: &[i8]) -> __m512i {
-        let (low, high) = (&low[..32], &high[..32]);
-        // SAFETY: both slices have 32 bytes.
-        unsafe {
-            let low = _mm256_loadu_si256(low.as_ptr().cast());
-            let high = _mm256_loadu_si256(high.as_ptr().cast());
-            _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
-        }
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    fn words(words: &[i32; 16]) -> __m512i {
-        // SAFETY: 16 words are 64 bytes.
-        unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
-    }
+    of_length!(1 2 3 4 5 6 7 8);
 }
 
 #[cfg(test)]
@@ -365,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantised_products_match_the_dequantised_weights() {
+    fn quantised_products_match_the_dequantised_weights_for_any_number_of_rows() {
         const ROWS: usize = 37;
         const COLUMNS: usize = 768;
         for dtype in [GgmlDType::Q4K, GgmlDType::Q6K] {
@@ -380,9 +244,9 @@ mod tests {
                 .unwrap()
                 .to_vec2::<f32>()
                 .unwrap();
-            let x = noise(COLUMNS, 2);
             let bytes = weights.data().unwrap();
             let matrix = plan.of(&bytes);
+            let x = noise(COLUMNS, 2);
             let products = multiply(&[matrix, matrix], &x).unwrap();
             assert_eq!(products[0], products[1]);
             for (row, found) in plain.iter().zip(&products[0]) {
@@ -391,6 +255,15 @@ mod tests {
                     (expected - found).abs() < 0.15,
                     "{dtype:?}: {expected}, found {found}"
                 );
+            }
+            for count in 1..=2 * TILE + 1 {
+                let x = noise(count * COLUMNS, 3);
+                let together = multiply(&[matrix], &x).unwrap().remove(0);
+                let alone: Vec<f32> = x
+                    .chunks_exact(COLUMNS)
+                    .flat_map(|row| multiply(&[matrix], row).unwrap().remove(0))
+                    .collect();
+                assert_eq!(together, alone, "{dtype:?}: {count} rows");
             }
         }
     }
@@ -405,7 +278,7 @@ mod tests {
     #[test]
     fn multiplying_with_a_wrong_width_returns_none() {
         if let Some(plan) = BlockMatrixShape::new(GgmlDType::Q4K, 256) {
-            assert!(multiply(&[plan.of(&[0; 144])], &[0.0; 512]).is_none());
+            assert!(multiply(&[plan.of(&[0; 144])], &[0.0; 300]).is_none());
             let zero = multiply(&[plan.of(&[0; 144])], &[0.0; 256]);
             assert_eq!(zero, Some(vec![vec![0.0]]));
         }

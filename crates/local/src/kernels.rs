@@ -1,6 +1,6 @@
 //! The most expensive element-wise loops on a CPU, written so that the compiler vectorises them:
 //! softmax over the visible part of each row, the gate of the feed-forward layer, and the attention
-//! of a single position.
+//! of single positions.
 
 use std::ops::Deref;
 
@@ -148,19 +148,20 @@ widest!(gate, gate_avx2, gate_row, (gate: &mut [f32], up: &[f32]));
 
 widest!(attend, attend_avx2, attend_body, (single: &SinglePositionAttention, out: &mut [f32], scores: &mut [f32]));
 
-/// Computes the attention of a single position. `queries` has the shape (heads, head size); `keys`
-/// and `values` have the shape (key heads, capacity, head size), of which the first `len` positions
-/// are used. The result has the shape (heads, head size).
+/// Computes the attention of a few positions, each by itself. `queries` has the shape (new, heads,
+/// head size); `keys` and `values` have the shape (key heads, capacity, head size). The first new
+/// position sees the first `before + 1` of them, and each further one sees one more. The result has
+/// the shape (new, heads * head size).
 ///
 /// # Errors
 /// The tensors are not contiguous floats on the CPU, or their shapes do not match.
-pub fn attend_single(
+pub fn attend_rows(
     queries: &Tensor,
     keys: &Tensor,
     values: &Tensor,
-    len: usize,
+    before: usize,
 ) -> Result<Tensor> {
-    let (heads, head) = queries.dims2()?;
+    let (new, heads, head) = queries.dims3()?;
     let (key_heads, room, _) = keys.dims3()?;
     let (queries, keys, values) = (
         queries.storage_and_layout(),
@@ -168,22 +169,24 @@ pub fn attend_single(
         values.storage_and_layout(),
     );
     let (queries, keys, values) = (seen(&queries)?, seen(&keys)?, seen(&values)?);
-    if len > room
+    if before + new > room
         || keys.len() != values.len()
-        || queries.len() * room * key_heads != keys.len() * heads
+        || heads * head * room * key_heads != keys.len() * heads
     {
         bail!(
-            "attention over {len} of {room} positions: {} query, {} key and {} value numbers do not fit \
-             {heads} heads with {key_heads} key heads",
+            "attention of {new} positions after {before} of {room}: {} query, {} key and {} value numbers \
+             do not fit {heads} heads with {key_heads} key heads",
             queries.len(),
             keys.len(),
             values.len()
         )
     }
     let shared = heads / key_heads * head;
-    let mut out = vec![0f32; heads * head];
+    let mut out = vec![0f32; new * heads * head];
     for_each_row(&mut out, shared, |index, out| {
-        let held = index * room * head..index * room * head + len * head;
+        let (position, key_head) = (index / key_heads, index % key_heads);
+        let len = before + position + 1;
+        let held = key_head * room * head..key_head * room * head + len * head;
         let single = SinglePositionAttention {
             queries: &queries[index * shared..(index + 1) * shared],
             keys: &keys[held.clone()],
@@ -192,7 +195,7 @@ pub fn attend_single(
         };
         attend(&single, out, &mut vec![0f32; shared / head * len]);
     });
-    Tensor::from_vec(out, (heads, head), &Device::Cpu)
+    Tensor::from_vec(out, (new, heads * head), &Device::Cpu)
 }
 
 fn seen<'a>((storage, layout): &'a (impl Deref<Target = Storage>, &Layout)) -> Result<&'a [f32]> {

@@ -7,7 +7,9 @@ mod answer;
 mod attention;
 mod file;
 mod gemv;
+mod generate;
 mod kernels;
+mod lookup;
 mod mapped;
 mod network;
 mod sampler;
@@ -59,6 +61,9 @@ pub struct LocalOptions {
     /// Maximum length of prompt and answer together, limited to the network's training length.
     /// Memory is allocated as needed.
     pub context_window: Option<Tokens>,
+    /// Whether tokens that occurred before in the same order are guessed, and verified several at a
+    /// time. This is faster and gives the same answer; it is off only to be compared with.
+    pub guesses: bool,
 }
 
 /// A chat model that runs inside this process.
@@ -79,6 +84,7 @@ impl LocalModel {
             name: options.name,
             path: options.path,
             window: 0,
+            guesses: options.guesses,
         };
         let read = |file: ModelFile| Ok((file.dimensions()?.window, vocabulary::fills(&file)));
         let (trained, fills) = ModelFile::open(&source.path)

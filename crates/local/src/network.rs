@@ -8,7 +8,7 @@ use candle_nn::rotary_emb::{rope, rope_i};
 use super::attention::KeyValueCache;
 use super::file::{Dimensions, ModelFile, RotaryPairing};
 use super::kernels::SiluGate;
-use super::weight::WeightMatrix;
+use super::weight::{RowKernels, WeightMatrix};
 
 /// A loaded network.
 pub struct Network {
@@ -89,13 +89,40 @@ impl Network {
         KeyValueCache::new(&self.dimensions, self.window, &self.device)
     }
 
-    /// Runs the network on tokens after those in the cache, and adds them to the cache. After an
-    /// error, the cache is unchanged.
+    /// Returns whether [`Network::extend_each`] gives exactly the states that one step for each token
+    /// gives.
+    pub fn has_equal_steps(&self) -> bool {
+        let mut layers = self.layers.iter().flat_map(NetworkLayer::matrices);
+        self.device.is_cpu()
+            && self.head.has_equal_rows()
+            && layers.all(WeightMatrix::has_equal_rows)
+    }
+
+    /// Runs the network on tokens after those in the cache, and adds them to the cache. Returns the
+    /// state after the last token. After an error, the cache is unchanged.
     ///
     /// # Errors
     /// A token is outside the vocabulary, the context window is full, or the device is out of
     /// memory.
     pub fn extend(&self, tokens: &[u32], cache: &mut KeyValueCache) -> Result<HiddenState> {
+        let x = self.run(tokens, cache, RowKernels::Fastest)?;
+        Ok(HiddenState(x.narrow(0, tokens.len() - 1, 1)?.contiguous()?))
+    }
+
+    /// Same as [`Network::extend`] for a few tokens: returns the state after each of them.
+    ///
+    /// # Errors
+    /// Those of [`Network::extend`].
+    pub fn extend_each(&self, tokens: &[u32], cache: &mut KeyValueCache) -> Result<HiddenState> {
+        self.run(tokens, cache, RowKernels::Equal).map(HiddenState)
+    }
+
+    fn run(
+        &self,
+        tokens: &[u32],
+        cache: &mut KeyValueCache,
+        kernels: RowKernels,
+    ) -> Result<Tensor> {
         if tokens.is_empty() {
             bail!("no tokens to run")
         }
@@ -103,42 +130,39 @@ impl Network {
         let ids = Tensor::new(tokens, &self.device)?;
         let mut x = self.embedding.embedding(&ids)?;
         let rotary = self.rotary.at(cache.len(), tokens.len())?;
+        let step = NetworkStep {
+            network: self,
+            rotary,
+            kernels,
+            cache,
+        };
         for (index, layer) in self.layers.iter().enumerate() {
-            x = (&x + self.attention(index, layer, &x, &rotary, cache)?)?;
-            x = (&x + self.feed_forward(layer, &x)?)?;
+            x = (&x + step.attention(index, layer, &x)?)?;
+            x = (&x + step.feed_forward(layer, &x)?)?;
         }
         cache.advance(tokens.len());
-        Ok(HiddenState(x.narrow(0, tokens.len() - 1, 1)?.contiguous()?))
+        Ok(x)
     }
 
-    /// Returns the score of every token as the next one.
+    /// Returns the score of every token as the next one after a single state.
     ///
     /// # Errors
     /// Out of memory.
     pub fn scores(&self, hidden: &HiddenState) -> Result<Vec<f32>> {
-        let normed = rms_norm(&hidden.0, &self.norm, self.dimensions.norm_epsilon)?;
-        self.head.forward(&normed)?.flatten_all()?.to_vec1()
+        self.all_scores(hidden)?.flatten_all()?.to_vec1()
     }
 
-    fn attention(
-        &self,
-        index: usize,
-        layer: &NetworkLayer,
-        x: &Tensor,
-        rotary: &RotaryTables,
-        cache: &KeyValueCache,
-    ) -> Result<Tensor> {
-        let x = rms_norm(x, &layer.attention_norm, self.dimensions.norm_epsilon)?;
-        let projections = [&layer.query, &layer.key, &layer.value];
-        let weights = projections.map(|linear| &linear.weight);
-        let [queries, keys, values] = WeightMatrix::forward_all(weights, &x)?;
-        let queries = self.split(&layer.query.biased(queries)?)?;
-        let keys = self.split(&layer.key.biased(keys)?)?;
-        let values = self.split(&layer.value.biased(values)?)?;
-        let queries = rotary.turn(&queries, self.dimensions.rotation)?;
-        let keys = rotary.turn(&keys, self.dimensions.rotation)?;
-        let mixed = cache.attend(index, &queries, &keys, &values)?;
-        layer.output.forward(&mixed)
+    /// Returns the score of every token as the next one after each state.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn scores_each(&self, hidden: &HiddenState) -> Result<Vec<Vec<f32>>> {
+        self.all_scores(hidden)?.to_vec2()
+    }
+
+    fn all_scores(&self, hidden: &HiddenState) -> Result<Tensor> {
+        let normed = rms_norm(&hidden.0, &self.norm, self.dimensions.norm_epsilon)?;
+        self.head.forward(&normed, RowKernels::Equal)
     }
 
     /// Reshapes (new, heads * head size) to (heads, new, head size).
@@ -149,19 +173,46 @@ impl Network {
             .transpose(0, 1)?
             .contiguous()
     }
+}
+
+/// One run of the network over new tokens.
+struct NetworkStep<'a> {
+    network: &'a Network,
+    rotary: RotaryTables,
+    kernels: RowKernels,
+    cache: &'a KeyValueCache,
+}
+
+impl NetworkStep<'_> {
+    fn attention(&self, index: usize, layer: &NetworkLayer, x: &Tensor) -> Result<Tensor> {
+        let network = self.network;
+        let x = rms_norm(x, &layer.attention_norm, network.dimensions.norm_epsilon)?;
+        let projections = [&layer.query, &layer.key, &layer.value];
+        let weights = projections.map(|linear| &linear.weight);
+        let [queries, keys, values] = WeightMatrix::forward_all(weights, &x, self.kernels)?;
+        let queries = network.split(&layer.query.biased(queries)?)?;
+        let keys = network.split(&layer.key.biased(keys)?)?;
+        let values = network.split(&layer.value.biased(values)?)?;
+        let queries = self.rotary.turn(&queries, network.dimensions.rotation)?;
+        let keys = self.rotary.turn(&keys, network.dimensions.rotation)?;
+        let mixed = self
+            .cache
+            .attend(index, &queries, &keys, &values, self.kernels)?;
+        layer.output.forward(&mixed, self.kernels)
+    }
 
     fn feed_forward(&self, layer: &NetworkLayer, x: &Tensor) -> Result<Tensor> {
-        let x = rms_norm(x, &layer.forward_norm, self.dimensions.norm_epsilon)?;
-        let [gate, up] = WeightMatrix::forward_all([&layer.gate, &layer.up], &x)?;
+        let x = rms_norm(x, &layer.forward_norm, self.network.dimensions.norm_epsilon)?;
+        let [gate, up] = WeightMatrix::forward_all([&layer.gate, &layer.up], &x, self.kernels)?;
         if !x.device().is_cpu() {
-            return layer.down.forward(&(gate.silu()? * up)?);
+            return layer.down.forward(&(gate.silu()? * up)?, self.kernels);
         }
         gate.inplace_op2(&up, &SiluGate)?;
-        layer.down.forward(&gate)
+        layer.down.forward(&gate, self.kernels)
     }
 }
 
-/// The network's output for the last token, before it is converted to scores.
+/// The network's output for its last tokens, before it is converted to scores.
 pub struct HiddenState(Tensor);
 
 impl LinearLayer {
@@ -174,6 +225,18 @@ impl LinearLayer {
 }
 
 impl NetworkLayer {
+    fn matrices(&self) -> [&WeightMatrix; 7] {
+        [
+            &self.query.weight,
+            &self.key.weight,
+            &self.value.weight,
+            &self.output,
+            &self.gate,
+            &self.up,
+            &self.down,
+        ]
+    }
+
     fn load(file: &ModelFile, index: usize, device: &Device) -> Result<Self> {
         let name = |part: &str| format!("blk.{index}.{part}");
         let weight = |part: &str| file.weight(&name(part), device);

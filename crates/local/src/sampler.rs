@@ -5,6 +5,9 @@ use std::hash::{BuildHasher, RandomState};
 /// The cumulative probability of the tokens that can be selected (top-p sampling).
 const TOP_P: f32 = 0.95;
 
+/// The logarithm of a probability, relative to the best token, below which a token is never selected.
+const NEGLIGIBLE: f32 = -13.8;
+
 /// Selects tokens: the best one at temperature 0, otherwise a random one of the likely tokens.
 pub struct Sampler {
     temperature: f32,
@@ -27,10 +30,11 @@ impl Sampler {
         let top = scores.get(best).copied().unwrap_or(0.0);
         let mut likely: Vec<(usize, f32)> = scores
             .iter()
-            .map(|score| ((score - top) / self.temperature).exp())
+            .map(|score| (score - top) / self.temperature)
             .enumerate()
-            // Less likely tokens are negligible, and without them sorting is fast.
-            .filter(|(_, weight)| *weight > 1e-6)
+            // Less likely tokens are negligible. Without them, there is little to compute and sort.
+            .filter(|(_, difference)| *difference > NEGLIGIBLE)
+            .map(|(index, difference)| (index, difference.exp()))
             .collect();
         likely.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         let total: f32 = likely.iter().map(|(_, weight)| weight).sum();

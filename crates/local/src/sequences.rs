@@ -44,6 +44,22 @@ impl CachedSequence {
         Ok(hidden)
     }
 
+    /// Processes a few tokens as if they were added one by one. Returns the state after each.
+    ///
+    /// # Errors
+    /// The errors of [`Network::extend`]; the sequence is then unchanged.
+    pub fn extend_each(&mut self, network: &Network, tokens: &[u32]) -> Result<HiddenState> {
+        let hidden = network.extend_each(tokens, &mut self.cache)?;
+        self.tokens.extend_from_slice(tokens);
+        Ok(hidden)
+    }
+
+    /// Removes all tokens after the first `len`.
+    pub fn truncate(&mut self, len: usize) {
+        self.tokens.truncate(len);
+        self.cache.truncate(len);
+    }
+
     fn shared(&self, prompt: &[u32]) -> usize {
         self.tokens
             .iter()
@@ -96,8 +112,7 @@ impl SequenceCache {
         self.clock += 1;
         let sequence = &mut self.kept[target];
         let shared = sequence.shared(usable);
-        sequence.tokens.truncate(shared);
-        sequence.cache.truncate(shared);
+        sequence.truncate(shared);
         sequence.used = self.clock;
         conversation.clone_into(&mut sequence.conversation);
         Ok(sequence)

@@ -103,6 +103,35 @@ fn scores_do_not_depend_on_how_many_tokens_are_evaluated_at_once() {
 }
 
 #[test]
+fn steps_with_several_tokens_equal_steps_with_one() {
+    let directory = TempDir::new().unwrap();
+    for dtype in [GgmlDType::Q4K, GgmlDType::Q6K] {
+        let recipe = TestModelRecipe {
+            dtype,
+            ..TestModelRecipe::default()
+        };
+        let network = network(&recipe.write(directory.path()));
+        if !network.has_equal_steps() {
+            eprintln!("this CPU has no kernels for several equal rows");
+            continue;
+        }
+        let tokens = tokens(40);
+        let mut cache = network.cache().unwrap();
+        network.extend(&tokens[..8], &mut cache).unwrap();
+        let mut together = Vec::new();
+        for (from, to) in [(8, 17), (17, 19), (19, 20), (20, 37), (37, 40)] {
+            let states = network.extend_each(&tokens[from..to], &mut cache).unwrap();
+            together.extend(network.scores_each(&states).unwrap());
+        }
+        cache.truncate(8);
+        for (token, together) in tokens[8..].iter().zip(together) {
+            let state = network.extend(&[*token], &mut cache).unwrap();
+            assert_eq!(network.scores(&state).unwrap(), together, "{dtype:?}");
+        }
+    }
+}
+
+#[test]
 fn reused_prefix_gives_the_same_scores_as_a_fresh_start() {
     let directory = TempDir::new().unwrap();
     let recipe = TestModelRecipe {
@@ -194,6 +223,7 @@ fn open(recipe: &TestModelRecipe, directory: &Path) -> LocalModel {
         name: "tiny".into(),
         path,
         context_window: None,
+        guesses: true,
     })
     .unwrap()
 }
@@ -360,6 +390,7 @@ async fn dropping_a_call_stops_the_generation() {
         name: "tiny".into(),
         path: recipe.write(directory.path()),
         context_window: Some(Tokens(200_000)),
+        guesses: true,
     })
     .unwrap();
     let (seen, mut first_delta) = tokio::sync::mpsc::unbounded_channel();
@@ -394,6 +425,7 @@ async fn error_for_a_damaged_model_file_names_the_file() {
             name,
             path,
             context_window: None,
+            guesses: true,
         })
     };
     for cut in [0, 3, 100, 4000] {
@@ -423,6 +455,7 @@ fn unsupported_network_architecture_is_named_in_the_error() {
         name: "x".into(),
         path,
         context_window: None,
+        guesses: true,
     };
     let error = LocalModel::open(options).err().unwrap().to_string();
     assert!(
@@ -441,6 +474,7 @@ async fn model_with_real_weights_fixes_a_function() {
         name: "qwen".into(),
         path: path.into(),
         context_window: Some(Tokens(2048)),
+        guesses: true,
     })
     .unwrap();
     let text = "This function has a bug:\n```python\ndef last(items):\n    return items[len(items)]\n```\n\

@@ -78,8 +78,11 @@ impl ThreadPacer {
         ALONE.store(self.is_alone(), Ordering::Relaxed);
     }
 
-    /// Records the duration of a step.
-    pub fn end(&mut self, took: Duration) {
+    /// Records the duration of a step with this number of tokens.
+    pub fn end(&mut self, took: Duration, tokens: usize) {
+        // A step with eight tokens takes about twice as long as one with a single token.
+        let took =
+            took * 7 / u32::try_from(tokens).map_or(u32::MAX, |tokens| tokens.saturating_add(6));
         let place = self.step % TRIAL_EVERY;
         if place < 2 * TRIAL {
             let way = usize::from(self.is_alone());
@@ -128,7 +131,7 @@ mod tests {
                 let is_alone = pace.is_alone();
                 ways.push(is_alone);
                 let millis = if is_alone { alone } else { together };
-                pace.end(Duration::from_millis(millis));
+                pace.end(Duration::from_millis(millis), 1);
             }
         };
         run(&mut pace, 30, 60, &mut ways);

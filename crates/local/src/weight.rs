@@ -8,11 +8,21 @@ use candle_core::{Module, Result, Tensor, bail};
 use super::gemv::{self, BlockMatrix};
 use super::mapped::TensorSpan;
 
+/// Which kernels multiply an input of several rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowKernels {
+    /// The fastest ones for many rows.
+    Fastest,
+    /// The same ones as for one row, so that each row gives exactly what it gives alone. If a matrix
+    /// has none (see [`WeightMatrix::has_equal_rows`]), the fastest ones are used.
+    Equal,
+}
+
 /// A weight matrix of the network.
 pub struct WeightMatrix {
-    /// Used for inputs with several rows, other devices and other layouts.
+    /// Used for inputs with many rows, other devices and other layouts.
     general: QMatMul,
-    /// Used for a single row. It reads the file's blocks directly.
+    /// Used for one or a few rows. It reads the file's blocks directly.
     direct: Option<(gemv::BlockMatrixShape, TensorSpan)>,
 }
 
@@ -32,12 +42,17 @@ impl WeightMatrix {
         })
     }
 
+    /// Returns whether [`RowKernels::Equal`] can be used for several rows.
+    pub fn has_equal_rows(&self) -> bool {
+        self.direct.is_some()
+    }
+
     /// Multiplies each row of `x` by the matrix.
     ///
     /// # Errors
     /// The shapes do not match, or the device is out of memory.
-    pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        let [product] = Self::forward_all([self], x)?;
+    pub fn forward(&self, x: &Tensor, kernels: RowKernels) -> Result<Tensor> {
+        let [product] = Self::forward_all([self], x, kernels)?;
         Ok(product)
     }
 
@@ -45,8 +60,12 @@ impl WeightMatrix {
     ///
     /// # Errors
     /// The shapes do not match, or the device is out of memory.
-    pub fn forward_all<const N: usize>(weights: [&Self; N], x: &Tensor) -> Result<[Tensor; N]> {
-        let products = match Self::forward_direct(&weights, x)? {
+    pub fn forward_all<const N: usize>(
+        weights: [&Self; N],
+        x: &Tensor,
+        kernels: RowKernels,
+    ) -> Result<[Tensor; N]> {
+        let products = match Self::forward_direct(&weights, x, kernels)? {
             Some(products) => products,
             None => match Self::forward_fused(&weights, x)? {
                 Some(products) => products,
@@ -62,8 +81,13 @@ impl WeightMatrix {
         }
     }
 
-    fn forward_direct(weights: &[&Self], x: &Tensor) -> Result<Option<Vec<Tensor>>> {
-        if x.elem_count() != x.dims().last().copied().unwrap_or(0) || !x.device().is_cpu() {
+    fn forward_direct(
+        weights: &[&Self],
+        x: &Tensor,
+        kernels: RowKernels,
+    ) -> Result<Option<Vec<Tensor>>> {
+        let rows = x.elem_count() / x.dims().last().copied().unwrap_or(0).max(1);
+        if rows != 1 && kernels == RowKernels::Fastest || !x.device().is_cpu() {
             return Ok(None);
         }
         let blocks: Option<Vec<BlockMatrix>> = weights
@@ -86,7 +110,7 @@ impl WeightMatrix {
             )
         };
         let tensors = products.into_iter().map(|product| {
-            let shape = (1, product.len());
+            let shape = (rows, product.len() / rows);
             Tensor::from_vec(product, shape, x.device())
         });
         tensors.collect::<Result<_>>().map(Some)

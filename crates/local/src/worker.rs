@@ -8,10 +8,10 @@ use tokio::sync::mpsc::{Receiver, UnboundedSender};
 
 use super::answer::{AnswerState, AnswerText};
 use super::file::ModelFile;
-use super::network::{HiddenState, Network};
+use super::generate::TokenGenerator;
+use super::network::Network;
 use super::sampler::Sampler;
-use super::sequences::{CachedSequence, SequenceCache};
-use super::threads::ThreadPacer;
+use super::sequences::SequenceCache;
 use super::vocabulary::Vocabulary;
 use starling_core::{
     ChatReply, ChatRequest, Dollars, Finish, ModelError, ModelNotice, Tokens, Usage,
@@ -37,12 +37,15 @@ pub enum WorkerEvent {
     Done(Box<Result<ChatReply, ModelError>>),
 }
 
-/// The model file that the worker loads, and its context window in tokens.
+/// The model file that the worker loads, and how it is run.
 #[derive(Debug, Clone)]
 pub struct ModelSource {
     pub name: String,
     pub path: PathBuf,
+    /// The context window in tokens.
     pub window: usize,
+    /// See [`super::LocalOptions::guesses`].
+    pub guesses: bool,
 }
 
 /// Why a request ended without a reply.
@@ -165,7 +168,9 @@ fn answer(
     let limit = usize::try_from(request.max_output.0)
         .unwrap_or(room)
         .clamp(1, room);
-    let written = write(network, vocabulary, sequence, hidden, job, limit)?;
+    let sampler = Sampler::new(request.temperature, request.seed);
+    let generator = TokenGenerator::new(network, sequence, &hidden, sampler, source.guesses)?;
+    let written = write(vocabulary, generator, job, limit)?;
     let count = |tokens: usize| Tokens(tokens as u64);
     Ok(ChatReply {
         model: source.name.clone(),
@@ -212,16 +217,13 @@ struct GeneratedAnswer {
     finish: Finish,
 }
 
-/// Generates an answer of at most `limit` tokens after the prompt that ended in `hidden`.
+/// Generates an answer of at most `limit` tokens.
 fn write(
-    network: &Network,
     vocabulary: &Vocabulary,
-    sequence: &mut CachedSequence,
-    mut hidden: HiddenState,
+    mut generator: TokenGenerator<'_>,
     job: &WorkerJob,
     limit: usize,
 ) -> Result<GeneratedAnswer, RequestEnd> {
-    let mut sampler = Sampler::new(job.request.temperature, job.request.seed);
     let request = &job.request;
     let fills = !request.following.is_empty();
     let beginning = if fills { "" } else { &request.beginning };
@@ -234,9 +236,8 @@ fn write(
     let mut text = AnswerText::new(&stops, beginning);
     job.delta(beginning)?;
     let mut tokens = 0;
-    let mut pace = ThreadPacer::default();
     let (finish, flow) = loop {
-        let token = sampler.pick(&network.scores(&hidden)?) as u32;
+        let token = generator.next(limit - tokens - 1)?;
         tokens += 1;
         if vocabulary.ends(token) {
             break (Finish::Stop, AnswerState::Open);
@@ -248,12 +249,8 @@ fn write(
             AnswerState::Open if tokens >= limit => break (Finish::Length, flow),
             AnswerState::Open => {}
         }
-        let began = Instant::now();
-        pace.begin();
-        hidden = sequence.extend(network, &[token])?;
-        pace.end(began.elapsed());
     };
-    drop(pace);
+    drop(generator);
     let (mut text, mut rest) = text.finish(flow);
     if opens_block && flow == AnswerState::Stopped {
         let closing = format!("\n{fence}");

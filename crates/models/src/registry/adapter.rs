@@ -164,6 +164,7 @@ fn open_weights(source: &ModelSource) -> Result<Arc<dyn ChatModel>, ModelError> 
         name: source.name.clone(),
         path,
         context_window: settings.context_window.map(Tokens),
+        guesses: true,
     })?;
     Ok(Arc::new(model))
 }
