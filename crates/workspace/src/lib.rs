@@ -36,6 +36,7 @@ pub use patch_command::PatchCommand;
 pub use paths::{MAX_FILE_BYTES, ReadError, inside, may_show};
 pub use policy::{BadGlob, PathPolicy, WriteRule};
 pub use private::{private_directory, private_file, replace_private_file};
+pub use private_key::{KeyBlock, key_blocks, key_words, private_keys};
 pub use program::{HostPrograms, ProgramError, Variables};
 pub use regular::{
     load_source, open_regular, read_bounded, read_given, read_regular, read_source, read_text,
