@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use etcetera::BaseStrategy;
 use serde::Deserialize;
 use toml::{Table, Value};
 
@@ -15,7 +14,7 @@ use super::layer::{ConfigValue, ValueOrigin, insert, of_file, of_option, of_vari
 use super::project::{FileContent, ProjectFile};
 use super::settings::Config;
 use starling_core::Limits;
-use starling_workspace::{MAX_FILE_BYTES, read_text};
+use starling_workspace::{MAX_FILE_BYTES, config_dir, read_text};
 
 /// Whether the project's configuration file is trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,8 +55,7 @@ impl ConfigSources {
 
 /// Returns the path of the user's configuration file, whether or not it exists.
 pub fn user_file() -> Option<PathBuf> {
-    let dirs = etcetera::choose_base_strategy().ok()?;
-    Some(dirs.config_dir().join("starling").join("config.toml"))
+    Some(config_dir()?.join("config.toml"))
 }
 
 /// Whether a configuration file was read, and if not, why.

@@ -6,11 +6,10 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use etcetera::BaseStrategy;
 use serde::{Deserialize, Serialize};
 
 use super::project::Fingerprint;
-use starling_workspace::replace_private_file;
+use starling_workspace::{replace_private_file, state_dir};
 
 /// The user's decision about a project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,14 +74,8 @@ impl TrustList {
     /// # Errors
     /// [`TrustError::NoHome`].
     pub fn of_user() -> Result<TrustList, TrustError> {
-        let dirs = etcetera::choose_base_strategy().map_err(|_| TrustError::NoHome)?;
-        Ok(TrustList::of(&dirs))
-    }
-
-    fn of(dirs: &impl BaseStrategy) -> TrustList {
-        // Windows has no separate directory for state files, so the cache directory is used.
-        let state = dirs.state_dir().unwrap_or_else(|| dirs.cache_dir());
-        TrustList::at(state.join("starling").join("trusted.json"))
+        let state = state_dir().ok_or(TrustError::NoHome)?;
+        Ok(TrustList::at(state.join("trusted.json")))
     }
 
     pub fn at(path: PathBuf) -> TrustList {
@@ -160,16 +153,6 @@ mod tests {
 
     fn list(dir: &tempfile::TempDir) -> TrustList {
         TrustList::at(dir.path().join("state/starling/trusted.json"))
-    }
-
-    #[test]
-    fn list_is_in_the_local_data_of_the_user_on_windows() {
-        let dirs = etcetera::base_strategy::Windows::new().unwrap();
-        let expected = dirs.cache_dir().join("starling").join("trusted.json");
-        assert_eq!(TrustList::of(&dirs).path, expected);
-        let dirs = etcetera::base_strategy::Xdg::new().unwrap();
-        let expected = dirs.state_dir().unwrap().join("starling/trusted.json");
-        assert_eq!(TrustList::of(&dirs).path, expected);
     }
 
     #[test]

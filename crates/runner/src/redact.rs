@@ -1,7 +1,8 @@
-//! Replaces the values of the project's secrets in the output of tests, before a model, a log or a
-//! person sees it. All output of tests passes through `ProjectTests::capture`, which calls this module.
+//! Replaces the values of the project's secrets, and private keys, in the output of tests, before a
+//! model, a log or a person sees it. All output of tests passes through `ProjectTests::capture`, which calls this module.
 
 mod files;
+mod keys;
 mod values;
 
 use std::collections::HashMap;
@@ -10,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use files::{Directories, FILE_BYTES, SecretFile};
+use keys::PrivateKeys;
 use starling_workspace::read_regular;
 use values::{GIT_CONFIG, SHORTEST, values_of};
 
@@ -32,6 +34,7 @@ pub struct SecretValues {
 struct ReadSecrets {
     directories: Directories,
     files: Vec<SecretFile>,
+    keys: PrivateKeys,
     /// When the last search ended.
     ended: Option<Instant>,
     /// The secrets in all forms in which programs may print them, longest first.
@@ -78,14 +81,18 @@ impl SecretValues {
         read.is_ok_and(|read| read.directories.are_known())
     }
 
-    /// Replaces the secrets from the secret files at and below `root` in a text. Different secrets have
-    /// different placeholders, and a secret always has the same placeholder. Secrets that were read less
-    /// than `current` ago are not looked for again.
+    /// Replaces private keys, and the secrets from the secret files at and below `root`, in a text.
+    /// Different secrets have different placeholders, and a secret always has the same placeholder.
+    /// Secrets that were read less than `current` ago are not looked for again.
     pub(super) fn redact(&self, root: &Path, text: String, current: Duration) -> String {
         if text.is_empty() {
             return text;
         }
-        let read = self.refreshed(root, current);
+        let mut read = self.refreshed(root, current);
+        let ReadSecrets {
+            keys, directories, ..
+        } = &mut *read;
+        let text = keys.redact(text, directories);
         let found = read.values.iter().filter(|value| text.contains(*value));
         let found: Vec<&String> = found.collect();
         let replace =

@@ -27,6 +27,7 @@ use super::commands::ServerCommand;
 use super::documents::{DocumentMessage, DocumentStore, DocumentView};
 use super::front_end::LspFrontEnd;
 use super::lenses::{is_on_header, lenses};
+use super::lost_messages::{LostMessage, warning};
 use super::mentions::MentionCompleter;
 use super::paths::{disk_path, file_of};
 use super::progress::run_of_token;
@@ -183,6 +184,17 @@ impl Backend {
         if !matches!(cancelled, Some(Ok(()))) {
             tracing::info!(token = ?params.token, "no run has this progress token");
         }
+    }
+
+    /// Handles a message that could not be read: tells the user which documents are in doubt now.
+    pub async fn message_lost(&self, message: LostMessage) {
+        let doubtful = self.documents.message_lost(message.uri);
+        let window = Arc::clone(&self.context.window);
+        tokio::spawn(async move {
+            if let Some(warning) = warning(&doubtful.await.unwrap_or_default()) {
+                window.warn(&warning).await;
+            }
+        });
     }
 
     /// Handles `starling/state`.

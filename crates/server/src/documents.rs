@@ -66,8 +66,12 @@ pub enum DocumentMessage {
         path: PathBuf,
         reply: oneshot::Sender<Option<DocumentView>>,
     },
-    /// A message of the client could not be read. It may have changed any open document.
-    MessageLost,
+    /// A message of the client could not be read. It may have changed this document, or any open one
+    /// if there is no URI. The reply are the documents that were not in doubt before.
+    MessageLost {
+        uri: Option<Url>,
+        reply: oneshot::Sender<Vec<PathBuf>>,
+    },
     /// The symbols of a document were parsed.
     SymbolsRead {
         path: PathBuf,
@@ -184,6 +188,14 @@ impl DocumentStore {
         let (reply, answer) = oneshot::channel();
         self.send(DocumentMessage::View { path, reply });
         answer.await.map_err(|_| StoreClosed)
+    }
+
+    /// Notes that a message of the client could not be read, about this document or about any. The
+    /// reply are the documents that are in doubt from now on.
+    pub fn message_lost(&self, uri: Option<Url>) -> oneshot::Receiver<Vec<PathBuf>> {
+        let (reply, doubtful) = oneshot::channel();
+        self.send(DocumentMessage::MessageLost { uri, reply });
+        doubtful
     }
 
     /// Checks that a document has the text `base`, then watches for the text `after`. Each text of
@@ -330,10 +342,8 @@ impl DocumentActor {
                 reply,
             } => reply_to(reply, self.expect(path, &base, after, texts)),
             DocumentMessage::View { path, reply } => self.view(&path, reply),
-            DocumentMessage::MessageLost => {
-                for document in self.open.values_mut() {
-                    document.sync = SyncState::Uncertain;
-                }
+            DocumentMessage::MessageLost { uri, reply } => {
+                reply_to(reply, self.message_lost(uri.as_ref()));
             }
             DocumentMessage::SymbolsRead {
                 path,
@@ -439,6 +449,30 @@ impl DocumentActor {
         self.open.insert(path.clone(), document);
         self.count.send_modify(|count| *count += 1);
         self.notify_watches(&path);
+    }
+
+    /// Marks documents as uncertain. Returns those that were not.
+    fn message_lost(&mut self, uri: Option<&Url>) -> Vec<PathBuf> {
+        let path = uri.map(disk_path);
+        let is_meant = |open: &PathBuf| match &path {
+            Some(path) => path.as_ref() == Some(open),
+            None => true,
+        };
+        let mut doubtful = Vec::new();
+        for (open, document) in &mut self.open {
+            if is_meant(open) && document.sync == SyncState::InSync {
+                document.sync = SyncState::Uncertain;
+                doubtful.push(open.clone());
+            }
+        }
+        if let Some(path) = path.flatten()
+            && !self.open.contains_key(&path)
+            && self.changed_unopened.insert(path.clone())
+        {
+            doubtful.push(path);
+        }
+        doubtful.sort();
+        doubtful
     }
 
     fn changed(

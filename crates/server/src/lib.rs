@@ -13,6 +13,7 @@ mod exit;
 mod front_end;
 mod initialize;
 mod lenses;
+mod lost_messages;
 mod mentions;
 mod outgoing;
 mod paths;
@@ -76,10 +77,6 @@ pub async fn serve_until(
     terminated: impl Future<Output = ()>,
 ) -> ExitKind {
     let documents = documents::DocumentStore::open(services.workers.clone());
-    let lost = {
-        let documents = documents.clone();
-        move || documents.send(documents::DocumentMessage::MessageLost)
-    };
     let (service, socket) = LspService::build(|client| {
         let context = client_context::ClientContext {
             refresh: session::RefreshNotifier::default(),
@@ -96,6 +93,7 @@ pub async fn serve_until(
     .custom_method(protocol::PROPOSAL, backend::Backend::proposal)
     .custom_method(protocol::MENTIONS, backend::Backend::mentions)
     .custom_method(protocol::MODELS, backend::Backend::models)
+    .custom_method(lost_messages::LOST, backend::Backend::message_lost)
     .custom_method(
         "window/workDoneProgress/cancel",
         backend::Backend::cancel_progress,
@@ -116,7 +114,7 @@ pub async fn serve_until(
         exit: exit.clone(),
     };
     tokio::select! {
-        () = transport::serve(input, output, socket, gate, &departure, lost) => {}
+        () = transport::serve(input, output, socket, gate, &departure) => {}
         () = exit.cancelled() => {}
         () = orphaned.cancelled() => tracing::warn!("the client's process is gone"),
         () = terminated => {}

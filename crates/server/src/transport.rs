@@ -21,6 +21,7 @@ use tracing::Instrument;
 use tracing::instrument::Instrumented;
 
 use super::initialize::drop_unreadable_capabilities;
+use super::lost_messages::{LostMessage, readable_notification};
 use super::spelling::UriSpellings;
 use super::window::seen;
 use starling_rpc::frames::{Malformed, MessageReader};
@@ -82,15 +83,13 @@ pub(super) struct Departure {
     pub silent: CancellationToken,
 }
 
-/// Serves until the output fails, or a moment after the input ended or `exit` was read. `lost` is
-/// called for every message that could not be read, because its content is unknown.
+/// Serves until the output fails, or a moment after the input ended or `exit` was read.
 pub(super) async fn serve<S>(
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite,
     socket: ClientSocket,
     service: S,
     departure: &Departure,
-    lost: impl FnMut(),
 ) where
     S: Service<Request, Response = Option<Response>>,
     S::Error: std::fmt::Display,
@@ -127,7 +126,7 @@ pub(super) async fn serve<S>(
             spellings: &spellings,
         };
         let ended = tokio::select! {
-            ended = dispatch(messages, service, responses, lost) => ended,
+            ended = dispatch(messages, service, responses) => ended,
             never = keep_reading(input, ahead, seen) => match never {},
         };
         if let Err(error) = ended {
@@ -302,7 +301,6 @@ async fn dispatch<S>(
     mut messages: impl Stream<Item = ReadMessage> + Unpin,
     mut service: RequestQueue<'_, S>,
     mut responses: impl Sink<Response, Error = ExitedError> + Unpin,
-    mut lost: impl FnMut(),
 ) -> Result<(), ReadingEnded>
 where
     S: Service<Request, Response = Option<Response>>,
@@ -319,7 +317,9 @@ where
             message = messages.next() => message,
         };
         match message {
-            Some(Ok(ClientMessage::Request(request))) => service.pass(request).await?,
+            Some(Ok(ClientMessage::Request(request))) => {
+                service.pass(readable_notification(request)).await?
+            }
             Some(Ok(ClientMessage::Response(response))) => responses.send(response).await?,
             Some(Err(Malformed::NotAMessage {
                 id,
@@ -335,7 +335,9 @@ where
             Some(Err(malformed)) => {
                 tracing::error!("{malformed}");
                 if malformed != Malformed::Noise {
-                    lost();
+                    // It may have changed any document.
+                    let lost = LostMessage::default().into_notification();
+                    service.pass(lost).await?;
                 }
                 service.answer(refusal(malformed)).await?;
             }

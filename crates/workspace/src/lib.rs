@@ -31,11 +31,12 @@ mod write;
 pub use directories::{missing_directories, remove_empty_directories, remove_remains};
 pub use encoding::{DecodeError, EncodeError, decode, encode};
 pub use git_names::git_configurations;
-pub use own_directories::cache_dir;
+pub use own_directories::{CACHE_VARIABLE, cache_dir, config_dir, state_dir};
 pub use patch_command::PatchCommand;
 pub use paths::{MAX_FILE_BYTES, ReadError, inside, may_show};
 pub use policy::{BadGlob, PathPolicy, WriteRule};
 pub use private::{private_directory, private_file, replace_private_file};
+pub use private_key::{KeyBlock, key_blocks, key_words, private_keys};
 pub use program::{HostPrograms, ProgramError, Variables};
 pub use regular::{
     load_source, open_regular, read_bounded, read_given, read_regular, read_source, read_text,
@@ -110,7 +111,7 @@ impl Workspace {
             return Err(WorkspaceError::Secrets(root));
         }
         Ok(Workspace {
-            policy: PathPolicy::of(&resolved),
+            policy: PathPolicy::of(&root),
         })
     }
 
@@ -131,7 +132,7 @@ impl Workspace {
     /// `overlay` replace files on disk. Also removes temporary files of writing processes that were
     /// killed.
     pub fn snapshot(&self, overlay: Overlay) -> Snapshot {
-        let mut listing = walk::files(self.root());
+        let mut listing = walk::files(self.root(), self.policy.caches());
         write::sweep(std::mem::take(&mut listing.leftovers));
         Snapshot::new(self.policy.clone(), listing, overlay)
     }

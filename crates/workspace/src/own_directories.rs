@@ -5,10 +5,24 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
-use starling_platform::files::PathExt;
+
+use super::paths::real_path;
 
 /// Environment variable that overrides the location of caches and scratch directories.
-const CACHE_VARIABLE: &str = "STARLING_CACHE_DIR";
+pub const CACHE_VARIABLE: &str = "STARLING_CACHE_DIR";
+/// The name of Starling's directories in the directories of the user.
+const NAME: &str = "starling";
+
+/// Returns the directory of the user's configuration. Returns `None` if there is no home directory.
+pub fn config_dir() -> Option<PathBuf> {
+    Some(user_directories()?.config_dir().join(NAME))
+}
+
+/// Returns the directory of what Starling remembers for good, such as which projects are trusted.
+/// Returns `None` if there is no home directory.
+pub fn state_dir() -> Option<PathBuf> {
+    Some(state_of(&user_directories()?))
+}
 
 /// Returns Starling's cache directory: `$STARLING_CACHE_DIR`, else `starling` in the user's cache
 /// directory. Returns `None` if there is no home directory.
@@ -16,37 +30,42 @@ pub fn cache_dir() -> Option<PathBuf> {
     cache_of(std::env::var_os(CACHE_VARIABLE))
 }
 
+fn user_directories() -> Option<impl BaseStrategy> {
+    etcetera::choose_base_strategy().ok()
+}
+
+fn state_of(base: &impl BaseStrategy) -> PathBuf {
+    // Windows has no separate directory for state files.
+    let state = base.state_dir().unwrap_or_else(|| base.cache_dir());
+    state.join(NAME)
+}
+
 /// Returns the cache directory for a value of the variable. A relative path is relative to the current
 /// directory of this process: the processes of a sandbox have others.
 fn cache_of(given: Option<OsString>) -> Option<PathBuf> {
     match given {
         Some(path) if !path.is_empty() => std::path::absolute(path).ok(),
-        Some(_) | None => etcetera::choose_base_strategy()
-            .ok()
-            .map(|base| base.cache_dir().join("starling")),
+        Some(_) | None => Some(user_directories()?.cache_dir().join(NAME)),
     }
+}
+
+/// Returns the real paths of the cache directories that lie below `root`: the one in use and the
+/// default one. They contain the records of runs, of this and of other projects.
+pub(super) fn cache_directories(root: &Path) -> Vec<PathBuf> {
+    let both = [cache_dir(), cache_of(None)].into_iter().flatten();
+    both.filter_map(|path| below(root, &path)).collect()
 }
 
 /// Returns the real paths of Starling's directories that lie below `root`.
 pub(super) fn own_directories(root: &Path) -> Vec<PathBuf> {
-    let base = etcetera::choose_base_strategy().ok();
-    let of_user = base.iter().flat_map(|base| {
-        let directories = [Some(base.config_dir()), base.state_dir()];
-        directories.into_iter().flatten()
-    });
-    let of_user = of_user.map(|directory| directory.join("starling"));
-    // Windows has no directory for state: the list of trusted projects is in the user's cache there.
-    let of_cache = base.iter().map(|base| base.cache_dir().join("starling"));
-    of_user
-        .chain(of_cache)
-        .chain(cache_dir())
-        .filter_map(|path| below(root, &path))
-        .collect()
+    let of_user = [config_dir(), state_dir()].into_iter().flatten();
+    let of_user = of_user.filter_map(|path| below(root, &path));
+    of_user.chain(cache_directories(root)).collect()
 }
 
-/// Returns the real path of a directory if it lies below `root`.
+/// Returns the real path of a directory if it lies below `root`. The directory need not exist.
 fn below(root: &Path, directory: &Path) -> Option<PathBuf> {
-    let real = directory.canonical().ok()?;
+    let real = real_path(directory).ok()?;
     (real != root && real.starts_with(root)).then_some(real)
 }
 
@@ -64,7 +83,16 @@ mod tests {
         assert_eq!(below(&root, &link), Some(root.join("starlingconf")));
         assert_eq!(below(&root, &root), None);
         assert_eq!(below(&root, dir.path()), None);
-        assert_eq!(below(&root, &root.join("missing")), None);
+        let missing = root.join("missing");
+        assert_eq!(below(&root, &missing), Some(missing.clone()));
+    }
+
+    #[test]
+    fn state_is_in_the_local_data_of_the_user_on_windows() {
+        let base = etcetera::base_strategy::Windows::new().unwrap();
+        assert_eq!(state_of(&base), base.cache_dir().join("starling"));
+        let base = etcetera::base_strategy::Xdg::new().unwrap();
+        assert_eq!(state_of(&base), base.state_dir().unwrap().join("starling"));
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub enum ReadError {
     Secret(FilePath),
     #[error("{0}: version control data, which may contain access tokens, is never read")]
     VersionControl(FilePath),
+    #[error("{0}: the records and caches of Starling are never read")]
+    Own(FilePath),
     #[error("{:?}: the name contains invisible characters; rename the file", .0.as_str())]
     Name(FilePath),
     /// The path, with replacement characters for invalid bytes.
@@ -222,7 +224,7 @@ pub fn inside(root: &Path, file: &FilePath) -> Result<PathBuf, ReadError> {
 
 /// Resolves links in the existing part of `path`. A dangling link is an error, because its target
 /// may be created later.
-fn real_path(path: &Path) -> io::Result<PathBuf> {
+pub(super) fn real_path(path: &Path) -> io::Result<PathBuf> {
     for ancestor in path.ancestors() {
         match ancestor.symlink_metadata() {
             Ok(_) => {

@@ -20,7 +20,7 @@ use super::git_copy::is_only_copy;
 use super::git_names::{GitNames, GitNaming};
 use super::guarded::{INSTALLED, OWN, SETTINGS, matcher, runs};
 use super::links::{LinkTargets, in_directory};
-use super::own_directories::own_directories;
+use super::own_directories::{cache_directories, own_directories};
 use super::paths::{ReadError, is_linked_secret, may_show, resolve};
 use starling_syntax::FilePath;
 
@@ -49,6 +49,10 @@ pub struct BadGlob {
 #[derive(Debug, Clone)]
 pub struct PathPolicy {
     root: Arc<Path>,
+    /// The root as it was opened. It can lead through links.
+    opened_as: Arc<Path>,
+    /// Starling's cache directories below the root.
+    caches: Arc<[PathBuf]>,
     /// Unset until a file is to be written: most policies are only asked what may be read.
     surroundings: Arc<OnceLock<Surroundings>>,
     /// Files that agents may change although the default rules require a person's approval.
@@ -59,11 +63,13 @@ pub struct PathPolicy {
 }
 
 impl PathPolicy {
-    /// Creates the policy of the directory at `root`, with links in `root` resolved.
-    pub fn of(root: &Path) -> Self {
-        let root = root.canonical().unwrap_or_else(|_| root.to_owned());
+    /// Creates the policy of the directory at `opened_as`. [`PathPolicy::root`] is its canonical path.
+    pub fn of(opened_as: &Path) -> Self {
+        let root = opened_as.canonical().unwrap_or_else(|_| opened_as.into());
         PathPolicy {
             surroundings: Arc::default(),
+            opened_as: opened_as.into(),
+            caches: cache_directories(&root).into(),
             root: root.into(),
             allowed: Arc::new(Gitignore::empty()),
             git_names: GitNames::default(),
@@ -111,13 +117,28 @@ impl PathPolicy {
         &self.root
     }
 
+    /// Returns the real paths of Starling's cache directories below the root, which are never read.
+    pub(super) fn caches(&self) -> &[PathBuf] {
+        &self.caches
+    }
+
+    /// Returns the real path of a file that is no secret, version control data or record of Starling
+    /// by its path.
+    fn resolve(&self, file: &FilePath) -> Result<PathBuf, ReadError> {
+        let real = resolve(&self.root, file)?;
+        match self.caches.iter().any(|cache| real.starts_with(cache)) {
+            true => Err(ReadError::Own(file.clone())),
+            false => Ok(real),
+        }
+    }
+
     /// Returns the real path of a file that may be read. The file need not exist.
     ///
     /// # Errors
-    /// The path leads outside the root, to a secret or to version control data, by its name or
-    /// through links.
+    /// The path leads outside the root, to a secret, to version control data or to Starling's cache,
+    /// by its name or through links.
     pub fn may_read(&self, file: &FilePath) -> Result<PathBuf, ReadError> {
-        let real = resolve(&self.root, file)?;
+        let real = self.resolve(file)?;
         match of_path(&real) {
             Ok(found) if is_linked_secret(&self.root, &real, found) => {
                 Err(ReadError::Secret(file.clone()))
@@ -132,7 +153,7 @@ impl PathPolicy {
     /// The file may not be read, is not a regular file, or cannot be opened.
     pub fn open(&self, file: &FilePath) -> Result<File, ReadError> {
         let failed = |error: std::io::Error| ReadError::io(file, &error);
-        let real = resolve(&self.root, file)?;
+        let real = self.resolve(file)?;
         // Does not follow a link that was created after the check, and does not block on a pipe.
         let opened = open_without_following(&real).map_err(failed)?;
         let found = opened.metadata().map_err(failed)?;
@@ -294,7 +315,7 @@ impl PathPolicy {
     }
 
     fn surroundings(&self) -> &Surroundings {
-        let surroundings = || Surroundings::of(&self.root);
+        let surroundings = || Surroundings::of(&self.root, &self.opened_as);
         self.surroundings.get_or_init(surroundings)
     }
 
@@ -322,41 +343,55 @@ fn of_path(path: &Path) -> io::Result<Identity> {
 
 /// What the place of the root says about its files. A root inside of `.github` or of an installed
 /// environment is guarded like the same directory of a larger project.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Surroundings {
     /// Starling's own directories below the root.
     own: Vec<PathBuf>,
-    /// The paths of the root relative to each directory above it, shortest first.
+    /// The paths of the root relative to each directory above one of its places.
     all: Vec<PathBuf>,
-    /// How many of them lie in the git repository around the root; all if there is none. A hidden
-    /// root counts with its own name.
-    in_repository: usize,
+    /// Those of them that are relative to a directory in the git repository around the root, or all
+    /// if there is none. A hidden root counts with its own name.
+    in_repository: Vec<PathBuf>,
     /// Whether the root lies among the installed files of a Python environment.
     is_installed: bool,
 }
 
 impl Surroundings {
-    fn of(root: &Path) -> Self {
+    /// Looks at all places of the root: its real path, the path as which it was opened, and the paths
+    /// that links in the directories above the root give it.
+    fn of(root: &Path, opened_as: &Path) -> Self {
+        let mut places = vec![root.to_owned()];
+        places.extend(std::path::absolute(opened_as));
+        places.extend(links_to(root));
+        places.sort();
+        places.dedup();
+        let mut found = Surroundings {
+            own: own_directories(root),
+            ..Surroundings::default()
+        };
+        for place in &places {
+            found.add(place);
+        }
+        found
+    }
+
+    fn add(&mut self, root: &Path) {
         let above = || root.ancestors().skip(1);
         let all =
             above().filter_map(|directory| Some(root.strip_prefix(directory).ok()?.to_owned()));
         let all: Vec<PathBuf> = all.collect();
-        let mut directories = root.ancestors();
-        let top = directories.position(|directory| directory.join(".git").exists());
         // Programs read their settings from `~/.config` also if it is a repository.
         let name = root.file_name().unwrap_or_default().to_string_lossy();
         let is_hidden = name.starts_with('.') && !all.is_empty();
-        let is_installed = above().any(|directory| {
+        let top = repository_depth(root).unwrap_or(all.len());
+        let in_repository = &all[..top.max(usize::from(is_hidden))];
+        self.in_repository.extend_from_slice(in_repository);
+        self.all.extend(all);
+        self.is_installed |= above().any(|directory| {
             let has_root = |name: &str| root.starts_with(directory.join(name));
             let places = ["bin", "lib", "lib64", "Lib", "Scripts"];
             places.into_iter().any(has_root) && directory.join("pyvenv.cfg").exists()
         });
-        Surroundings {
-            own: own_directories(root),
-            in_repository: top.unwrap_or(all.len()).max(usize::from(is_hidden)),
-            all,
-            is_installed,
-        }
     }
 
     /// Returns the path of a file relative to the root (`path`), and relative to each directory above
@@ -367,13 +402,31 @@ impl Surroundings {
 
     /// Same as [`Surroundings::in_all`], for the directories in the repository around the root.
     fn in_repository<'p>(&'p self, path: &'p Path) -> impl Iterator<Item = PathBuf> + 'p {
-        Self::below(&self.all[..self.in_repository], path)
+        Self::below(&self.in_repository, path)
     }
 
     fn below<'p>(prefixes: &'p [PathBuf], path: &'p Path) -> impl Iterator<Item = PathBuf> + 'p {
         let own = std::iter::once(path.to_owned());
         own.chain(prefixes.iter().map(move |prefix| prefix.join(path)))
     }
+}
+
+/// Returns how many directories the top of the git repository is above `root`, which can be the top.
+fn repository_depth(root: &Path) -> Option<usize> {
+    let mut directories = root.ancestors();
+    directories.position(|directory| directory.join(".git").exists())
+}
+
+/// Returns the paths of the root through the links in the directories above it, as far as the git
+/// repository around it reaches.
+fn links_to(root: &Path) -> Vec<PathBuf> {
+    let depth = repository_depth(root).unwrap_or(usize::MAX);
+    let above = root.ancestors().skip(1).take(depth);
+    let through = |link: PathBuf| {
+        let target = link.canonical().ok()?;
+        Some(link.join(root.strip_prefix(target).ok()?))
+    };
+    above.flat_map(in_directory).filter_map(through).collect()
 }
 
 #[cfg(test)]

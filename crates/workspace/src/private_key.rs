@@ -2,15 +2,33 @@
 //!
 //! An armour line counts in two cases: only blank lines, comments and attributes are before it and a
 //! key can follow it, or key material does follow it, wherever the line is. A program that only
-//! mentions the words is neither.
+//! mentions the words is neither. [`blocks`] finds the material itself, in texts that may be cut.
+
+mod blocks;
+
+pub use blocks::{KeyBlock, key_blocks, key_words};
 
 /// Minimum length of the first word of key material, in characters.
 const MATERIAL_LEAST: usize = 16;
 /// Maximum number of bytes after an armour line in which its key material begins. Headers can be
 /// between them.
 const MATERIAL_WITHIN: usize = 4 << 10;
+/// Maximum length of the label of an armour line, in bytes.
+const LABEL_MOST: usize = 100;
 /// The first words of a key file of PuTTY.
 const PUTTY: &str = "PuTTY-User-Key-File-";
+/// The beginning of a key of age.
+const AGE: &str = "AGE-SECRET-KEY-1";
+/// Number of characters of a key of age after its beginning.
+const AGE_LENGTH: usize = 58;
+
+/// Returns the private keys in a text if the text holds one that may not be shown to a model.
+pub fn private_keys(text: &str) -> Vec<KeyBlock> {
+    match holds_private_key(text) {
+        true => key_blocks(text),
+        false => Vec::new(),
+    }
+}
 
 /// Whether a text contains a private key.
 pub(super) fn holds_private_key(text: &str) -> bool {
@@ -22,6 +40,16 @@ pub(super) fn holds_private_key(text: &str) -> bool {
     armours.next().is_some_and(is_first)
         || armours.any(|armour| armour.has_material())
         || holds_putty_key(text)
+        || holds_age_key(text)
+}
+
+fn holds_age_key(text: &str) -> bool {
+    let is_part = |c: &char| c.is_ascii_uppercase() || c.is_ascii_digit();
+    let mut found = text.match_indices(AGE);
+    found.any(|(at, _)| {
+        let rest = text[at + AGE.len()..].chars();
+        rest.take_while(is_part).take(AGE_LENGTH).count() == AGE_LENGTH
+    })
 }
 
 fn holds_putty_key(text: &str) -> bool {
@@ -38,36 +66,47 @@ fn holds_putty_key(text: &str) -> bool {
         || found.any(has_next)
 }
 
-/// The first line of a private key, and the text around it.
+/// The first line of a private key, or its last line, and the text around it.
 struct Armour<'t> {
     before: &'t str,
-    /// The beginning of the text after the line's last dash.
+    /// The text after the line's last dash.
     after: &'t str,
 }
 
 impl<'t> Armour<'t> {
-    /// Returns the armour line whose label ends with the words "PRIVATE KEY" at `at`.
+    /// Returns the first line of a key whose label ends with the words "PRIVATE KEY" at `at`.
     fn around(text: &'t str, at: usize) -> Option<Self> {
+        Self::labelled("BEGIN ", text, at)
+    }
+
+    /// Returns the last line of a key whose label ends with the words "PRIVATE KEY" at `at`.
+    fn at_end(text: &'t str, at: usize) -> Option<Self> {
+        Self::labelled("END ", text, at)
+    }
+
+    fn labelled(start: &str, text: &'t str, at: usize) -> Option<Self> {
         let (before, after) = text.split_at(at);
         let is_label = |c: char| c.is_ascii_alphanumeric() || c == ' ';
-        let dashed = before.trim_end_matches(is_label);
-        let label = before[dashed.len()..].trim_start();
+        let near = last_bytes(before, LABEL_MOST);
+        let label = &near[near.trim_end_matches(is_label).len()..];
+        let dashed = &before[..before.len() - label.len()];
+        let label = label.trim_start();
         let before = dashed.trim_end_matches('-');
         let after = after.strip_prefix("PRIVATE KEY")?;
         let after = after.strip_prefix(" BLOCK").unwrap_or(after);
         let after = after.trim_start_matches(' ');
         let rest = after.trim_start_matches('-');
         let dashes = [dashed.len() - before.len(), after.len() - rest.len()];
-        let is_armour = label.starts_with("BEGIN ") && dashes.iter().all(|count| *count >= 4);
+        let is_armour = label.starts_with(start) && dashes.iter().all(|count| *count >= 4);
         is_armour.then_some(Armour {
             before,
-            after: beginning(rest),
+            after: rest,
         })
     }
 
     /// Returns the rest of the armour line.
     fn rest(&self) -> String {
-        lines(self.after)
+        lines(beginning(self.after))
             .next()
             .unwrap_or_default()
             .trim()
@@ -88,7 +127,7 @@ impl<'t> Armour<'t> {
         let is_material = |c: char| {
             c.is_ascii_alphanumeric() || "+/=".contains(c) || !is_closed && "-_".contains(c)
         };
-        let lines = lines(self.after).filter(|line| !bare(line).is_empty());
+        let lines = lines(beginning(self.after)).filter(|line| !bare(line).is_empty());
         let mut lines = lines.skip_while(|line| !is_closed && is_header(bare(line)));
         lines.next().is_some_and(|line| {
             let mut words = bare(&line).split(|c: char| c.is_whitespace() || is_quote(c));
@@ -104,6 +143,14 @@ fn beginning(text: &str) -> &str {
         end -= 1;
     }
     &text[..end]
+}
+
+fn last_bytes(text: &str, most: usize) -> &str {
+    let mut start = text.len().saturating_sub(most);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    &text[start..]
 }
 
 /// Splits a text at all line ends, also those that are written as `\n` in strings.

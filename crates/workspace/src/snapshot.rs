@@ -178,7 +178,7 @@ impl Snapshot {
 
     /// Lists the files on disk again, and returns their current stamps, ordered by path.
     pub fn stamps_now(&self) -> Vec<(FilePath, Stamp)> {
-        files(self.root()).files
+        files(self.root(), self.policy().caches()).files
     }
 
     /// Returns the text files that were found but not listed, with the reasons.

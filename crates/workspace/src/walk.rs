@@ -37,10 +37,11 @@ const ENVIRONMENT: &str = "pyvenv.cfg";
 
 /// Returns the text files below `root`, ordered by path. Excludes files that `.gitignore` and
 /// `.ignore` exclude, hidden files, links, installed environments, secrets, version control data,
-/// binaries and files over 1 MiB.
-pub(super) fn files(root: &Path) -> FileListing {
+/// the directories in `closed`, binaries and files over 1 MiB.
+pub(super) fn files(root: &Path, closed: &[PathBuf]) -> FileListing {
     let walk = Walk {
         root,
+        closed,
         state: Mutex::new(WalkState {
             waiting: vec![PendingDirectory {
                 path: root.to_owned(),
@@ -81,6 +82,8 @@ pub(super) struct FileListing {
 /// The state of a walk through the directories that several threads share.
 struct Walk<'a> {
     root: &'a Path,
+    /// Directories that are not read.
+    closed: &'a [PathBuf],
     state: Mutex<WalkState>,
     /// Notified when directories are added, and when the last one is read.
     changed: Condvar,
@@ -172,7 +175,8 @@ impl Walk<'_> {
             if kind.is_symlink() {
                 found.links.push(path);
             } else if kind.is_dir() {
-                let skipped = is_secret_path(&path)
+                let skipped = self.closed.contains(&path)
+                    || is_secret_path(&path)
                     || is_version_control(&name)
                     || matches!(&*name, "__pycache__" | "node_modules");
                 if !skipped && is_listed(&rules, &path, &name, EntryKind::Directory) {
@@ -262,7 +266,7 @@ mod tests {
         }
         std::os::unix::fs::symlink(".", root.join("loop")).unwrap();
         std::os::unix::fs::symlink("/etc", root.join("etc")).unwrap();
-        super::files(&root)
+        super::files(&root, &[])
             .files
             .iter()
             .map(|(file, _)| file.as_str().to_owned())
@@ -300,7 +304,7 @@ mod tests {
         for name in ["long.py", "long.bin", "a\nb.py"] {
             std::fs::write(dir.path().join(name), &long).unwrap();
         }
-        let told: Vec<String> = files(dir.path())
+        let told: Vec<String> = files(dir.path(), &[])
             .skipped
             .iter()
             .map(ToString::to_string)
@@ -354,7 +358,7 @@ mod tests {
         std::fs::write(dir.path().join("good.py"), "").unwrap();
         let binary = std::ffi::OsStr::from_bytes(b"bad\xff.png");
         std::fs::write(dir.path().join(binary), "").unwrap();
-        let found = files(dir.path());
+        let found = files(dir.path(), &[]);
         assert_eq!(found.files.len(), 1);
         assert_eq!(found.files[0].0, FilePath::new("good.py"));
         let told: Vec<String> = found.skipped.iter().map(ToString::to_string).collect();
@@ -397,7 +401,7 @@ mod tests {
         // A sparse file: an endless line that occupies no disk space.
         let endless = fs::File::create(root.join("d/.git")).unwrap();
         endless.set_len(1 << 40).unwrap();
-        let listed: Vec<_> = files(&root)
+        let listed: Vec<_> = files(&root, &[])
             .files
             .into_iter()
             .map(|(file, _)| file)

@@ -9,15 +9,10 @@ mod wheels;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use etcetera::BaseStrategy;
-
 pub use catalogue::{DEFAULT_MODEL, KnownModel, known};
 pub use pull::{Progress, pull};
 
-use starling_workspace::ProgramError;
-
-/// Environment variable with a directory to use instead of the user's cache directory.
-pub const CACHE_VARIABLE: &str = "STARLING_CACHE_DIR";
+use starling_workspace::{CACHE_VARIABLE, ProgramError, cache_dir};
 
 /// Why weights are not available.
 #[derive(Debug, thiserror::Error)]
@@ -30,9 +25,10 @@ pub enum WeightsError {
     #[error("the weights of `{name}` are not in {}: fetch them by `starling models pull {name}`", .path.display())]
     Missing { name: String, path: PathBuf },
     #[error(
-        "there is no cache directory ({reason}): set {CACHE_VARIABLE} to a directory with free space"
+        "there is no cache directory, because there is no home directory: set {CACHE_VARIABLE} to a \
+         directory with free space"
     )]
-    NoCache { reason: String },
+    NoCache,
     #[error("{}: {source}", .path.display())]
     Io { path: PathBuf, source: io::Error },
     #[error("another process has been fetching `{name}` for too long: end it, or delete {}", .lock.display())]
@@ -116,13 +112,8 @@ pub fn path(name: &str) -> Result<PathBuf, WeightsError> {
 
 /// Returns the directory of all weights.
 fn directory() -> Result<PathBuf, WeightsError> {
-    if let Some(root) = std::env::var_os(CACHE_VARIABLE).filter(|root| !root.is_empty()) {
-        return Ok(PathBuf::from(root).join("models"));
-    }
-    let strategy = etcetera::choose_base_strategy().map_err(|error| WeightsError::NoCache {
-        reason: error.to_string(),
-    })?;
-    Ok(strategy.cache_dir().join("starling").join("models"))
+    let cache = cache_dir().ok_or(WeightsError::NoCache)?;
+    Ok(cache.join("models"))
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
-//! Finds the files of a project that contain secrets. Every test run searches for them, so a directory
-//! is read again only if it has changed since the last search.
+//! Finds the files of a project, and which of them contain secrets. Every test run searches for them, so
+//! a directory is read again only if it has changed since the last search.
 
 use std::collections::{HashMap, VecDeque};
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -62,6 +63,8 @@ struct Directory {
     /// Subdirectories, each with whether all files below it count as secret files.
     inner: Vec<(PathBuf, bool)>,
     secrets: Vec<PathBuf>,
+    /// The names of all other files.
+    others: Vec<OsString>,
 }
 
 impl Directories {
@@ -84,6 +87,15 @@ impl Directories {
         files.extend(SecretFile::of_git(root));
         files.sort_by(|one, other| one.path.cmp(&other.path));
         files
+    }
+
+    /// Returns the paths of all files that the last search found, those near the root first.
+    pub(super) fn all_files(&self) -> impl Iterator<Item = PathBuf> {
+        self.known.iter().flat_map(|directory| {
+            let others = directory.others.iter();
+            let others = others.map(|name| directory.path.join(name));
+            directory.secrets.iter().cloned().chain(others)
+        })
     }
 
     /// Whether the last search was complete, and no directory has changed since.
@@ -132,11 +144,12 @@ impl Directory {
             entries: 0,
             inner: Vec::new(),
             secrets: Vec::new(),
+            others: Vec::new(),
         };
         for entry in fs::read_dir(path).into_iter().flatten().flatten() {
             directory.entries += 1;
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
+            let file_name = entry.file_name();
+            let name = file_name.to_string_lossy();
             let Ok(kind) = entry.file_type() else {
                 continue;
             };
@@ -148,9 +161,12 @@ impl Directory {
             } else if name == ENVIRONMENT && !is_root {
                 directory.inner.clear();
                 directory.secrets.clear();
+                directory.others.clear();
                 break;
             } else if is_secret {
                 directory.secrets.push(entry.path());
+            } else {
+                directory.others.push(file_name);
             }
         }
         directory

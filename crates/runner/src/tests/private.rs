@@ -164,6 +164,42 @@ async fn credentials_and_private_keys_are_redacted_in_the_test_report() {
 }
 
 #[tokio::test]
+async fn private_key_in_a_file_of_any_name_is_redacted_in_the_test_report() {
+    let body = [
+        "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7Vq3R9x1tYz0a",
+        "p2LkQe8sD4nUuWf6GgJhB5Xy1cRmT7oKvZrAI3wNdEbSlHjPqFtCyMgOX9aVsQ0k",
+        "qUeBzW5iD2LrNfYh8TgXcJ4mPvSoK6aHwR1bEyCtGpMuF7xZsQnVdIk3jAl9OeT0",
+    ];
+    let armour = |word: &str| format!("-----{word} PRIVATE KEY-----");
+    let lines = body.join("\n");
+    let key = format!("{}\n{lines}\n{}\n", armour("BEGIN"), armour("END"));
+    let json = serde_json::to_string(&[&key]).unwrap();
+    let test = "import base64, json\nimport pytest\n\nKEY = open('certs.txt').read()\n\n\n\
+         def test_all():\n    print(KEY)\n    assert json.load(open('fixture.json')) == [1]\n\n\n\
+         def test_line():\n    assert KEY.splitlines()[2] == 'x', KEY.splitlines()[3][7:50]\n\n\n\
+         def test_base64():\n    assert base64.b64encode(KEY.encode()) == b''\n\n\n\
+         @pytest.mark.parametrize('key', [KEY, 'x' + KEY.replace('M', 'N')])\n\
+         def test_key(key):\n    assert 'x' in key\n";
+    let files = [
+        ("certs.txt", key.as_str()),
+        ("fixture.json", json.as_str()),
+        ("test_app.py", test),
+    ];
+    let project = Project::new(&files);
+    let report = project.tests(None).await.run(request(&[], &[])).await;
+    let told = serde_json::to_string(&report).unwrap();
+    let encoded = "SUV2UUlCQURBTkJn";
+    let pieces = body
+        .iter()
+        .flat_map(|line| [&line[..24], &line[20..44], &line[40..64]]);
+    for piece in pieces.chain([encoded]) {
+        assert!(!told.contains(piece), "{piece}: {told}");
+    }
+    assert!(told.contains("[private key]"), "{told}");
+    assert_eq!(report.cases.len(), 5, "{told}");
+}
+
+#[tokio::test]
 async fn secrets_are_redacted_in_every_field_of_the_test_report() {
     let files = [
         (".env", "API_TOKEN=q9w8e7r6t5\n"),

@@ -140,15 +140,24 @@ async fn changed_files_outside_the_project_are_rejected() {
 }
 
 #[tokio::test]
-async fn project_that_contains_the_cache_directory_is_not_copied_recursively() {
+async fn cache_inside_the_project_is_neither_copied_nor_visible() {
     let fixture = fixture();
+    std::fs::create_dir_all(fixture.root.join("cache/runs")).unwrap();
+    std::fs::write(fixture.root.join("cache/runs/one.jsonl"), "record").unwrap();
     let shadows = Shadows::open(&fixture.root.join("cache"), Policy::default())
         .await
         .unwrap();
     let copies = shadows.clone().copies("asked for");
     for shadows in [shadows, copies] {
         let done = shadows
-            .run(&fixture.root, &overlay(), &command("cat pkg/a.py"))
+            .run(
+                &fixture.root,
+                &overlay(),
+                &command(&format!(
+                    "cat pkg/a.py; cat cache/runs/* '{}/cache/runs/one.jsonl' 2>/dev/null",
+                    fixture.root.display()
+                )),
+            )
             .await
             .unwrap();
         assert_eq!(done.output, "buffer");

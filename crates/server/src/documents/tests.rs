@@ -248,7 +248,10 @@ async fn document_is_uncertain_after_a_lost_change_message() {
     };
     let is_in_doubt = async |path: &str| matches!(expect(path).await, Ok(ExpectReply::Uncertain));
     documents.send(opened("/w/a.py", 1, "old"));
-    documents.send(DocumentMessage::MessageLost);
+    let lost = documents.message_lost(None).await.unwrap();
+    assert_eq!(lost, [PathBuf::from("/w/a.py")]);
+    let again = documents.message_lost(None).await.unwrap();
+    assert_eq!(again, [PathBuf::new(); 0], "each document is told once");
     assert!(is_in_doubt("/w/a.py").await);
     // An incremental change does not end the uncertainty, because it applies to a stored text that
     // may differ from the editor's. Only the full text ends it.
@@ -264,4 +267,10 @@ async fn document_is_uncertain_after_a_lost_change_message() {
     assert!(is_in_doubt("/w/b.py").await);
     documents.send(opened("/w/b.py", 3, "old"));
     assert!(!is_in_doubt("/w/b.py").await);
+    // A lost message about one document leaves the others certain.
+    let uri = Url::parse("file:///w/b.py").unwrap();
+    let lost = documents.message_lost(Some(uri)).await.unwrap();
+    assert_eq!(lost, [PathBuf::from("/w/b.py")]);
+    assert!(is_in_doubt("/w/b.py").await);
+    assert!(!is_in_doubt("/w/a.py").await);
 }

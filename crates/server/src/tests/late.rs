@@ -182,6 +182,42 @@ async fn uncertain_document_accepts_edits_after_reopening() {
     );
 }
 
+#[tokio::test]
+async fn user_is_told_once_which_file_to_open_again_after_an_unreadable_change() {
+    let mut client = client(editing("a.py"), project());
+    client.initialize(full()).await;
+    open(&client, BASE);
+    for version in ["x", "y"] {
+        let change = json!({
+            "textDocument": {"uri": client.uri(), "version": version},
+            "contentChanges": [{"text": BASE}],
+        });
+        client.connection.notify("textDocument/didChange", change);
+    }
+    begin(&client, "x").await;
+    let (_, shown) = client.next_of("window/showMessage").await;
+    let message = shown["message"].as_str().unwrap();
+    assert!(
+        message.contains("about") && message.contains("a.py"),
+        "{message}"
+    );
+    assert!(
+        message.contains("close the file and open it again"),
+        "{message}"
+    );
+    // The second message has no warning of its own, and no edit goes to the old text.
+    let refused = told(&mut client).await;
+    assert!(
+        refused.contains("close the file and open it again"),
+        "{refused}"
+    );
+    let closed = json!({"textDocument": {"uri": client.uri()}});
+    client.connection.notify("textDocument/didClose", closed);
+    open(&client, BASE);
+    begin(&client, "y").await;
+    client.next_of("workspace/applyEdit").await;
+}
+
 /// A run that sends one edit as real runs do, rebased onto the current text, and logs the result.
 pub(super) fn sending(after: fn(&str) -> String) -> RunStarter {
     scripted(move |scene: RunScript| async move {

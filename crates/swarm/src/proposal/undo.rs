@@ -13,7 +13,7 @@ use crate::proposal::send::{Purpose, Sent, send};
 use crate::proposal::undo_error::UndoError;
 use crate::state::proposal::{Applied, Proposal};
 use crate::state::run_context::RunContext;
-use starling_core::Effect;
+use starling_core::{EditorError, Effect};
 use starling_syntax::FilePath;
 use starling_text::ChangeSet;
 use starling_workspace::remove_empty_directories;
@@ -124,21 +124,25 @@ pub(crate) async fn take_back(
 ///
 /// # Errors
 /// Returns an [`UndoError`] if none of the changes is in the texts any more: the editor's own undo
-/// removed them, a document was closed without being saved, or the text already contained the
-/// changes when they were applied.
+/// removed them, a document was closed without being saved, a created file does not exist, or the
+/// text already contained the changes when they were applied.
 async fn still_there(
     run: &Arc<RunContext>,
     mut chosen: Vec<ChosenProposal>,
 ) -> Result<Vec<ChosenProposal>, UndoError> {
     let mut texts: BTreeMap<FilePath, Arc<str>> = BTreeMap::new();
     let mut gone = BTreeSet::new();
+    let created = created_files(run);
     for (one, applied) in &chosen {
         let file = &one.draft.file;
         if !texts.contains_key(file) {
-            let Ok(now) = run.services.editor.current(file).await else {
-                continue;
-            };
-            texts.insert(file.clone(), now.text);
+            match run.services.editor.current(file).await {
+                Ok(now) => drop(texts.insert(file.clone(), now.text)),
+                Err(EditorError::Missing { .. }) if created.contains(file) => {
+                    gone.insert(one.id);
+                }
+                Err(_) => {}
+            }
         }
         let Some(text) = texts.get_mut(file) else {
             continue;
@@ -163,6 +167,14 @@ async fn still_there(
     }
     chosen.retain(|(one, _)| !gone.contains(&one.id));
     Ok(chosen)
+}
+
+/// Returns the files that applied proposals created.
+fn created_files(run: &RunContext) -> BTreeSet<FilePath> {
+    let book = run.proposals();
+    let applied = book.applied().into_iter();
+    let creating = applied.filter(|(_, applied)| applied.effect == Effect::Create);
+    creating.map(|(one, _)| one.draft.file.clone()).collect()
 }
 
 /// An applied proposal that was chosen to be undone, in its state at that time.

@@ -8,7 +8,11 @@ use starling_syntax::SymbolPath;
 pub enum UndoError {
     #[error("there is no applied proposal {0}")]
     Unknown(ProposalId),
-    #[error("{} not in the text any more: the editor's own undo reverted it, or the document was closed without saving", are_in_words(.0))]
+    #[error(
+        "{} not in the text any more, and nothing is left to undo: the editor's own undo reverted it, the \
+         document was closed without saving, or the file that it created is gone",
+        are_in_words(.0)
+    )]
     Gone(Vec<ProposalId>),
     /// The text already contained the changes of these proposals when they were applied, so there
     /// is nothing to undo.

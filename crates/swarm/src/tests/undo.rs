@@ -119,6 +119,27 @@ async fn undo_deletes_a_created_file() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn undo_says_that_a_created_file_is_gone_and_nothing_is_left_to_undo() {
+    let make = call(
+        "propose",
+        serde_json::json!({"reason": "r", "symbol": "b.py", "source": "def h():\n    return 1\n", "more": true}),
+    );
+    let model = Scripted::native().on("agent a.py::f", [make, finish("done")]);
+    let mut bed = Bed::new(&[("a.py", TWO)], model).begin(&["a.py::f"]);
+    let handle = bed.start();
+    handle.finished().await;
+    // As if the editor closed the new document without saving it.
+    std::fs::remove_file(bed.path("b.py")).unwrap();
+    for which in [None, Some(ProposalId(1))] {
+        let gone = handle.undo(which).await.unwrap_err();
+        assert_eq!(gone, UndoError::Gone(vec![ProposalId(1)]));
+        let told = gone.to_string();
+        assert!(told.contains("nothing is left to undo"), "{told}");
+        assert!(told.contains("the file that it created is gone"), "{told}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn undo_of_a_created_file_keeps_the_users_additions() {
     let make = call(
         "propose",

@@ -594,9 +594,55 @@ fn own_directories_inside_the_project_are_never_written() {
     let root = dir.path().canonicalize().unwrap();
     let surroundings = Surroundings {
         own: vec![root.join("dotfiles/conf")],
-        ..Surroundings::of(&root)
+        ..Surroundings::of(&root, &root)
     };
     policy.surroundings.set(surroundings).unwrap();
     all_are(&policy, &["dotfiles/conf/config.toml"], "never");
     all_are(&policy, &["dotfiles/confer.toml"], "allowed");
+}
+
+#[test]
+fn cache_inside_the_project_is_neither_listed_nor_read_nor_written() {
+    let (dir, mut policy) = policy();
+    let root = dir.path().canonicalize().unwrap();
+    std::fs::create_dir_all(root.join("cache/runs")).unwrap();
+    for file in ["a.py", "cache/runs/one.jsonl", "cache/x.py"] {
+        std::fs::write(root.join(file), "x = 1\n").unwrap();
+    }
+    std::os::unix::fs::symlink("cache/runs", root.join("records")).unwrap();
+    policy.caches = [root.join("cache")].into();
+    let files = crate::walk::files(&root, policy.caches()).files;
+    let files: Vec<&str> = files.iter().map(|(file, _)| file.as_str()).collect();
+    assert_eq!(files, ["a.py"]);
+    for name in ["cache/runs/one.jsonl", "records/one.jsonl", "cache/new.py"] {
+        let file = FilePath::new(name);
+        assert_eq!(policy.may_read(&file), Err(ReadError::Own(file.clone())));
+        assert_eq!(policy.open(&file).unwrap_err(), ReadError::Own(file));
+        assert_eq!(rule(&policy, name), "never", "{name}");
+    }
+    assert!(policy.may_read(&FilePath::new("a.py")).is_ok());
+}
+
+#[test]
+fn root_counts_under_the_names_of_links_that_lead_to_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |path: &str| dir.path().join(path);
+    for path in ["elsewhere/ci/workflows", "p/.git", "p/editor/sub", "p/src"] {
+        std::fs::create_dir_all(at(path)).unwrap();
+    }
+    // Opened through a link that no directory above the real root contains.
+    std::fs::create_dir_all(at("u")).unwrap();
+    std::os::unix::fs::symlink("../elsewhere/ci", at("u/.github")).unwrap();
+    let policy = PathPolicy::of(&at("u/.github/workflows"));
+    assert_eq!(rule(&policy, "ci.yml"), "needs a person");
+    let policy = PathPolicy::of(&at("elsewhere/ci/workflows"));
+    assert_eq!(rule(&policy, "ci.yml"), "allowed");
+    // A link above the root, however the root is opened.
+    std::os::unix::fs::symlink("editor", at("p/.vscode")).unwrap();
+    std::os::unix::fs::symlink("p/editor", at("opened")).unwrap();
+    for root in ["p/editor", "p/.vscode/sub", "p/editor/sub", "opened/sub"] {
+        let policy = PathPolicy::of(&at(root));
+        assert_eq!(rule(&policy, "tasks.json"), "needs a person", "{root}");
+    }
+    assert_eq!(rule(&PathPolicy::of(&at("p/src")), "tasks.json"), "allowed");
 }
