@@ -1,11 +1,13 @@
 //! Finds the uses of a name, and returns an error unless all of them are certain.
 
+use std::collections::BTreeSet;
+
 use crate::evidence::wording::counted;
 use crate::lookup::Lookup;
 use crate::task::examples::Examples;
 use crate::task::in_strings::{first_of, put_together, stands_in};
-use starling_index::{Certainty, Usage, Usages};
-use starling_syntax::{Symbol, SymbolKind, SymbolPath, SymbolTree};
+use starling_index::{Certainty, Usage, Usages, is_test_file};
+use starling_syntax::{FilePath, Symbol, SymbolKind, SymbolPath, SymbolTree};
 
 /// Maximum number of uses that are rewritten.
 const USES_MOST: usize = 2_000;
@@ -52,7 +54,11 @@ pub(super) fn certain(
                 .retain(|usage| is_certain(usage) || !is_attribute(lookup, usage));
         }
     }
-    all_certain(usages, path.base_name())
+    let uses = all_certain(usages, path.base_name())?;
+    if symbol.kind == SymbolKind::Class {
+        no_attribute(lookup, path.base_name(), &uses)?;
+    }
+    Ok(uses)
 }
 
 /// Returns the uses sorted by file.
@@ -112,6 +118,67 @@ pub(super) fn in_no_string(lookup: &Lookup, name: &str) -> Result<(), String> {
         Some(places) => Err(places),
         None => Ok(()),
     }
+}
+
+/// Checks that no object of unknown type has the name as an attribute. Such an object may be the module
+/// under another name, as `django.conf.settings` is.
+///
+/// # Errors
+/// Returns a message that lists the places.
+pub(super) fn no_attribute(lookup: &Lookup, name: &str, known: &[Usage]) -> Result<(), String> {
+    let place = |usage: &Usage| (usage.file.clone(), usage.line, usage.column);
+    let known: BTreeSet<_> = known.iter().map(place).collect();
+    let mut others = lookup.index().reads_of_any(name);
+    others.retain(|usage| !is_test_file(&usage.file) && !known.contains(&place(usage)));
+    match others.is_empty() {
+        true => Ok(()),
+        false => Err(format!(
+            "`{name}` may be used at {} as well",
+            places(&others)
+        )),
+    }
+}
+
+/// Checks that no string is the name of the module: who loads the module by it may use any of its
+/// variables, as Django uses the settings that `DJANGO_SETTINGS_MODULE` names.
+///
+/// # Errors
+/// Returns a message that lists the strings.
+pub(super) fn module_in_no_string(
+    lookup: &Lookup,
+    file: &FilePath,
+    name: &str,
+) -> Result<(), String> {
+    for module in module_names(file) {
+        let mut found = lookup.index().in_strings(&module);
+        let quoted = ['"', '\''].map(|quote| format!("{quote}{module}{quote}"));
+        found.retain(|one| {
+            let text = lookup.index().snapshot().read(&one.file);
+            let text = text.as_deref().unwrap_or_default();
+            let line = text.lines().nth((one.line as usize).saturating_sub(1));
+            let is_whole = |line: &str| quoted.iter().any(|quoted| line.contains(quoted));
+            line.is_some_and(|line| is_whole(line) && !line.contains("getLogger("))
+        });
+        if !found.is_empty() {
+            let places = found.iter().map(|one| format!("{}:{}", one.file, one.line));
+            return Err(format!(
+                "`{module}` is loaded by its name, so `{name}` may be used there: {}",
+                first_of(places.collect())
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the names by which a module in a package can be imported, from different directories.
+fn module_names(file: &FilePath) -> Vec<String> {
+    let path = file.as_str();
+    let Some(path) = path.strip_suffix(".py") else {
+        return Vec::new();
+    };
+    let parts: Vec<&str> = path.trim_end_matches("/__init__").split('/').collect();
+    let starts = 0..parts.len().saturating_sub(1);
+    starts.map(|start| parts[start..].join(".")).collect()
 }
 
 pub(super) fn places(uses: &[Usage]) -> String {

@@ -98,7 +98,10 @@ fn certain(lookup: &Lookup, variable: &Variable) -> Result<Vec<Usage>, String> {
         let found = examples.uses(lookup, found.unwrap_or_default(), &variable.name);
         usages.found.extend(found);
     }
-    uses::all_certain(usages, &variable.name)
+    let uses = uses::all_certain(usages, &variable.name)?;
+    uses::no_attribute(lookup, &variable.name, &uses)?;
+    uses::module_in_no_string(lookup, &variable.file, &variable.name)?;
+    Ok(uses)
 }
 
 /// Returns the range of the only statement that assigns a variable, if its lines contain nothing

@@ -570,3 +570,39 @@ async fn rule_based_rename_that_breaks_a_test_changes_nothing() {
         "{refused:#?}"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn variable_that_a_framework_may_read_is_not_changed_without_the_model() {
+    let settings = ("hood/settings.py", "USE_TZ = True\nLOAN_DAYS = 3\n");
+    let manage = (
+        "manage.py",
+        "import os\n\nos.environ['DJANGO_SETTINGS_MODULE'] = 'hood.settings'\n",
+    );
+    for (task, others, why) in [
+        (
+            "Delete `USE_TZ`",
+            vec![manage],
+            "`hood.settings` is loaded by its name, so `USE_TZ` may be used there: manage.py:3",
+        ),
+        (
+            "Rename `LOAN_DAYS` to `DAYS`",
+            vec![(
+                "models.py",
+                "from django.conf import settings\n\n\ndef due():\n    return settings.LOAN_DAYS\n",
+            )],
+            "`LOAN_DAYS` may be used at models.py:5 as well",
+        ),
+    ] {
+        let files = [vec![settings], others].concat();
+        let why_not = by_rule(task, &files).await.unwrap_err();
+        assert!(why_not.contains(why), "{why_not}");
+    }
+    let logging = (
+        "log.py",
+        "import logging\n\nlogging.getLogger('hood.settings')\n",
+    );
+    let changed = by_rule("Delete `USE_TZ`", &[settings, logging])
+        .await
+        .unwrap();
+    assert_eq!(changed[0], "LOAN_DAYS = 3\n");
+}
