@@ -113,7 +113,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
         not_empty(&params.task)?;
     }
     if let Ok(trajectories) = undo::trajectories() {
-        undo::say(args.json, &undo::half_applied(&trajectories, &root))?;
+        undo::say(args.json, &undo::left_by_kills(&trajectories, &root))?;
     }
     let show = OutputMode::of(args.json);
     let mut first = vec![project.describe()];

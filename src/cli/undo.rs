@@ -21,10 +21,11 @@ use super::view::words;
 use super::{Outcome, WrongUse};
 use starling_core::Editor;
 use starling_history::{
-    self, ChangeRecord, ChangeState, DiskEditor, FileUndoPlan, HalfAppliedRun, HistoryError,
-    OpenRun, PastRun, RunFile, UndoOutcome, UndoRefusal, UndoStep,
+    self, ChangeRecord, ChangeState, DiskEditor, FileUndoPlan, HistoryError, OpenRun, PastRun,
+    RunFile, UndoOutcome, UndoRefusal, UndoStep,
 };
 use starling_sandbox::cache_dir;
+use starling_server::KilledRun;
 use starling_swarm::{ProposalId, RunId, broken_in_words};
 use starling_syntax::SymbolPath;
 use starling_text::{harmless, harmless_json};
@@ -42,11 +43,11 @@ pub async fn run(args: UndoArgs) -> anyhow::Result<Outcome> {
     }
     let wish = UndoRequest::of(&args)?;
     // Removes what killed runs left, also if there is nothing to take back.
-    let half = starling_server::half_applied_runs(&trajectories, &root);
+    let killed = starling_server::killed_runs(&trajectories, &root);
     let editor: Arc<dyn Editor> = Arc::new(DiskEditor::new(&root));
     let chosen = choose(&trajectories, &root, wish.run.as_deref(), editor.as_ref());
     let Some(found) = chosen.await? else {
-        say(args.json, &half_applied_lines(&half, &root, None))?;
+        say(args.json, &killed_lines(&killed, &root, None))?;
         say(
             args.json,
             &[Line::plain(
@@ -59,10 +60,7 @@ pub async fn run(args: UndoArgs) -> anyhow::Result<Outcome> {
         }
         return Ok(Outcome::NotSettled);
     };
-    say(
-        args.json,
-        &half_applied_lines(&half, &root, Some(&found.id)),
-    )?;
+    say(args.json, &killed_lines(&killed, &root, Some(&found.id)))?;
     let mut open = OpenRun::open(&found, editor.as_ref(), &root)
         .await
         .map_err(told)?;
@@ -110,21 +108,23 @@ pub fn trajectories() -> anyhow::Result<PathBuf> {
     Ok(cache.join("runs"))
 }
 
-/// Tells which accepted sets are only partly in the files, and what the user can do about it, and which
-/// edits are at the wrong position.
-pub fn half_applied(trajectories: &Path, root: &Path) -> Vec<Line> {
-    half_applied_lines(
-        &starling_server::half_applied_runs(trajectories, root),
+/// Tells what killed runs left in the files, and what the user can do about it.
+pub fn left_by_kills(trajectories: &Path, root: &Path) -> Vec<Line> {
+    killed_lines(
+        &starling_server::killed_runs(trajectories, root),
         root,
         None,
     )
 }
 
-/// Like [`half_applied`], for known runs. `undoing` is the run that is being undone.
-fn half_applied_lines(runs: &[HalfAppliedRun], root: &Path, undoing: Option<&RunId>) -> Vec<Line> {
+/// Like [`left_by_kills`], for known runs. `undoing` is the run that is being undone.
+fn killed_lines(runs: &[KilledRun], root: &Path, undoing: Option<&RunId>) -> Vec<Line> {
     let mut lines = Vec::new();
+    let repo = to_name(root);
     for run in runs {
         let id = &run.id.0;
+        let is_undone = undoing == Some(&run.id);
+        let undo = command(&format!("undo {id}"), repo);
         for set in &run.sets {
             let line = format!("! run {id}: {}", set.told());
             lines.push(Line::of(Style::Warning, &line));
@@ -133,16 +133,23 @@ fn half_applied_lines(runs: &[HalfAppliedRun], root: &Path, undoing: Option<&Run
             let line = format!("! run {id}: {}", change.told());
             lines.push(Line::of(Style::Warning, &line));
         }
-        if run.sets.is_empty() || undoing == Some(&run.id) {
-            continue;
+        if !run.sets.is_empty() && !is_undone {
+            let line = format!(
+                "  complete it: `{}`; take back what is there: `{undo}`",
+                command("review", repo)
+            );
+            lines.push(Line::plain(&line));
         }
-        let repo = to_name(root);
-        let line = format!(
-            "  complete it: `{}`; take back what is there: `{}`",
-            command("review", repo),
-            command(&format!("undo {id}"), repo)
-        );
-        lines.push(Line::plain(&line));
+        if !run.unreviewed.is_empty() && !is_undone {
+            let line = format!(
+                "! run {id}: interrupted; what it changed stays, and no person reviewed it: {}",
+                symbols(&run.unreviewed)
+            );
+            lines.push(Line::of(Style::Warning, &line));
+            let keep = command(&format!("review --keep {id}"), repo);
+            let line = format!("  take it back: `{undo}`; keep it: `{keep}`");
+            lines.push(Line::plain(&line));
+        }
     }
     lines
 }
@@ -495,7 +502,7 @@ fn summary(run: &PastRun, outcome: &UndoOutcome, planned: usize) -> Vec<Line> {
     lines
 }
 
-fn symbols(symbols: &[SymbolPath]) -> String {
+pub fn symbols(symbols: &[SymbolPath]) -> String {
     let names: Vec<String> = symbols.iter().map(ToString::to_string).collect();
     words::few(&names)
 }
@@ -656,9 +663,9 @@ async fn list(trajectories: &Path, root: &Path, json: bool) -> anyhow::Result<Ou
     for found in starling_history::newest_first(trajectories, root) {
         listed.push(RunListEntry::of(&found, &editor).await);
     }
-    let half = half_applied(trajectories, root);
+    let killed = left_by_kills(trajectories, root);
     if json {
-        say(true, &half)?;
+        say(true, &killed)?;
         print_json(&listed)?;
         return Ok(Outcome::Settled);
     }
@@ -667,7 +674,7 @@ async fn list(trajectories: &Path, root: &Path, json: bool) -> anyhow::Result<Ou
         true => say(false, &[Line::plain("no run of this project is recorded")])?,
         false => say(false, &lines)?,
     }
-    say(false, &half)?;
+    say(false, &killed)?;
     Ok(Outcome::Settled)
 }
 

@@ -14,7 +14,7 @@ mod tests;
 
 pub use disk::DiskEditor;
 pub use execute::{OpenRun, is_interrupted, record, record_in, undo};
-pub use half_set::{HalfAppliedRun, HalfSet, half_sets};
+pub use half_set::{HalfSet, half_sets};
 pub use misplaced::{MisplacedChange, unapplied};
 pub use plan::{
     BlockingChange, FileUndoPlan, UndoOutcome, UndoPlan, UndoRefusal, UndoStep, dependencies, plan,
