@@ -64,7 +64,8 @@ impl RunSession {
                 let runs = self.clone();
                 let opened = workers.spawn(async move { runs.open(plan).await }).await;
                 let opened = opened.unwrap_or_else(|error| failed(error.to_string()));
-                (Some(TrajectoryFile::replacing(file)), opened)
+                let file = TrajectoryFile::replacing(trajectory, file);
+                (Some(file), opened)
             }
             // Without a record no change could be made, so no model is asked.
             Err(error) => (None, failed(write_failure(&trajectory, &error))),
@@ -75,7 +76,7 @@ impl RunSession {
             let _fired_at_the_end = end_of_writing;
             if let Some(file) = file.filter(|_| !is_cut_off) {
                 let report = |why| runs.report_unwritten(why);
-                write_trajectory(records, file, &trajectory, report).await;
+                write_trajectory(records, file, report).await;
             }
         });
         let (_, (), ()) = tokio::join!(

@@ -234,10 +234,10 @@ impl RunSession {
             self.lock().insert(id.0.clone(), entry);
             let runs = self.clone();
             let written = async move {
-                match TrajectoryFile::extending(file) {
+                match TrajectoryFile::extending(path.clone(), file, on_disk) {
                     Ok(file) => {
                         let report = |why| runs.report_unwritten(why);
-                        write_trajectory(records, file, &path, report).await;
+                        write_trajectory(records, file, report).await;
                     }
                     Err(error) => runs.report_unwritten(write_failure(&path, &error)),
                 }
