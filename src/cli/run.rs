@@ -30,7 +30,7 @@ use super::view::state::{Finished, Review, RunState};
 use super::view::summary::{ProjectLifetime, Traces, summary};
 use super::view::text::{Line, Style};
 use super::view::tree::waiting_for;
-use super::{Outcome, WrongUse, log, trust, undo};
+use super::{Outcome, WrongUse, killed, log, trust, undo};
 use starling_core::{Approval, Dollars, Tokens, Verdict};
 use starling_headless::{HeadlessEditor, HeadlessRun, RunNotification};
 use starling_models::registry::Models;
@@ -113,7 +113,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
         not_empty(&params.task)?;
     }
     if let Ok(trajectories) = undo::trajectories() {
-        undo::say(args.json, &undo::left_by_kills(&trajectories, &root))?;
+        undo::say(args.json, &killed::left_by_kills(&trajectories, &root))?;
     }
     let show = OutputMode::of(args.json);
     let mut first = vec![project.describe()];

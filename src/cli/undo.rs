@@ -10,12 +10,11 @@ use anyhow::Context;
 use serde::Serialize;
 
 use super::args::UndoArgs;
+use super::killed::{killed_lines, left_by_kills};
 use super::project::root;
 use super::question::{self, StdinAnswers};
-use super::run::to_name;
 use super::standard::{SurvivingWriter, note, print_line};
 use super::view::story::diff;
-use super::view::summary::command;
 use super::view::text::{Line, Paint, Style};
 use super::view::words;
 use super::{Outcome, WrongUse};
@@ -24,11 +23,12 @@ use starling_history::{
     self, ChangeRecord, ChangeState, DiskEditor, FileUndoPlan, HistoryError, OpenRun, PastRun,
     RunFile, UndoOutcome, UndoRefusal, UndoStep,
 };
+use starling_index::Index;
 use starling_sandbox::cache_dir;
-use starling_server::KilledRun;
 use starling_swarm::{ProposalId, RunId, broken_in_words};
 use starling_syntax::SymbolPath;
 use starling_text::{harmless, harmless_json};
+use starling_workspace::{Overlay, Workspace};
 
 /// Runs the command.
 pub async fn run(args: UndoArgs) -> anyhow::Result<Outcome> {
@@ -108,52 +108,6 @@ pub fn trajectories() -> anyhow::Result<PathBuf> {
     Ok(cache.join("runs"))
 }
 
-/// Tells what killed runs left in the files, and what the user can do about it.
-pub fn left_by_kills(trajectories: &Path, root: &Path) -> Vec<Line> {
-    killed_lines(
-        &starling_server::killed_runs(trajectories, root),
-        root,
-        None,
-    )
-}
-
-/// Like [`left_by_kills`], for known runs. `undoing` is the run that is being undone.
-fn killed_lines(runs: &[KilledRun], root: &Path, undoing: Option<&RunId>) -> Vec<Line> {
-    let mut lines = Vec::new();
-    let repo = to_name(root);
-    for run in runs {
-        let id = &run.id.0;
-        let is_undone = undoing == Some(&run.id);
-        let undo = command(&format!("undo {id}"), repo);
-        for set in &run.sets {
-            let line = format!("! run {id}: {}", set.told());
-            lines.push(Line::of(Style::Warning, &line));
-        }
-        for change in &run.misplaced {
-            let line = format!("! run {id}: {}", change.told());
-            lines.push(Line::of(Style::Warning, &line));
-        }
-        if !run.sets.is_empty() && !is_undone {
-            let line = format!(
-                "  complete it: `{}`; take back what is there: `{undo}`",
-                command("review", repo)
-            );
-            lines.push(Line::plain(&line));
-        }
-        if !run.unreviewed.is_empty() && !is_undone {
-            let line = format!(
-                "! run {id}: interrupted; what it changed stays, and no person reviewed it: {}",
-                symbols(&run.unreviewed)
-            );
-            lines.push(Line::of(Style::Warning, &line));
-            let keep = command(&format!("review --keep {id}"), repo);
-            let line = format!("  take it back: `{undo}`; keep it: `{keep}`");
-            lines.push(Line::plain(&line));
-        }
-    }
-    lines
-}
-
 /// Converts an error. An unknown run name is wrong use.
 pub fn told(error: HistoryError) -> anyhow::Error {
     match error {
@@ -170,6 +124,14 @@ pub fn told(error: HistoryError) -> anyhow::Error {
 struct UndoRequest {
     run: Option<String>,
     proposal: Option<ProposalId>,
+}
+
+impl UndoArgs {
+    /// Returns whether the user named a proposal.
+    fn names_proposal(&self) -> bool {
+        let is_number = |run: &String| run.starts_with('#');
+        self.proposal.is_some() || self.run.as_ref().is_some_and(is_number)
+    }
 }
 
 impl UndoRequest {
@@ -298,15 +260,34 @@ impl Undo<'_> {
         mut open: OpenRun,
         wanted: &BTreeSet<ProposalId>,
     ) -> anyhow::Result<Outcome> {
-        let plan = starling_history::plan(self.editor.as_ref(), &open.run.changes, wanted).await;
+        let relied_on = self.relied_on(&open.run, wanted).await;
+        let (relied_on, breaks_others) = match self.args.names_proposal() {
+            false => (relied_on, None),
+            // A person who names a proposal is only warned.
+            true => (
+                Vec::new(),
+                relied_on.first().map(|one| {
+                    format!(
+                        "this may break the code that stays: {}: {}",
+                        one.proposal, one.why
+                    )
+                }),
+            ),
+        };
+        let mut possible = wanted.clone();
+        possible.retain(|id| relied_on.iter().all(|one| one.proposal != *id));
+        let mut plan =
+            starling_history::plan(self.editor.as_ref(), &open.run.changes, &possible).await;
+        plan.refused.extend(relied_on.iter().cloned());
         let dependencies = starling_history::dependencies(&open.run.changes);
         let breaks = |gone: BTreeSet<ProposalId>, refused: &[UndoRefusal]| {
             broken_in_words(&dependencies.broken_without(&gone))
                 .or_else(|| left_alone(refused, &gone))
+                .or_else(|| breaks_others.clone().filter(|_| !gone.is_empty()))
         };
         let planned = plan.files.iter().flat_map(|file| file.undone.clone());
         let planned: BTreeSet<ProposalId> = planned.collect();
-        let possible = planned.len();
+        let count = planned.len();
         let absent: usize = plan.files.iter().map(|file| file.absent.len()).sum();
         let foreseen = breaks(planned, &plan.refused);
         if !self.args.json {
@@ -315,19 +296,20 @@ impl Undo<'_> {
             if let Some(foreseen) = &foreseen {
                 say(false, &[Line::of(Style::Warning, &format!("! {foreseen}"))])?;
             }
-            if possible == 0 {
+            if count == 0 {
                 say(false, &[Line::of(Style::Bad, "nothing was taken back")])?;
                 open.forget_journal();
                 return Ok(Outcome::NotSettled);
             }
-            let changing = possible - absent;
+            let changing = count - absent;
             if changing > 0 && !self.args.yes && !agreed(changing)? {
                 say(false, &[Line::plain("nothing was taken back")])?;
                 open.forget_journal();
                 return Ok(Outcome::NotSettled);
             }
         }
-        let mut outcome = open.undo(&self.editor, self.root, wanted).await?;
+        let mut outcome = open.undo(&self.editor, self.root, &possible).await?;
+        outcome.refused.extend(relied_on);
         outcome.refused = self.explained(&open.run, outcome.refused).await;
         let undone = outcome.undone.iter().copied().collect();
         let warning = breaks(undone, &outcome.refused);
@@ -335,7 +317,32 @@ impl Undo<'_> {
         if let (Some(warning), false) = (unforeseen, self.args.json) {
             say(false, &[Line::of(Style::Warning, &format!("! {warning}"))])?;
         }
-        ended(self.args, &open.run, &outcome, (possible, warning))
+        ended(self.args, &open.run, &outcome, (count, warning))
+    }
+
+    /// Returns the wanted proposals on which changes of other runs rely, and those that must stay with
+    /// them.
+    async fn relied_on(&self, run: &PastRun, wanted: &BTreeSet<ProposalId>) -> Vec<UndoRefusal> {
+        let editor = self.editor.as_ref();
+        let others = starling_history::other_runs(self.trajectories, self.root, &run.id);
+        let others = starling_history::other_changes(others, editor).await;
+        if others.is_empty() {
+            return Vec::new();
+        }
+        let workspace = match Workspace::open(self.root.to_owned()) {
+            Ok(workspace) => workspace,
+            Err(error) => {
+                tracing::warn!(%error, "it is unknown whether other runs rely on what is undone");
+                return Vec::new();
+            }
+        };
+        let snapshot = workspace.snapshot(Overlay::new());
+        let index = match cache_dir() {
+            Some(cache) => Index::open(snapshot, cache),
+            None => Index::new(snapshot),
+        };
+        let of_run = (&run.id, &run.changes[..]);
+        starling_history::relied_on(of_run, wanted, &others, editor, &index).await
     }
 
     /// Adds the later runs that block the undo.

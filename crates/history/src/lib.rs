@@ -6,6 +6,7 @@ mod execute;
 mod half_set;
 mod misplaced;
 mod plan;
+mod relied_on;
 mod trajectory;
 mod unfinished;
 
@@ -19,6 +20,7 @@ pub use misplaced::{MisplacedChange, unapplied};
 pub use plan::{
     BlockingChange, FileUndoPlan, UndoOutcome, UndoPlan, UndoRefusal, UndoStep, dependencies, plan,
 };
+pub use relied_on::{OtherChange, other_changes, other_runs, relied_on};
 pub use trajectory::{
     ChangeRecord, ChangeState, HistoryError, PastRun, RunFile, append_lines, changes, find,
     made_again, newest_first, started,

@@ -14,6 +14,7 @@ mod interrupted_edit;
 mod killed_runs;
 pub mod messages;
 mod misplaced;
+mod other_runs;
 mod outdated;
 mod patches;
 mod paths;
@@ -415,6 +416,10 @@ impl RunSession {
         self.shared.tasks.spawn(async move {
             let changes = starling_history::changes(handle.log().events());
             let dependencies = starling_history::dependencies(&changes);
+            let breaks_others = match proposal {
+                Some(id) => runs.breaks_others(&run, handle.log().events(), id).await,
+                None => None,
+            };
             let (proposals, error) = match handle.undo(proposal).await {
                 Ok(proposals) => (proposals, None),
                 Err(error) => {
@@ -435,7 +440,8 @@ impl RunSession {
                 error => error,
             };
             let gone: BTreeSet<ProposalId> = proposals.iter().copied().collect();
-            let warning = broken_in_words(&dependencies.broken_without(&gone));
+            let warning = broken_in_words(&dependencies.broken_without(&gone))
+                .or(breaks_others.filter(|_| !gone.is_empty()));
             let events = undo_events(&proposals, &handle.log());
             if let Some(entry) = runs.lock().get_mut(&run.0) {
                 events

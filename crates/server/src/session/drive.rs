@@ -20,8 +20,8 @@ use super::{RunEntry, RunOrigin, RunPhase, RunSession};
 use starling_core::{Approval, Driver, Limits};
 use starling_platform::files::PathExt;
 use starling_swarm::{
-    Cursor, Ending, Event, EventLog, Record, RunId, RunServices, Spent, Stamped, StopReason, Task,
-    Writing,
+    Cursor, Ending, Event, EventLog, OtherRuns, Record, RunId, RunServices, Spent, Stamped,
+    StopReason, Task, Writing,
 };
 
 /// Maximum number of ended runs that are kept for an undo.
@@ -213,6 +213,9 @@ impl RunSession {
             tests,
             language: front_end.language_service(language),
             index,
+            others: self
+                .others(&id, &front_end)
+                .map(|others| others as Arc<dyn OtherRuns>),
         };
         let params = resolved(params, &defaults);
         if let Some(entry) = self.lock().get_mut(&id.0) {

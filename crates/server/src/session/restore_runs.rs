@@ -159,6 +159,7 @@ impl RunSession {
             past.records,
             front_end.editor(),
             front_end.root(),
+            self.others(&past.id, front_end),
         ));
         let entry = RunEntry {
             phase: RunPhase::Ended(Some(run)),
@@ -210,6 +211,7 @@ impl RunSession {
             pending_reviews.clone(),
             front_end.root(),
             policy,
+            self.others(&id, &front_end),
         );
         let log = run.log();
         let records = waits.then(|| log.write_from(on_disk));
