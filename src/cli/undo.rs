@@ -281,9 +281,11 @@ impl Undo<'_> {
         plan.refused.extend(relied_on.iter().cloned());
         let dependencies = starling_history::dependencies(&open.run.changes);
         let breaks = |gone: BTreeSet<ProposalId>, refused: &[UndoRefusal]| {
-            broken_in_words(&dependencies.broken_without(&gone))
-                .or_else(|| left_alone(refused, &gone))
-                .or_else(|| breaks_others.clone().filter(|_| !gone.is_empty()))
+            let own = broken_in_words(&dependencies.broken_without(&gone))
+                .or_else(|| left_alone(refused, &gone));
+            let others = breaks_others.clone().filter(|_| !gone.is_empty());
+            let all: Vec<String> = own.into_iter().chain(others).collect();
+            (!all.is_empty()).then(|| all.join("; "))
         };
         let planned = plan.files.iter().flat_map(|file| file.undone.clone());
         let planned: BTreeSet<ProposalId> = planned.collect();

@@ -440,8 +440,10 @@ impl RunSession {
                 error => error,
             };
             let gone: BTreeSet<ProposalId> = proposals.iter().copied().collect();
-            let warning = broken_in_words(&dependencies.broken_without(&gone))
-                .or(breaks_others.filter(|_| !gone.is_empty()));
+            let warnings = broken_in_words(&dependencies.broken_without(&gone)).into_iter();
+            let warnings = warnings.chain(breaks_others.filter(|_| !gone.is_empty()));
+            let warnings: Vec<String> = warnings.collect();
+            let warning = (!warnings.is_empty()).then(|| warnings.join("; "));
             let events = undo_events(&proposals, &handle.log());
             if let Some(entry) = runs.lock().get_mut(&run.0) {
                 events
