@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::run::to_name;
+use super::project::to_name;
 use super::undo::symbols;
 use super::view::summary::command;
 use super::view::text::{Line, Style};

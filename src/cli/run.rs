@@ -20,7 +20,7 @@ use super::fetch;
 use super::first_model;
 use super::input::{Input, InputSource, Inputs};
 use super::languages;
-use super::project::{self, Project};
+use super::project::{Project, to_name};
 use super::review::{EndedRun, OFFERED_WITHIN, Reviewed};
 use super::screen::Screen;
 use super::services::{allowed_writes, configuration, doubts, services};
@@ -726,12 +726,6 @@ async fn next_log(logs: &mut Option<mpsc::UnboundedReceiver<String>>) -> Option<
         Some(logs) => logs.recv().await,
         None => std::future::pending().await,
     }
-}
-
-/// Returns the project's root if it is not found from the current directory.
-pub fn to_name(root: &Path) -> Option<&Path> {
-    let here = project::root(None);
-    Some(root).filter(|root| here.is_err() || here.is_ok_and(|here| here != *root))
 }
 
 /// Writes the complete change to a patch file next to the trajectory, for other programs.

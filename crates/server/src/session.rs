@@ -21,6 +21,7 @@ mod paths;
 mod pending_reviews;
 mod preview;
 mod refresh;
+mod relying_runs;
 mod remedy;
 pub(crate) mod restore;
 mod restore_runs;

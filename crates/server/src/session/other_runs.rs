@@ -8,23 +8,21 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio::runtime::Handle;
 
-use super::RunSession;
-use super::front_end::FrontEnd;
 use super::services::Indexer;
 use starling_core::Editor;
 use starling_history::{OtherChange, UndoRefusal};
 use starling_index::Index;
-use starling_platform::files::PathExt;
 use starling_swarm::{Event, OtherRuns, ProposalId, RunId};
 
 /// The other runs of the project of a run.
 pub struct RecordedRuns {
-    run: RunId,
-    root: PathBuf,
-    trajectories: PathBuf,
-    editor: Arc<dyn Editor>,
-    indexer: Indexer,
-    workers: Handle,
+    pub run: RunId,
+    /// The canonical root directory of the project.
+    pub root: PathBuf,
+    pub trajectories: PathBuf,
+    pub editor: Arc<dyn Editor>,
+    pub indexer: Indexer,
+    pub workers: Handle,
 }
 
 impl RecordedRuns {
@@ -84,41 +82,5 @@ impl OtherRuns for RecordedRuns {
         let relied_on = self.relied_on(events, chosen, Some(Arc::clone(index)));
         let relied_on = relied_on.await.into_iter();
         relied_on.map(|one| (one.proposal, one.why)).collect()
-    }
-}
-
-impl RunSession {
-    /// Returns the other runs of the open project.
-    pub(super) fn others(
-        &self,
-        run: &RunId,
-        front_end: &Arc<dyn FrontEnd>,
-    ) -> Option<Arc<RecordedRuns>> {
-        let root = front_end.root()?;
-        let services = &self.shared.services;
-        Some(Arc::new(RecordedRuns {
-            run: run.clone(),
-            root: root.canonical().unwrap_or(root),
-            trajectories: services.trajectories.clone(),
-            editor: front_end.editor(),
-            indexer: Arc::clone(&services.index),
-            workers: services.workers.clone(),
-        }))
-    }
-
-    /// Returns a warning that the undo of a single proposal breaks what another run applied.
-    pub(super) async fn breaks_others(
-        &self,
-        run: &RunId,
-        events: Vec<Event>,
-        proposal: ProposalId,
-    ) -> Option<String> {
-        let others = self.others(run, &self.front_end().ok()?)?;
-        let relied_on = others.relied_on(events, &[proposal].into(), None).await;
-        let first = relied_on.first()?;
-        Some(format!(
-            "this may break the code that stays: {proposal}: {}",
-            first.why
-        ))
     }
 }
