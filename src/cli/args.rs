@@ -232,6 +232,9 @@ pub struct ReviewArgs {
     /// Id of the run, or the start of the id. Default: all runs of the project with proposals that are
     /// waiting for review, the newest first.
     pub run: Option<String>,
+    /// Keep what this run changed without a review before it was interrupted, and say no more about it.
+    #[arg(long, requires = "run")]
+    pub keep: bool,
     /// Project directory. Default: the root of the enclosing git repository, or else the nearest parent
     /// directory with a project file such as pyproject.toml.
     #[arg(long, value_name = "DIR", value_parser = path())]

@@ -14,6 +14,7 @@ mod first_model;
 mod init;
 mod input;
 mod keys;
+mod killed;
 mod languages;
 mod log;
 mod lsp;

@@ -184,6 +184,12 @@ fn is_repository(place: &Path) -> bool {
     git.join("HEAD").is_file() || (git.is_file() && is_work_tree())
 }
 
+/// Returns the project's root if it is not found from the current directory.
+pub fn to_name(root: &Path) -> Option<&Path> {
+    let here = self::root(None);
+    Some(root).filter(|root| here.is_err() || here.is_ok_and(|here| here != *root))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

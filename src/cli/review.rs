@@ -5,18 +5,20 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use anyhow::Context;
 use starling_platform::files::identity;
 use tokio::runtime::Handle;
 
 use super::Outcome;
 use super::args::{ConfigurationArgs, ReviewArgs};
 use super::input::{InputSource, Inputs};
-use super::project;
-use super::run::{Viewer, to_name};
+use super::killed::left_by_kills;
+use super::project::{self, to_name};
+use super::run::Viewer;
 use super::screen::Screen;
 use super::services::services;
 use super::standard::{note, print_line};
-use super::undo::{half_applied, moment, told, trajectories};
+use super::undo::{moment, symbols, told, trajectories};
 use super::view::state::{Review, RunState};
 use super::view::summary::{command, waiting};
 use super::view::text::{Line, Style};
@@ -42,7 +44,10 @@ pub enum Reviewed {
 pub async fn run(args: ReviewArgs) -> anyhow::Result<Outcome> {
     let root = project::root(args.repo.as_deref())?;
     let trajectories = trajectories()?;
-    super::undo::say(args.json, &half_applied(&trajectories, &root))?;
+    if let (true, Some(prefix)) = (args.keep, &args.run) {
+        return keep(&trajectories, &root, prefix, args.json);
+    }
+    super::undo::say(args.json, &left_by_kills(&trajectories, &root))?;
     let mut runs = starling_server::waiting_runs(&trajectories, &root);
     if let Some(prefix) = &args.run {
         let found = starling_history::find(&trajectories, &root, prefix).map_err(told)?;
@@ -87,6 +92,30 @@ pub async fn run(args: ReviewArgs) -> anyhow::Result<Outcome> {
         0 => Outcome::Settled,
         _ => Outcome::NotSettled,
     })
+}
+
+/// Keeps what an interrupted run changed without a review.
+fn keep(trajectories: &Path, root: &Path, prefix: &str, json: bool) -> anyhow::Result<Outcome> {
+    let found = starling_history::find(trajectories, root, prefix).map_err(told)?;
+    let id = &found.id.0;
+    let killed = starling_server::killed_runs(trajectories, root);
+    let left = killed
+        .iter()
+        .find(|run| run.id == found.id && !run.unreviewed.is_empty());
+    let Some(run) = left else {
+        let line = format!("run {id}: there is nothing to decide about what it changed");
+        say(json, &line)?;
+        return Ok(Outcome::Settled);
+    };
+    run.keep_unreviewed()
+        .with_context(|| format!("run {id}: the record that its changes are kept"))?;
+    let undo = command(&format!("undo {id}"), to_name(root));
+    let line = format!(
+        "run {id}: kept: {}; `{undo}` takes it back all the same",
+        symbols(&run.unreviewed)
+    );
+    say(json, &line)?;
+    Ok(Outcome::Settled)
 }
 
 /// Returns the end of a review in words: how many of the proposals that were `asked` about `still`

@@ -20,7 +20,7 @@ use super::fetch;
 use super::first_model;
 use super::input::{Input, InputSource, Inputs};
 use super::languages;
-use super::project::{self, Project};
+use super::project::{Project, to_name};
 use super::review::{EndedRun, OFFERED_WITHIN, Reviewed};
 use super::screen::Screen;
 use super::services::{allowed_writes, configuration, doubts, services};
@@ -30,7 +30,7 @@ use super::view::state::{Finished, Review, RunState};
 use super::view::summary::{ProjectLifetime, Traces, summary};
 use super::view::text::{Line, Style};
 use super::view::tree::waiting_for;
-use super::{Outcome, WrongUse, log, trust, undo};
+use super::{Outcome, WrongUse, killed, log, trust, undo};
 use starling_core::{Approval, Dollars, Tokens, Verdict};
 use starling_headless::{HeadlessEditor, HeadlessRun, RunNotification};
 use starling_models::registry::Models;
@@ -113,7 +113,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
         not_empty(&params.task)?;
     }
     if let Ok(trajectories) = undo::trajectories() {
-        undo::say(args.json, &undo::half_applied(&trajectories, &root))?;
+        undo::say(args.json, &killed::left_by_kills(&trajectories, &root))?;
     }
     let show = OutputMode::of(args.json);
     let mut first = vec![project.describe()];
@@ -726,12 +726,6 @@ async fn next_log(logs: &mut Option<mpsc::UnboundedReceiver<String>>) -> Option<
         Some(logs) => logs.recv().await,
         None => std::future::pending().await,
     }
-}
-
-/// Returns the project's root if it is not found from the current directory.
-pub fn to_name(root: &Path) -> Option<&Path> {
-    let here = project::root(None);
-    Some(root).filter(|root| here.is_err() || here.is_ok_and(|here| here != *root))
 }
 
 /// Writes the complete change to a patch file next to the trajectory, for other programs.

@@ -10,24 +10,25 @@ use anyhow::Context;
 use serde::Serialize;
 
 use super::args::UndoArgs;
+use super::killed::{killed_lines, left_by_kills};
 use super::project::root;
 use super::question::{self, StdinAnswers};
-use super::run::to_name;
 use super::standard::{SurvivingWriter, note, print_line};
 use super::view::story::diff;
-use super::view::summary::command;
 use super::view::text::{Line, Paint, Style};
 use super::view::words;
 use super::{Outcome, WrongUse};
 use starling_core::Editor;
 use starling_history::{
-    self, ChangeRecord, ChangeState, DiskEditor, FileUndoPlan, HalfAppliedRun, HistoryError,
-    OpenRun, PastRun, RunFile, UndoOutcome, UndoRefusal, UndoStep,
+    self, ChangeRecord, ChangeState, DiskEditor, FileUndoPlan, HistoryError, OpenRun, PastRun,
+    RunFile, UndoOutcome, UndoRefusal, UndoStep,
 };
+use starling_index::Index;
 use starling_sandbox::cache_dir;
 use starling_swarm::{ProposalId, RunId, broken_in_words};
 use starling_syntax::SymbolPath;
 use starling_text::{harmless, harmless_json};
+use starling_workspace::{Overlay, Workspace};
 
 /// Runs the command.
 pub async fn run(args: UndoArgs) -> anyhow::Result<Outcome> {
@@ -42,11 +43,11 @@ pub async fn run(args: UndoArgs) -> anyhow::Result<Outcome> {
     }
     let wish = UndoRequest::of(&args)?;
     // Removes what killed runs left, also if there is nothing to take back.
-    let half = starling_server::half_applied_runs(&trajectories, &root);
+    let killed = starling_server::killed_runs(&trajectories, &root);
     let editor: Arc<dyn Editor> = Arc::new(DiskEditor::new(&root));
     let chosen = choose(&trajectories, &root, wish.run.as_deref(), editor.as_ref());
     let Some(found) = chosen.await? else {
-        say(args.json, &half_applied_lines(&half, &root, None))?;
+        say(args.json, &killed_lines(&killed, &root, None))?;
         say(
             args.json,
             &[Line::plain(
@@ -59,10 +60,7 @@ pub async fn run(args: UndoArgs) -> anyhow::Result<Outcome> {
         }
         return Ok(Outcome::NotSettled);
     };
-    say(
-        args.json,
-        &half_applied_lines(&half, &root, Some(&found.id)),
-    )?;
+    say(args.json, &killed_lines(&killed, &root, Some(&found.id)))?;
     let mut open = OpenRun::open(&found, editor.as_ref(), &root)
         .await
         .map_err(told)?;
@@ -110,43 +108,6 @@ pub fn trajectories() -> anyhow::Result<PathBuf> {
     Ok(cache.join("runs"))
 }
 
-/// Tells which accepted sets are only partly in the files, and what the user can do about it, and which
-/// edits are at the wrong position.
-pub fn half_applied(trajectories: &Path, root: &Path) -> Vec<Line> {
-    half_applied_lines(
-        &starling_server::half_applied_runs(trajectories, root),
-        root,
-        None,
-    )
-}
-
-/// Like [`half_applied`], for known runs. `undoing` is the run that is being undone.
-fn half_applied_lines(runs: &[HalfAppliedRun], root: &Path, undoing: Option<&RunId>) -> Vec<Line> {
-    let mut lines = Vec::new();
-    for run in runs {
-        let id = &run.id.0;
-        for set in &run.sets {
-            let line = format!("! run {id}: {}", set.told());
-            lines.push(Line::of(Style::Warning, &line));
-        }
-        for change in &run.misplaced {
-            let line = format!("! run {id}: {}", change.told());
-            lines.push(Line::of(Style::Warning, &line));
-        }
-        if run.sets.is_empty() || undoing == Some(&run.id) {
-            continue;
-        }
-        let repo = to_name(root);
-        let line = format!(
-            "  complete it: `{}`; take back what is there: `{}`",
-            command("review", repo),
-            command(&format!("undo {id}"), repo)
-        );
-        lines.push(Line::plain(&line));
-    }
-    lines
-}
-
 /// Converts an error. An unknown run name is wrong use.
 pub fn told(error: HistoryError) -> anyhow::Error {
     match error {
@@ -163,6 +124,14 @@ pub fn told(error: HistoryError) -> anyhow::Error {
 struct UndoRequest {
     run: Option<String>,
     proposal: Option<ProposalId>,
+}
+
+impl UndoArgs {
+    /// Returns whether the user named a proposal.
+    fn names_proposal(&self) -> bool {
+        let is_number = |run: &String| run.starts_with('#');
+        self.proposal.is_some() || self.run.as_ref().is_some_and(is_number)
+    }
 }
 
 impl UndoRequest {
@@ -291,15 +260,36 @@ impl Undo<'_> {
         mut open: OpenRun,
         wanted: &BTreeSet<ProposalId>,
     ) -> anyhow::Result<Outcome> {
-        let plan = starling_history::plan(self.editor.as_ref(), &open.run.changes, wanted).await;
+        let relied_on = self.relied_on(&open.run, wanted).await;
+        let (relied_on, breaks_others) = match self.args.names_proposal() {
+            false => (relied_on, None),
+            // A person who names a proposal is only warned.
+            true => (
+                Vec::new(),
+                relied_on.first().map(|one| {
+                    format!(
+                        "this may break the code that stays: {}: {}",
+                        one.proposal, one.why
+                    )
+                }),
+            ),
+        };
+        let mut possible = wanted.clone();
+        possible.retain(|id| relied_on.iter().all(|one| one.proposal != *id));
+        let mut plan =
+            starling_history::plan(self.editor.as_ref(), &open.run.changes, &possible).await;
+        plan.refused.extend(relied_on.iter().cloned());
         let dependencies = starling_history::dependencies(&open.run.changes);
         let breaks = |gone: BTreeSet<ProposalId>, refused: &[UndoRefusal]| {
-            broken_in_words(&dependencies.broken_without(&gone))
-                .or_else(|| left_alone(refused, &gone))
+            let own = broken_in_words(&dependencies.broken_without(&gone))
+                .or_else(|| left_alone(refused, &gone));
+            let others = breaks_others.clone().filter(|_| !gone.is_empty());
+            let all: Vec<String> = own.into_iter().chain(others).collect();
+            (!all.is_empty()).then(|| all.join("; "))
         };
         let planned = plan.files.iter().flat_map(|file| file.undone.clone());
         let planned: BTreeSet<ProposalId> = planned.collect();
-        let possible = planned.len();
+        let count = planned.len();
         let absent: usize = plan.files.iter().map(|file| file.absent.len()).sum();
         let foreseen = breaks(planned, &plan.refused);
         if !self.args.json {
@@ -308,19 +298,20 @@ impl Undo<'_> {
             if let Some(foreseen) = &foreseen {
                 say(false, &[Line::of(Style::Warning, &format!("! {foreseen}"))])?;
             }
-            if possible == 0 {
+            if count == 0 {
                 say(false, &[Line::of(Style::Bad, "nothing was taken back")])?;
                 open.forget_journal();
                 return Ok(Outcome::NotSettled);
             }
-            let changing = possible - absent;
+            let changing = count - absent;
             if changing > 0 && !self.args.yes && !agreed(changing)? {
                 say(false, &[Line::plain("nothing was taken back")])?;
                 open.forget_journal();
                 return Ok(Outcome::NotSettled);
             }
         }
-        let mut outcome = open.undo(&self.editor, self.root, wanted).await?;
+        let mut outcome = open.undo(&self.editor, self.root, &possible).await?;
+        outcome.refused.extend(relied_on);
         outcome.refused = self.explained(&open.run, outcome.refused).await;
         let undone = outcome.undone.iter().copied().collect();
         let warning = breaks(undone, &outcome.refused);
@@ -328,7 +319,32 @@ impl Undo<'_> {
         if let (Some(warning), false) = (unforeseen, self.args.json) {
             say(false, &[Line::of(Style::Warning, &format!("! {warning}"))])?;
         }
-        ended(self.args, &open.run, &outcome, (possible, warning))
+        ended(self.args, &open.run, &outcome, (count, warning))
+    }
+
+    /// Returns the wanted proposals on which changes of other runs rely, and those that must stay with
+    /// them.
+    async fn relied_on(&self, run: &PastRun, wanted: &BTreeSet<ProposalId>) -> Vec<UndoRefusal> {
+        let editor = self.editor.as_ref();
+        let others = starling_history::other_runs(self.trajectories, self.root, &run.id);
+        let others = starling_history::other_changes(others, editor).await;
+        if others.is_empty() {
+            return Vec::new();
+        }
+        let workspace = match Workspace::open(self.root.to_owned()) {
+            Ok(workspace) => workspace,
+            Err(error) => {
+                tracing::warn!(%error, "it is unknown whether other runs rely on what is undone");
+                return Vec::new();
+            }
+        };
+        let snapshot = workspace.snapshot(Overlay::new());
+        let index = match cache_dir() {
+            Some(cache) => Index::open(snapshot, cache),
+            None => Index::new(snapshot),
+        };
+        let of_run = (&run.id, &run.changes[..]);
+        starling_history::relied_on(of_run, wanted, &others, editor, &index).await
     }
 
     /// Adds the later runs that block the undo.
@@ -495,7 +511,7 @@ fn summary(run: &PastRun, outcome: &UndoOutcome, planned: usize) -> Vec<Line> {
     lines
 }
 
-fn symbols(symbols: &[SymbolPath]) -> String {
+pub fn symbols(symbols: &[SymbolPath]) -> String {
     let names: Vec<String> = symbols.iter().map(ToString::to_string).collect();
     words::few(&names)
 }
@@ -656,9 +672,9 @@ async fn list(trajectories: &Path, root: &Path, json: bool) -> anyhow::Result<Ou
     for found in starling_history::newest_first(trajectories, root) {
         listed.push(RunListEntry::of(&found, &editor).await);
     }
-    let half = half_applied(trajectories, root);
+    let killed = left_by_kills(trajectories, root);
     if json {
-        say(true, &half)?;
+        say(true, &killed)?;
         print_json(&listed)?;
         return Ok(Outcome::Settled);
     }
@@ -667,7 +683,7 @@ async fn list(trajectories: &Path, root: &Path, json: bool) -> anyhow::Result<Ou
         true => say(false, &[Line::plain("no run of this project is recorded")])?,
         false => say(false, &lines)?,
     }
-    say(false, &half)?;
+    say(false, &killed)?;
     Ok(Outcome::Settled)
 }
 

@@ -54,7 +54,10 @@ const CRATES: &[(&str, &[&str])] = &[
             "workspace",
         ],
     ),
-    ("history", &["core", "swarm", "syntax", "text", "workspace"]),
+    (
+        "history",
+        &["core", "index", "swarm", "syntax", "text", "workspace"],
+    ),
     (
         "server",
         &[

@@ -5,7 +5,9 @@
 mod ask;
 mod closed_output;
 mod endpoint;
+mod killed;
 mod log_file;
+mod relied_on;
 mod terminal;
 mod undo;
 

@@ -37,7 +37,7 @@ impl TestProject {
         std::fs::write(self.root().join("work.py"), text).unwrap();
     }
 
-    fn trajectory(&self, run: &str) -> PathBuf {
+    pub(super) fn trajectory(&self, run: &str) -> PathBuf {
         self.dir.path().join(format!("cache/runs/{run}.jsonl"))
     }
 

@@ -187,6 +187,7 @@ fn begin(world: &Arc<World>, root: &Path) -> RunHandle {
             world: Arc::clone(world),
         }),
         index: Arc::new(Index::new(snapshot)),
+        others: None,
     };
     let handle = start(
         RunId("simulated".to_owned()),

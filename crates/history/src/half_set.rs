@@ -3,10 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use super::misplaced::MisplacedChange;
 use super::trajectory::{ChangeRecord, ChangeState};
 use super::unfinished::{UnfinishedChange, is_in};
-use starling_swarm::{AppliedChange, ProposalId, RunId};
+use starling_swarm::{AppliedChange, ProposalId};
 use starling_syntax::FilePath;
 
 /// A set of accepted changes of which only a part is in the files.
@@ -40,15 +39,6 @@ fn places(changes: &[(ProposalId, FilePath)]) -> String {
     let places: Vec<String> = changes.iter().map(place).collect();
     let verb = if changes.len() == 1 { "is" } else { "are" };
     format!("{} {verb}", places.join(", "))
-}
-
-/// A run of which a kill left something in the files: accepted sets that are only partly there, or
-/// edits at the wrong position.
-#[derive(Debug, Clone)]
-pub struct HalfAppliedRun {
-    pub id: RunId,
-    pub sets: Vec<HalfSet>,
-    pub misplaced: Vec<MisplacedChange>,
 }
 
 /// Returns the sets of which only a part is in the files: `changes` were applied, `missing` were

@@ -2,6 +2,7 @@
 //! refused otherwise.
 
 mod half;
+mod relied_on;
 mod together;
 
 use std::collections::{BTreeMap, BTreeSet};

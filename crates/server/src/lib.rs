@@ -47,8 +47,8 @@ use tower_lsp::LspService;
 pub use documents::splice;
 pub use paths::{file_of, path_of};
 pub use session::{
-    Fetcher, LockedRun, OpenRequest, OpenedRun, Opener, RestorePolicy, RunControl, RunDefaults,
-    RunStarter, Services, WaitingReview, WaitingRun, half_applied_runs, locked_runs, swarm,
+    Fetcher, KilledRun, LockedRun, OpenRequest, OpenedRun, Opener, RestorePolicy, RunControl,
+    RunDefaults, RunStarter, Services, WaitingReview, WaitingRun, killed_runs, locked_runs, swarm,
     waiting_runs,
 };
 

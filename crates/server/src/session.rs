@@ -11,14 +11,17 @@ mod front_end;
 mod guarded;
 mod half_applied;
 mod interrupted_edit;
+mod killed_runs;
 pub mod messages;
 mod misplaced;
+mod other_runs;
 mod outdated;
 mod patches;
 mod paths;
 mod pending_reviews;
 mod preview;
 mod refresh;
+mod relying_runs;
 mod remedy;
 pub(crate) mod restore;
 mod restore_runs;
@@ -55,7 +58,7 @@ use starling_syntax::{FilePath, SymbolPath};
 pub use edit::EditedText;
 pub use explanation::{TextFormat, explain, explain_with_diff};
 pub use front_end::{CurrentFile, FrontEnd, OpenBuffers};
-pub use half_applied::half_applied_runs;
+pub use killed_runs::{KilledRun, killed_runs};
 pub use patches::TAKES_NO_EDITS;
 pub use paths::{disk_text, file_at, overlay, path_of};
 pub use pending_reviews::{NotOpen, PendingReviews, ReviewTarget, ShownReview};
@@ -414,6 +417,10 @@ impl RunSession {
         self.shared.tasks.spawn(async move {
             let changes = starling_history::changes(handle.log().events());
             let dependencies = starling_history::dependencies(&changes);
+            let breaks_others = match proposal {
+                Some(id) => runs.breaks_others(&run, handle.log().events(), id).await,
+                None => None,
+            };
             let (proposals, error) = match handle.undo(proposal).await {
                 Ok(proposals) => (proposals, None),
                 Err(error) => {
@@ -434,7 +441,10 @@ impl RunSession {
                 error => error,
             };
             let gone: BTreeSet<ProposalId> = proposals.iter().copied().collect();
-            let warning = broken_in_words(&dependencies.broken_without(&gone));
+            let warnings = broken_in_words(&dependencies.broken_without(&gone)).into_iter();
+            let warnings = warnings.chain(breaks_others.filter(|_| !gone.is_empty()));
+            let warnings: Vec<String> = warnings.collect();
+            let warning = (!warnings.is_empty()).then(|| warnings.join("; "));
             let events = undo_events(&proposals, &handle.log());
             if let Some(entry) = runs.lock().get_mut(&run.0) {
                 events

@@ -14,6 +14,7 @@ mod misplaced;
 mod plain;
 mod refused;
 mod refused_late;
+mod relied_on;
 mod restart;
 mod retry;
 mod schemes;

@@ -53,8 +53,9 @@ pub use protocol::described;
 pub use run::ending::NOT_ACCEPTED;
 pub use run::lifecycle::{RunHandle, start};
 pub use state::checker::Checker;
-pub use state::services::{RoleModels, RunServices};
+pub use state::services::{OtherRuns, RoleModels, RunServices};
 pub use task::request::Task;
+pub use task::whole_word::has_word;
 
 /// Applies changes to the user's text, also changes that are accepted after the end of their run.
 pub mod sending {

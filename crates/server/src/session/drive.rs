@@ -20,8 +20,8 @@ use super::{RunEntry, RunOrigin, RunPhase, RunSession};
 use starling_core::{Approval, Driver, Limits};
 use starling_platform::files::PathExt;
 use starling_swarm::{
-    Cursor, Ending, Event, EventLog, Record, RunId, RunServices, Spent, Stamped, StopReason, Task,
-    Writing,
+    Cursor, Ending, Event, EventLog, OtherRuns, Record, RunId, RunServices, Spent, Stamped,
+    StopReason, Task, Writing,
 };
 
 /// Maximum number of ended runs that are kept for an undo.
@@ -64,7 +64,8 @@ impl RunSession {
                 let runs = self.clone();
                 let opened = workers.spawn(async move { runs.open(plan).await }).await;
                 let opened = opened.unwrap_or_else(|error| failed(error.to_string()));
-                (Some(TrajectoryFile::replacing(file)), opened)
+                let file = TrajectoryFile::replacing(trajectory, file);
+                (Some(file), opened)
             }
             // Without a record no change could be made, so no model is asked.
             Err(error) => (None, failed(write_failure(&trajectory, &error))),
@@ -75,7 +76,7 @@ impl RunSession {
             let _fired_at_the_end = end_of_writing;
             if let Some(file) = file.filter(|_| !is_cut_off) {
                 let report = |why| runs.report_unwritten(why);
-                write_trajectory(records, file, &trajectory, report).await;
+                write_trajectory(records, file, report).await;
             }
         });
         let (_, (), ()) = tokio::join!(
@@ -212,6 +213,9 @@ impl RunSession {
             tests,
             language: front_end.language_service(language),
             index,
+            others: self
+                .others(&id, &front_end)
+                .map(|others| others as Arc<dyn OtherRuns>),
         };
         let params = resolved(params, &defaults);
         if let Some(entry) = self.lock().get_mut(&id.0) {

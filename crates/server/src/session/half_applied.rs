@@ -1,69 +1,16 @@
 //! Sets of accepted changes of which only a part is in the files, because the program was killed
 //! between their edits: finds them, and offers the missing part for review.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use super::misplaced::misplaced_changes;
-use super::restore::{ended_regularly, read_records, recent, unrecorded_events, view_of};
+use super::restore::view_of;
 use super::run_view::{ProposalStatus, RunView};
 use starling_core::Verdict;
-use starling_history::{self, DiskEditor, HalfAppliedRun, HalfSet, UnfinishedChange};
-use starling_platform::files::PathExt;
+use starling_history::{self, DiskEditor, HalfSet, UnfinishedChange};
 use starling_swarm::{
     ActorId, Event, Evidence, FileChange, JointEvidence, ProposalId, Record, Stamped, ids,
 };
 use starling_text::unified_diff;
-
-/// Returns the runs of a project that have half-applied sets (changes that belong together, of
-/// which only some are in the files) or edits at the wrong position, the newest first. Active runs
-/// are left out. Nothing is recorded; what killed runs left when they created files is removed.
-pub fn half_applied_runs(trajectories: &Path, root: &Path) -> Vec<HalfAppliedRun> {
-    let root = root.canonical().unwrap_or_else(|_| root.to_owned());
-    let runs = recent(trajectories);
-    runs.iter()
-        .filter_map(|path| half_applied(path, &root))
-        .collect()
-}
-
-fn half_applied(path: &Path, root: &Path) -> Option<HalfAppliedRun> {
-    let file = File::open(path).ok()?;
-    let mut lines = BufReader::new(&file);
-    let mut line = String::new();
-    lines.read_line(&mut line).ok()?;
-    let first: Stamped = serde_json::from_str(&line).ok()?;
-    let Record::Event(Event::RunStarted {
-        run, root: about, ..
-    }) = &first.record
-    else {
-        return None;
-    };
-    let is_elsewhere = Path::new(about) != root;
-    if is_elsewhere || file.try_lock_shared().is_err() || ended_regularly(path) {
-        return None;
-    }
-    let id = run.clone();
-    let mut records = vec![first];
-    read_records(&mut lines, &mut records)?;
-    starling_history::remove_remains(&id, &records, root);
-    drop(file);
-    let misplaced = misplaced_changes(&records, root, path);
-    for event in unrecorded_events(&records, root, path) {
-        records.push(Stamped {
-            seq: records.len() as u64,
-            at_ms: 0,
-            record: Record::Event(event),
-        });
-    }
-    let sets = half_sets(&records, root);
-    let is_whole = sets.is_empty() && misplaced.is_empty();
-    (!is_whole).then_some(HalfAppliedRun {
-        id,
-        sets,
-        misplaced,
-    })
-}
 
 /// Returns the sets of a run of which only a part is in the files.
 pub fn half_sets(records: &[Stamped], root: &Path) -> Vec<HalfSet> {

@@ -159,6 +159,7 @@ impl RunSession {
             past.records,
             front_end.editor(),
             front_end.root(),
+            self.others(&past.id, front_end),
         ));
         let entry = RunEntry {
             phase: RunPhase::Ended(Some(run)),
@@ -210,6 +211,7 @@ impl RunSession {
             pending_reviews.clone(),
             front_end.root(),
             policy,
+            self.others(&id, &front_end),
         );
         let log = run.log();
         let records = waits.then(|| log.write_from(on_disk));
@@ -234,10 +236,10 @@ impl RunSession {
             self.lock().insert(id.0.clone(), entry);
             let runs = self.clone();
             let written = async move {
-                match TrajectoryFile::extending(file) {
+                match TrajectoryFile::extending(path.clone(), file, on_disk) {
                     Ok(file) => {
                         let report = |why| runs.report_unwritten(why);
-                        write_trajectory(records, file, &path, report).await;
+                        write_trajectory(records, file, report).await;
                     }
                     Err(error) => runs.report_unwritten(write_failure(&path, &error)),
                 }

@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
 use super::guarded;
+use super::other_runs::RecordedRuns;
 use super::outdated;
 use super::pending_reviews::{PendingReviews, ReviewTarget};
 use super::restore::view_of;
@@ -36,6 +37,8 @@ pub struct RestoredRun {
     root: Option<PathBuf>,
     /// The path policy of the open project.
     policy: Option<PathPolicy>,
+    /// The other runs of the open project.
+    others: Option<Arc<RecordedRuns>>,
     /// Serializes acceptances and undos.
     applying: Arc<tokio::sync::Mutex<()>>,
 }
@@ -92,6 +95,7 @@ pub fn restore_run(
     pending_reviews: PendingReviews,
     root: Option<PathBuf>,
     policy: Option<PathPolicy>,
+    others: Option<Arc<RecordedRuns>>,
 ) -> Arc<RestoredRun> {
     let reviews = reviews(&records);
     let restored_run = Arc::new(RestoredRun {
@@ -101,6 +105,7 @@ pub fn restore_run(
         editor,
         root,
         policy,
+        others,
         applying: Arc::default(),
     });
     let run = Arc::clone(&restored_run);
@@ -127,6 +132,7 @@ pub fn ended_run(
     records: Vec<Stamped>,
     editor: Arc<dyn Editor>,
     root: Option<PathBuf>,
+    others: Option<Arc<RecordedRuns>>,
 ) -> RestoredRun {
     let restored_run = RestoredRun {
         parts: all_parts(&records),
@@ -135,6 +141,7 @@ pub fn ended_run(
         editor,
         root,
         policy: None,
+        others,
         applying: Arc::default(),
     };
     restored_run.log.close();
@@ -698,8 +705,16 @@ impl RunControl for RestoredRun {
             events.into_iter().for_each(|event| self.log.event(event));
             Ok::<(), Infallible>(())
         };
+        let relied_on = match (&self.others, proposal) {
+            (Some(others), None) => others.relied_on(self.log.events(), &chosen, None).await,
+            (Some(_) | None, _) => Vec::new(),
+        };
+        let count = chosen.len();
+        let mut chosen = chosen;
+        chosen.retain(|id| relied_on.iter().all(|one| one.proposal != *id));
         let root = self.root.as_deref();
-        let Ok(outcome) = undo(&self.editor, root, &changes, &chosen, record).await;
+        let Ok(mut outcome) = undo(&self.editor, root, &changes, &chosen, record).await;
+        outcome.refused.extend(relied_on);
         let undone = outcome.taken_back();
         if !undone.is_empty() && !self.log.is_closed() {
             self.mark_evidence("a change was taken back since these checks");
@@ -716,7 +731,7 @@ impl RunControl for RestoredRun {
             });
         }
         let mut refused = outcome.refused.into_iter();
-        if chosen.len() > 1 && refused.len() > 0 {
+        if count > 1 && refused.len() > 0 {
             return Err(UndoError::Stay {
                 undone,
                 stay: refused.map(|one| (one.proposal, one.why)).collect(),

@@ -2,10 +2,11 @@
 
 use std::fs::{File, TryLockError};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::messages::EventParams;
-use starling_swarm::{Event, Record, RunId, Stamped, UnwrittenRecord, Writing};
+use starling_platform::files::{identity, identity_of_open};
+use starling_swarm::{Event, EventLog, Record, RunId, Stamped, UnwrittenRecord, Writing};
 use starling_workspace::{private_directory, private_file};
 
 /// Creates the file of a trajectory. It stays locked while it is written: an unlocked trajectory
@@ -56,47 +57,67 @@ pub fn write_failure(path: &Path, error: &std::io::Error) -> String {
     )
 }
 
-/// The open file of a trajectory, with the records that are not in it yet.
+/// The open file of a trajectory.
 pub struct TrajectoryFile {
+    path: PathBuf,
     file: File,
     /// The length of the complete records in bytes.
     length: u64,
-    /// Records that could not be written, as lines.
-    unwritten: Vec<u8>,
+    /// The number of complete records.
+    count: usize,
 }
 
 impl TrajectoryFile {
-    /// The next record replaces what [`begin_trajectory`] wrote.
-    pub fn replacing(file: File) -> Self {
+    /// The first records replace what [`begin_trajectory`] wrote.
+    pub fn replacing(path: PathBuf, file: File) -> Self {
         TrajectoryFile {
+            path,
             file,
             length: 0,
-            unwritten: Vec::new(),
+            count: 0,
         }
     }
 
-    /// The next record follows what the file contains.
+    /// The next records follow the `count` records that the file contains.
     ///
     /// # Errors
     /// The length of the file is unknown.
-    pub fn extending(file: File) -> std::io::Result<Self> {
+    pub fn extending(path: PathBuf, file: File, count: usize) -> std::io::Result<Self> {
         Ok(TrajectoryFile {
             length: file.metadata()?.len(),
-            ..TrajectoryFile::replacing(file)
+            count,
+            ..TrajectoryFile::replacing(path, file)
         })
     }
 
-    /// Writes a record, after the records that could not be written before.
-    fn write(&mut self, record: &Stamped) -> std::io::Result<()> {
-        self.unwritten.extend(line_of(record)?);
-        self.write_rest()
+    /// Writes the records of the log that are not in the file yet: all of them if the file was
+    /// removed, replaced or shortened, as happens to files of a cache.
+    fn write(&mut self, log: &EventLog) -> std::io::Result<()> {
+        if !self.is_at_path() {
+            self.file = create_trajectory(&self.path)?;
+            (self.length, self.count) = (0, 0);
+        } else if self.file.metadata()?.len() < self.length {
+            (self.length, self.count) = (0, 0);
+        }
+        let records = log.records(self.count);
+        let mut lines = Vec::new();
+        for record in &records {
+            lines.extend(line_of(record)?);
+        }
+        starling_history::append_lines(&self.file, self.length, &lines)?;
+        self.length += lines.len() as u64;
+        self.count += records.len();
+        Ok(())
     }
 
-    fn write_rest(&mut self) -> std::io::Result<()> {
-        starling_history::append_lines(&self.file, self.length, &self.unwritten)?;
-        self.length += self.unwritten.len() as u64;
-        self.unwritten.clear();
-        Ok(())
+    /// Returns whether the path still leads to the open file.
+    fn is_at_path(&self) -> bool {
+        let is_same = || -> std::io::Result<bool> {
+            let there = identity(&self.path, &self.path.symlink_metadata()?)?;
+            let open = identity_of_open(&self.file, &self.file.metadata()?)?;
+            Ok(there.file == open.file)
+        };
+        is_same().unwrap_or(false)
     }
 }
 
@@ -107,13 +128,15 @@ impl TrajectoryFile {
 pub async fn write_trajectory(
     mut records: Writing,
     mut file: TrajectoryFile,
-    path: &Path,
     report_failure: impl Fn(String),
 ) {
+    let path = file.path.clone();
+    let log = records.log();
     let mut is_reported = false;
-    while let Some(record) = records.next().await {
+    while records.next().await.is_some() {
+        let log = log.clone();
         let written = tokio::task::spawn_blocking(move || {
-            let written = file.write(&record);
+            let written = file.write(&log);
             (file, written)
         });
         let written = match written.await {
@@ -127,7 +150,7 @@ pub async fn write_trajectory(
             }
         };
         if let Err(error) = &written {
-            let why = write_failure(path, error);
+            let why = write_failure(&path, error);
             records.failed(UnwrittenRecord(why.as_str().into()));
             if !is_reported {
                 tracing::error!("{why}");
@@ -136,7 +159,7 @@ pub async fn write_trajectory(
         }
         is_reported = written.is_err();
     }
-    if is_reported && let Err(error) = file.write_rest() {
+    if is_reported && let Err(error) = file.write(&log) {
         tracing::error!(path = %path.display(), %error, "the end of the trajectory is not written");
     }
 }
@@ -161,7 +184,6 @@ pub fn event_params(run: &RunId, record: &Stamped) -> Option<EventParams> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use starling_swarm::EventLog;
 
     #[test]
     fn trajectory_is_readable_only_by_its_owner() {
@@ -188,8 +210,8 @@ mod tests {
             });
         }
         log.close();
-        let file = TrajectoryFile::replacing(create_trajectory(&path).unwrap());
-        write_trajectory(log.write_from(0), file, &path, |why| panic!("{why}")).await;
+        let file = TrajectoryFile::replacing(path.clone(), create_trajectory(&path).unwrap());
+        write_trajectory(log.write_from(0), file, |why| panic!("{why}")).await;
         let text = std::fs::read_to_string(path).unwrap();
         let read: Vec<Stamped> = text
             .lines()
@@ -202,14 +224,10 @@ mod tests {
         assert_eq!(text, "two\nlines");
     }
 
-    fn steered(seq: u64, text: &str) -> Stamped {
-        Stamped {
-            seq,
-            at_ms: 0,
-            record: Record::Event(Event::Steered {
-                to: None,
-                text: text.to_owned(),
-            }),
+    fn steered(text: &str) -> Event {
+        Event::Steered {
+            to: None,
+            text: text.to_owned(),
         }
     }
 
@@ -224,19 +242,80 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("1.jsonl");
         let writable = create_trajectory(&path).unwrap();
-        let mut file = TrajectoryFile::replacing(writable.try_clone().unwrap());
-        file.write(&steered(0, "one")).unwrap();
+        let mut file = TrajectoryFile::replacing(path.clone(), writable.try_clone().unwrap());
+        let log = EventLog::new();
+        log.event(steered("one"));
+        file.write(&log).unwrap();
         // A file that is open for reading alone refuses every record.
         file.file = File::open(&path).unwrap();
-        for seq in [1, 2] {
-            assert!(file.write(&steered(seq, "lost?")).is_err());
+        for text in ["two", "three"] {
+            log.event(steered(text));
+            assert!(file.write(&log).is_err());
             assert_eq!(seqs(&path), [0]);
         }
         // A part of a record remained in the file.
         file.file = writable;
         file.file.write_all(br#"{"seq":1,"at_ms"#).unwrap();
-        file.write(&steered(3, "four")).unwrap();
+        log.event(steered("four"));
+        file.write(&log).unwrap();
         assert_eq!(seqs(&path), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn trajectory_that_was_removed_or_shortened_is_written_anew() {
+        type Damage = fn(&Path);
+        let damages: [Damage; 4] = [
+            |path| std::fs::remove_file(path).unwrap(),
+            |path| std::fs::remove_dir_all(path.parent().unwrap()).unwrap(),
+            |path| std::fs::rename(path, path.with_extension("old")).unwrap(),
+            |path| std::fs::write(path, "").unwrap(),
+        ];
+        for damage in damages {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("runs/1.jsonl");
+            let begun = begin_trajectory(&path, steered("zero")).unwrap();
+            let mut file = TrajectoryFile::replacing(path.clone(), begun);
+            let log = EventLog::new();
+            for text in ["one", "two"] {
+                log.event(steered(text));
+                file.write(&log).unwrap();
+            }
+            damage(&path);
+            log.event(steered("three"));
+            file.write(&log).unwrap();
+            assert_eq!(seqs(&path), [0, 1, 2]);
+            let other = File::open(&path).unwrap();
+            assert!(matches!(other.try_lock(), Err(TryLockError::WouldBlock)));
+            log.event(steered("four"));
+            file.write(&log).unwrap();
+            assert_eq!(seqs(&path), [0, 1, 2, 3]);
+        }
+    }
+
+    #[tokio::test]
+    async fn change_is_refused_if_its_removed_trajectory_cannot_be_written_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let runs = folder.path().join("runs");
+        let path = runs.join("1.jsonl");
+        let file = TrajectoryFile::replacing(path.clone(), create_trajectory(&path).unwrap());
+        let log = EventLog::new();
+        let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+        let records = log.write_from(0);
+        let writer = tokio::spawn(async move {
+            write_trajectory(records, file, |why| tell.send(why).unwrap()).await;
+        });
+        log.durable_event(steered("one")).await.unwrap();
+        std::fs::remove_dir_all(&runs).unwrap();
+        std::fs::write(&runs, "not a directory").unwrap();
+        let why = log.durable_event(steered("two")).await.unwrap_err();
+        assert!(why.to_string().contains("1.jsonl: "), "{why}");
+        assert_eq!(told.recv().await, Some(why.to_string()));
+        // The place can be used again.
+        std::fs::remove_file(&runs).unwrap();
+        log.durable_event(steered("three")).await.unwrap();
+        assert_eq!(seqs(&path), [0, 1, 2]);
+        log.close();
+        writer.await.unwrap();
     }
 
     #[tokio::test]
@@ -246,18 +325,18 @@ mod tests {
         std::fs::write(&path, "").unwrap();
         let log = EventLog::new();
         let records = log.write_from(0);
-        let file = TrajectoryFile::replacing(File::open(&path).unwrap());
+        let file = TrajectoryFile::replacing(path.clone(), File::open(&path).unwrap());
         let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
         let writer = tokio::spawn(async move {
             let report = |why| tell.send(why).unwrap();
-            write_trajectory(records, file, &path, report).await;
+            write_trajectory(records, file, report).await;
         });
         for text in ["one", "two"] {
-            let event = steered(0, text).record;
-            let Record::Event(event) = event else {
-                unreachable!()
-            };
-            let why = log.durable_event(event).await.unwrap_err().to_string();
+            let why = log
+                .durable_event(steered(text))
+                .await
+                .unwrap_err()
+                .to_string();
             assert!(why.contains("1.jsonl: "), "{why}");
             assert!(why.contains("free space"), "{why}");
         }

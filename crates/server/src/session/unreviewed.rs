@@ -47,11 +47,9 @@ pub fn left_in_files(view: &RunView, root: &Path, trajectory: &Path) -> Vec<Symb
     symbols
 }
 
-fn mark_kept(trajectory: &Path) -> Result<(), String> {
-    let marked = private_file(&trajectory.with_extension(KEPT_EXTENSION));
-    marked
-        .map(|_| ())
-        .map_err(|error| format!("you will be asked again: {error}"))
+/// Marks that the user keeps what an interrupted run changed.
+pub fn mark_kept(trajectory: &Path) -> std::io::Result<()> {
+    private_file(&trajectory.with_extension(KEPT_EXTENSION)).map(|_| ())
 }
 
 impl RunSession {
@@ -79,7 +77,8 @@ impl RunSession {
         self.spawn_while_connected(async move {
             let chosen = match front_end.choose(text, &[UNDO, KEEP]).await {
                 Some(UNDO) => session.undo(&run, None).map_err(|error| error.to_string()),
-                Some(_) => mark_kept(&session.trajectory(&run)),
+                Some(_) => mark_kept(&session.trajectory(&run))
+                    .map_err(|error| format!("you will be asked again: {error}")),
                 None => Ok(()),
             };
             if let Err(error) = chosen {

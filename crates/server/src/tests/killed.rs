@@ -10,7 +10,7 @@ use super::restart::{
     event_of, events_from, restarted, state_of, take_edit, trajectory, undo, yielding,
 };
 use crate::RestorePolicy;
-use crate::half_applied_runs;
+use crate::killed_runs;
 use crate::samples::{BASE, asked};
 use crate::session::restore::{find_restorable, view_of};
 use serde_json::Value;
@@ -311,7 +311,7 @@ fn killed_amid_a_set() -> Vec<Event> {
 }
 
 fn half_applied(folder: &Path) -> Vec<String> {
-    let runs = half_applied_runs(&folder.join(".trajectories"), folder);
+    let runs = killed_runs(&folder.join(".trajectories"), folder);
     let sets = runs.iter().flat_map(|run| &run.sets);
     sets.map(starling_history::HalfSet::told).collect()
 }

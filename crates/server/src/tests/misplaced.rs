@@ -12,7 +12,7 @@ use super::restart::{events_from, restarted, state_of, trajectory};
 use crate::samples::BASE;
 use crate::session::restore::find_restorable;
 use crate::testing::*;
-use crate::{RestorePolicy, half_applied_runs};
+use crate::{RestorePolicy, killed_runs};
 use starling_swarm::{Event, ProposalId, StopReason};
 use starling_text::{Encoding, PositionedChange};
 
@@ -99,7 +99,7 @@ async fn edit_at_the_wrong_position_is_told_once_by_the_next_server_and_by_undo(
         let folder = client.folder;
         let now = std::fs::read_to_string(folder.path().join("a.py")).unwrap();
         assert_eq!(now, text);
-        let runs = half_applied_runs(&folder.path().join(".trajectories"), folder.path());
+        let runs = killed_runs(&folder.path().join(".trajectories"), folder.path());
         assert!(runs[0].misplaced[0].told().starts_with(TOLD), "{runs:?}");
         let mut client = restarted(folder).await;
         let told = messages(&mut client).await;
@@ -130,7 +130,7 @@ fn edit_that_is_not_in_the_file_any_more_is_not_told() {
     let events = killed_while_applying(&[(1, "a.py::f")], &[(1, "a.py::f")]);
     write_run(folder.path(), events, &format!("# mine\n{BASE}"), false);
     let trajectories = folder.path().join(".trajectories");
-    assert!(half_applied_runs(&trajectories, folder.path()).is_empty());
+    assert!(killed_runs(&trajectories, folder.path()).is_empty());
     let found = find_restorable(&trajectories, folder.path(), &RestorePolicy::All);
     assert!(found[0].waits && found[0].misplaced.is_empty(), "{found:?}");
 }

@@ -289,6 +289,13 @@ impl Writing {
         self.cursor.next().await
     }
 
+    /// Returns the log.
+    pub fn log(&self) -> EventLog {
+        EventLog {
+            inner: Arc::clone(&self.cursor.inner),
+        }
+    }
+
     /// Reports that the records since the last confirmed one could not be written. The caller
     /// writes them together with the next record.
     pub fn failed(&mut self, error: UnwrittenRecord) {

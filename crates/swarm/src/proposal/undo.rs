@@ -100,6 +100,9 @@ pub(crate) async fn take_back(
     let chosen = still_there(run, chosen).await?;
     let is_one = chosen.len() == 1;
     let mut taking = UndoOperation::of(run, chosen);
+    if which.is_none() {
+        taking.leave_relied_on().await;
+    }
     if !is_one {
         taking.leave_conflicts().await;
     }
@@ -210,6 +213,20 @@ impl<'h> UndoOperation<'h> {
             chosen,
             stay: Vec::new(),
             undone: Vec::new(),
+        }
+    }
+
+    /// Excludes the proposals on which changes of other runs rely. Called before anything is changed.
+    async fn leave_relied_on(&mut self) {
+        let Some(others) = &self.run.services.others else {
+            return;
+        };
+        let index = Arc::clone(&self.run.world().index);
+        let events = self.run.log.events();
+        let relied_on = others.rely_on(events, &self.open, &index).await;
+        for (id, why) in relied_on {
+            self.open.remove(&id);
+            self.stay.push((id, UndoError::Held { why }));
         }
     }
 

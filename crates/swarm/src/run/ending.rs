@@ -45,6 +45,7 @@ impl Ending {
             goal: Goal::Bug,
             changed: &[],
             taken_back: TakenBack::No,
+            not_taken_back: None,
             last_check: LastCheck::Absent {
                 why: "the run never began",
             },
@@ -592,7 +593,9 @@ fn left_behind(facts: &RunFacts<'_>) -> String {
         LastTestResult::Passes(what) | LastTestResult::Fails(what) => what,
         LastTestResult::Untested(_) => "untested".to_owned(),
     };
-    let stays = format!("changed {} ({tested})", some_of(&names));
+    let why = facts.not_taken_back;
+    let why = why.map_or(String::new(), |why| format!(", kept: {why}"));
+    let stays = format!("changed {} ({tested}){why}", some_of(&names));
     match kept.is_empty() {
         true => stays,
         false => format!("{kept}; still {stays}"),

@@ -174,6 +174,7 @@ fn with_facts<R>(
             Some(patch) => TakenBack::Yes(patch.as_deref()),
             None => TakenBack::No,
         },
+        not_taken_back: state.proposals.not_taken_back.as_deref(),
         last_check: match &state.tests.latest {
             Some(report) => LastCheck::Known(report),
             None => LastCheck::Absent { why: &untested },

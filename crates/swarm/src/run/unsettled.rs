@@ -69,6 +69,7 @@ pub(crate) async fn take_back(run: &Arc<RunContext>, stop_reason: &StopReason) {
     undo::note_gone(run, &gone);
     // If no change could be reverted, the result of the run must not report that they were.
     run.proposals().taken_back = (!gone.is_empty()).then(|| patch.clone());
+    run.proposals().not_taken_back = left.first().map(|(_, why)| why.clone());
     run.event(Event::TakenBack { diff, patch, left });
 }
 

@@ -38,6 +38,8 @@ pub(crate) struct ProposalBook {
     /// Set if the changes of the run were reverted at its end. The inner value is the path of the
     /// patch file, if the patch could be written.
     pub taken_back: Option<Option<String>>,
+    /// Why a change of an unsettled run was not taken back.
+    pub not_taken_back: Option<String>,
 }
 
 /// Methods that move a proposal from one status to the next.

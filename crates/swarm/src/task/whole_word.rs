@@ -8,7 +8,7 @@ pub(crate) fn is_word_at(text: &str, at: usize, word: &str) -> bool {
 }
 
 /// Returns whether a text contains a name as a whole word.
-pub(crate) fn has_word(text: &str, name: &str) -> bool {
+pub fn has_word(text: &str, name: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     !name.is_empty()
         && text.match_indices(name).any(|(at, _)| {

@@ -683,6 +683,7 @@ pub struct Bed {
     pub selected: Arc<Mutex<Vec<Vec<String>>>>,
     judge: Option<Judge>,
     pub language: Option<Arc<dyn LanguageService>>,
+    pub others: Option<Arc<dyn OtherRuns>>,
     /// The index of the run that was started last.
     pub index: Option<Arc<Index>>,
 }
@@ -734,6 +735,7 @@ impl Bed {
             selected: Arc::default(),
             judge: None,
             language: None,
+            others: None,
             index: None,
         }
     }
@@ -792,6 +794,7 @@ impl Bed {
             tests: self.fake_tests(root),
             language: self.language.take().unwrap_or(Arc::new(NoLanguage)),
             index,
+            others: self.others.clone(),
         };
         start(RunId("test".into()), self.task.clone(), outside)
     }

@@ -359,3 +359,55 @@ async fn changes_of_the_run_are_kept_if_the_users_own_edit_causes_a_problem() {
         typed.replace("return x\n", "return x + 1\n")
     );
 }
+
+/// Another run that relies on the first proposal.
+struct ReliesOnFirst;
+
+#[async_trait::async_trait]
+impl OtherRuns for ReliesOnFirst {
+    async fn rely_on(
+        &self,
+        events: Vec<Event>,
+        chosen: &std::collections::BTreeSet<ProposalId>,
+        _: &std::sync::Arc<starling_index::Index>,
+    ) -> Vec<(ProposalId, String)> {
+        let is_applied = |event: &Event| matches!(event, Event::ProposalApplied { .. });
+        assert!(events.iter().any(is_applied));
+        let first = chosen.iter().take(1);
+        first
+            .map(|id| (*id, "run 2 relies on it".to_owned()))
+            .collect()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn change_on_which_another_run_relies_is_kept_and_told_in_the_headline() {
+    let mut bed = bed(Approval::Auto);
+    bed.others = Some(std::sync::Arc::new(ReliesOnFirst));
+    let events = bed.run().await;
+    assert!(bed.read("a.py").contains("x + 1"), "{events:#?}");
+    assert_eq!(taken_back(&events).expect("told").2, 1);
+    let Some(Event::RunFinished {
+        ending: Some(ending),
+        ..
+    }) = events.last()
+    else {
+        panic!("{events:#?}");
+    };
+    let told = ", kept: run 2 relies on it";
+    assert!(ending.headline.contains(told), "{}", ending.headline);
+}
+
+#[tokio::test(start_paused = true)]
+async fn undo_keeps_a_change_on_which_another_run_relies_unless_it_is_named() {
+    let mut bed = bed(Approval::Ask);
+    bed.others = Some(std::sync::Arc::new(ReliesOnFirst));
+    let handle = bed.start();
+    handle.finished().await;
+    let error = handle.undo(None).await.unwrap_err();
+    assert_eq!(error.to_string(), "run 2 relies on it");
+    assert!(bed.read("a.py").contains("x + 1"));
+    let named = handle.undo(Some(ProposalId(1))).await;
+    assert_eq!(named.unwrap(), [ProposalId(1)]);
+    assert_eq!(bed.read("a.py"), TWO);
+}

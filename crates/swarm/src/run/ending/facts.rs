@@ -18,6 +18,8 @@ pub(crate) struct RunFacts<'a> {
     /// Symbols whose changes are in the workspace at the end.
     pub changed: &'a [SymbolPath],
     pub taken_back: TakenBack<'a>,
+    /// Why a change was not taken back although the run did not settle.
+    pub not_taken_back: Option<&'a str>,
     pub last_check: LastCheck<'a>,
     pub failed_before: &'a BTreeSet<String>,
     /// Tests of these that did not run before, because their file or another one could not be

@@ -109,6 +109,7 @@ fn ends(run: &FinishedRun<'_>) -> (Proof, String) {
         goal: run.goal.unwrap_or_else(|| crate::task::goal::of(run.task)),
         changed: &changed,
         taken_back: run.taken_back,
+        not_taken_back: None,
         last_check: match &run.last {
             Some(report) => LastCheck::Known(report),
             None => LastCheck::Absent {
