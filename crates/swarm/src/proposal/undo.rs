@@ -135,7 +135,8 @@ async fn still_there(
     for (one, applied) in &chosen {
         let file = &one.draft.file;
         if !texts.contains_key(file) {
-            let Ok(now) = run.services.editor.current(file).await else {
+            let now = run.services.editor.current_as_shown(file, &applied.after);
+            let Ok(now) = now.await else {
                 continue;
             };
             texts.insert(file.clone(), now.text);
@@ -220,7 +221,8 @@ impl<'h> UndoOperation<'h> {
         for (one, applied) in open.filter(|(one, _)| self.open.contains(&one.id)) {
             let file = &one.draft.file;
             if !texts.contains_key(file) {
-                let now = self.run.services.editor.current(file).await;
+                let editor = &self.run.services.editor;
+                let now = editor.current_as_shown(file, &applied.after).await;
                 let now = now.map(|now| now.text).map_err(|error| error.to_string());
                 texts.insert(file, now);
             }

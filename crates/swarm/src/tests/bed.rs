@@ -448,7 +448,8 @@ impl TestRunner for FakeTests {
         for (file, text) in request.overlay {
             texts.insert(
                 file.as_str().to_owned(),
-                text.map(|text| text.to_string()).unwrap_or_default(),
+                text.map(|text| String::from_utf8_lossy(&text).into_owned())
+                    .unwrap_or_default(),
             );
         }
         let mut names: Vec<_> = texts.keys().cloned().collect();
