@@ -2,6 +2,7 @@
 //! refused otherwise.
 
 mod half;
+mod stored;
 mod together;
 
 use std::collections::{BTreeMap, BTreeSet};

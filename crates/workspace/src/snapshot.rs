@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::PathPolicy;
 use super::Stamp;
-use super::encoding::{EncodeError, decode, encode};
+use super::encoding::{EncodeError, UTF8_MARK, decode, encode};
 use super::paths::{MAX_FILE_BYTES, ReadError, may_show};
 use super::regular::read_bounded;
 use super::stored::stored_bytes;
@@ -226,6 +226,16 @@ impl Snapshot {
             Ok((file.clone(), bytes))
         });
         contents.collect()
+    }
+
+    /// Returns whether the file on disk starts with the UTF-8 byte order mark.
+    pub fn is_marked(&self, file: &FilePath) -> bool {
+        let mut start = [0; UTF8_MARK.len()];
+        let read = self
+            .disk
+            .open(file)
+            .map(|mut open| open.read_exact(&mut start));
+        matches!(read, Ok(Ok(()))) && start == UTF8_MARK.as_bytes()
     }
 
     /// Checks whether a text can be stored in its file.
@@ -700,6 +710,47 @@ mod tests {
         assert!(snapshot.read(&path("late.py")).is_err());
         let later = fixture.workspace.snapshot(Overlay::new());
         assert_eq!(&*later.read(&path("late.py")).unwrap(), "x");
+    }
+
+    #[test]
+    fn overlay_is_stored_in_the_form_that_the_editor_showed_first() {
+        let fixture = fixture(&[("plain.txt", "a\n"), ("closed.txt", "\u{feff}a\r\n")]);
+        let root = fixture.dir.path();
+        std::fs::write(root.join("latin.txt"), b"gr\xf6\xdfe\n").unwrap();
+        let overlay = Overlay::from([
+            (path("latin.txt"), Some("größe\n".into())),
+            (path("plain.txt"), Some("ö\n".into())),
+            (path("new.txt"), Some("ö\n".into())),
+        ]);
+        let snapshot = fixture.workspace.snapshot(overlay);
+        let changed = snapshot.with(path("latin.txt"), Some("länge\n".into()));
+        let changed = changed.with(path("closed.txt"), Some("b\r\n".into()));
+        let changed = changed.with(path("plain.txt"), None);
+        let contents = |snapshot: &Snapshot| {
+            let contents = snapshot.contents().unwrap().into_iter();
+            let named =
+                contents.map(|(file, bytes)| (file.to_string(), bytes.map(|one| one.to_vec())));
+            named.collect::<Vec<_>>()
+        };
+        let with = |latin: &[u8], plain: Option<&str>, closed: Option<&str>| {
+            let bytes = |text: &str| text.as_bytes().to_vec();
+            let closed = closed.map(|text| ("closed.txt".to_owned(), Some(bytes(text))));
+            let others = [
+                ("latin.txt".to_owned(), Some(latin.to_vec())),
+                ("new.txt".to_owned(), Some(bytes("ö\n"))),
+                ("plain.txt".to_owned(), plain.map(bytes)),
+            ];
+            closed.into_iter().chain(others).collect::<Vec<_>>()
+        };
+        let first = with(b"gr\xf6\xdfe\n", Some("ö\n"), None);
+        assert_eq!(contents(&snapshot), first);
+        let second = with(b"l\xe4nge\n", None, Some("\u{feff}b\r\n"));
+        assert_eq!(contents(&changed), second);
+        let cyrillic = changed.with(path("latin.txt"), Some("б\n".into()));
+        let error = cyrillic.contents().unwrap_err();
+        assert!(error.to_string().starts_with("latin.txt: "), "{error}");
+        assert!(changed.may_store(&path("latin.txt"), "б\n").is_err());
+        assert!(changed.may_store(&path("plain.txt"), "б\n").is_ok());
     }
 
     #[test]
