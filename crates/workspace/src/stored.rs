@@ -79,6 +79,8 @@ enum Charset {
     Declared,
     /// The encodings that explain equally well what the editor shows.
     OneOf(Vec<Encoding>),
+    /// Nothing in these encodings explains what the editor shows.
+    Unclear(Vec<Encoding>),
     /// The bytes are not valid, and the editor shows replacement characters.
     Lossy,
 }
@@ -109,7 +111,7 @@ impl<'b> StoredForm<'b> {
         let bytes = &on_disk[self.mark.len()..];
         match &self.charset {
             Charset::Declared => decode_declared(path, bytes),
-            Charset::OneOf(all) => all.first()?.decode(bytes),
+            Charset::OneOf(all) | Charset::Unclear(all) => all.first()?.decode(bytes),
             Charset::Lossy => Some(String::from_utf8_lossy(bytes).into_owned()),
         }
     }
@@ -118,6 +120,10 @@ impl<'b> StoredForm<'b> {
         let encoded = match &self.charset {
             Charset::Declared => encode(path, text)?,
             Charset::OneOf(all) => encode_as(all, text)?,
+            Charset::Unclear(all) if all.iter().any(|one| one.lacking(text).is_some()) => {
+                return Err(EncodeError::Unclear);
+            }
+            Charset::Unclear(all) => encode_as(all, text)?,
             Charset::Lossy => Cow::Borrowed(text.as_bytes()),
         };
         Ok([self.mark, &encoded].concat())
@@ -151,7 +157,11 @@ impl Charset {
         }
         let others = others.into_iter();
         let best = others.filter(|(likeness, _)| Some(*likeness) == most);
-        Charset::OneOf(best.map(|(_, encoding)| encoding).collect())
+        let best = best.map(|(_, encoding)| encoding).collect();
+        match most > Some(Likeness::NONE) {
+            true => Charset::OneOf(best),
+            false => Charset::Unclear(best),
+        }
     }
 }
 
@@ -379,8 +389,11 @@ mod tests {
         let bytes = stored(&on_disk, "größe\n€\n", "1 €\n").unwrap();
         assert_eq!(bytes, b"1 \x80\n");
         // Nothing that the editor shows is in the file.
-        let error = stored(&latin(PLAIN), "länge\n", "länge\n").unwrap_err();
-        assert_eq!(error, EncodeError::Unclear);
+        for text in ["länge\n", "größe \u{e01}\n"] {
+            let error = stored(&latin(PLAIN), text, text).unwrap_err();
+            assert_eq!(error, EncodeError::Unclear);
+        }
+        assert_eq!(stored(&latin(PLAIN), "a\n", "a\n").unwrap(), b"a\n");
     }
 
     #[test]
