@@ -203,13 +203,14 @@ async fn edit_of_a_closed_file_counts_columns_without_the_byte_order_mark() {
 
 #[tokio::test]
 async fn edit_of_a_closed_file_is_found_in_the_encoding_and_line_ends_of_the_file() {
-    let wide = |text: &str| -> Vec<u8> {
+    fn wide(text: &str) -> Vec<u8> {
         let units = std::iter::once(0xfeff).chain(text.encode_utf16());
         units.flat_map(u16::to_le_bytes).collect()
-    };
-    let crlf = |text: &str| text.replace('\n', "\r\n").into_bytes();
-    let forms: [&dyn Fn(&str) -> Vec<u8>; 2] = [&wide, &crlf];
-    for stored in forms {
+    }
+    fn crlf(text: &str) -> Vec<u8> {
+        text.replace('\n', "\r\n").into()
+    }
+    for stored in [wide, crlf] as [fn(&str) -> Vec<u8>; 2] {
         let mut client = client(sending(replaced), project());
         client.initialize(full()).await;
         let path = client.folder.path().join("a.py");

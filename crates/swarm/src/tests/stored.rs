@@ -24,11 +24,13 @@ fn bed(shown: &str) -> Bed {
 }
 
 fn reports(events: &[Event]) -> Vec<&starling_core::TestReport> {
-    let report = |event| match event {
-        &Event::TestsRun { ref report, .. } => Some(report),
-        _ => None,
-    };
-    events.iter().filter_map(report).collect()
+    let mut reports = Vec::new();
+    for event in events {
+        if let Event::TestsRun { report, .. } = event {
+            reports.push(report);
+        }
+    }
+    reports
 }
 
 #[tokio::test(start_paused = true)]
