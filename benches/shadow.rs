@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use starling_workspace::{Overlay, Workspace};
+use starling_workspace::{FileContents, Overlay, Workspace};
 
 use starling_sandbox::{Policy, ShadowCommand, Shadows, take_part};
 
@@ -32,7 +32,7 @@ async fn measure(tree: PathBuf) {
     let workspace = Workspace::open(tree).expect("the workspace can be opened");
     let snapshot = workspace.snapshot(Overlay::new());
     let file = snapshot.files().first().expect("a file").clone();
-    let overlay = Overlay::from([(file, Some("changed".into()))]);
+    let overlay = FileContents::from([(file, Some("changed".as_bytes().into()))]);
     let cache = tempfile::tempdir_in("target").expect("a temporary directory can be created");
     let cache = cache.path().canonicalize().expect("the directory exists");
     let shadows = Shadows::open(&cache, Policy::default()).await;

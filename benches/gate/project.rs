@@ -126,7 +126,7 @@ impl<'s> Project<'s> {
         let tests = ProjectTests::detect(&snapshot, self.shared.shadows.clone(), settings).await;
         let overlay = texts
             .iter()
-            .map(|(file, text)| (file.clone(), text.clone()));
+            .map(|(file, text)| (file.clone(), text.clone().map(Arc::from)));
         let request = TestRequest {
             overlay: overlay.collect(),
             select: Vec::new(),

@@ -385,7 +385,7 @@ impl EndedRun {
         let mut diffs = String::new();
         for part in &review.parts {
             let file = part.file.as_str();
-            let now = disk.read(&part.file);
+            let now = disk.read_as_shown(&part.file, &part.base);
             let lost = now.as_ref().err().and_then(|error| part.lost(error));
             if let (Some(why), false) = (lost, texts.contains_key(file)) {
                 notes.push(format!("conflict: {why}"));

@@ -286,7 +286,10 @@ async fn run(
     };
     let tests = ProjectTests::detect(&snapshot, shadows.clone(), settings).await;
     let request = TestRequest {
-        overlay: overlay.into_iter().collect(),
+        overlay: overlay
+            .into_iter()
+            .map(|(file, text)| (file, text.map(std::sync::Arc::from)))
+            .collect(),
         select: Vec::new(),
         deadline: DEADLINE,
     };

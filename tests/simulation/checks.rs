@@ -23,17 +23,18 @@ pub struct SimulatedTests {
 impl SimulatedTests {
     /// Returns the texts that a test command sees: the overlay of the request over the disk.
     fn texts(&self, request: &TestRequest) -> Texts {
-        let overlay: BTreeMap<&str, Option<&str>> = request
+        let text = |bytes: &Arc<[u8]>| String::from_utf8_lossy(bytes).into_owned();
+        let overlay: BTreeMap<&str, Option<String>> = request
             .overlay
             .iter()
-            .map(|(file, text)| (file.as_str(), text.as_deref()))
+            .map(|(file, bytes)| (file.as_str(), bytes.as_ref().map(text)))
             .collect();
         let desk = self.world.desk();
         let mut texts = Texts::new();
         for unit in &self.world.project.units {
             let file = unit.file.as_str();
             let text = match overlay.get(file) {
-                Some(text) => text.map(str::to_owned),
+                Some(text) => text.clone(),
                 None => desk.disk(file),
             };
             if let Some(text) = text {

@@ -92,6 +92,20 @@ pub trait Editor: Send + Sync {
     /// See [`EditorError`].
     async fn current(&self, file: &FilePath) -> Result<CurrentText, EditorError>;
 
+    /// Returns the current text of a file like [`Editor::current`]. If the file is closed, it is
+    /// decoded as an editor shows it that showed the similar text `shown` for it: nothing else tells
+    /// its encoding and line ends.
+    ///
+    /// # Errors
+    /// See [`EditorError`].
+    async fn current_as_shown(
+        &self,
+        file: &FilePath,
+        _shown: &Arc<str>,
+    ) -> Result<CurrentText, EditorError> {
+        self.current(file).await
+    }
+
     /// Returns the current texts of all open files, including unsaved changes.
     ///
     /// # Errors

@@ -12,10 +12,10 @@ use starling_syntax::FilePath;
 /// The tests to run and the texts to run them on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TestRequest {
-    /// Texts that replace files on disk in the shadow (the private copy of the project): unsaved
-    /// buffers, accepted edits and the change under test. `None` means that the file does not
-    /// exist.
-    pub overlay: Vec<(FilePath, Option<Arc<str>>)>,
+    /// Contents that replace files on disk in the shadow (the private copy of the project): unsaved
+    /// buffers, accepted edits and the change under test, as the editor would save them. `None`
+    /// means that the file does not exist.
+    pub overlay: Vec<(FilePath, Option<Arc<[u8]>>)>,
     /// Test files or test ids to run, in the runner's format. If empty, the command runs all tests.
     pub select: Vec<String>,
     pub deadline: Duration,

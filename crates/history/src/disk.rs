@@ -2,15 +2,16 @@
 //! other editor has open.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::Path;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
 use starling_core::{ApplyError, CurrentText, Editor, EditorError, Effect, FileEdit};
 use starling_syntax::FilePath;
 use starling_workspace::{
-    MAX_FILE_BYTES, PathPolicy, ReadError, WriteRule, read_source, write_atomically,
+    MAX_FILE_BYTES, PathPolicy, ReadError, WriteRule, read_as_shown, read_source, write_as_shown,
 };
 
 /// Maximum size in bytes of a file that can be undone. It is larger than the limit for agents
@@ -34,7 +35,23 @@ impl DiskEditor {
     ///
     /// # Errors
     /// See [`EditorError`].
-    pub fn read(&self, file: &FilePath) -> Result<String, EditorError> {
+    fn read(&self, file: &FilePath) -> Result<String, EditorError> {
+        self.read_by(file, |path| read_source(path, MAX_BYTES))
+    }
+
+    /// Reads the text of a file as it is shown by an editor that showed the similar text `shown`.
+    ///
+    /// # Errors
+    /// See [`EditorError`].
+    pub fn read_as_shown(&self, file: &FilePath, shown: &str) -> Result<String, EditorError> {
+        self.read_by(file, |path| read_as_shown(path, MAX_BYTES, shown))
+    }
+
+    fn read_by(
+        &self,
+        file: &FilePath,
+        read: impl FnOnce(&Path) -> io::Result<String>,
+    ) -> Result<String, EditorError> {
         let missing = || EditorError::Missing { file: file.clone() };
         let path = self.policy.may_read(file).map_err(|error| match error {
             ReadError::Missing(_) => missing(),
@@ -42,7 +59,7 @@ impl DiskEditor {
                 why: error.to_string(),
             },
         })?;
-        read_source(&path, MAX_BYTES).map_err(|error| match error.kind() {
+        read(&path).map_err(|error| match error.kind() {
             ErrorKind::NotFound | ErrorKind::NotADirectory => missing(),
             _ => EditorError::Unreadable {
                 file: file.clone(),
@@ -82,25 +99,37 @@ impl Editor for DiskEditor {
         })
     }
 
+    async fn current_as_shown(
+        &self,
+        file: &FilePath,
+        shown: &Arc<str>,
+    ) -> Result<CurrentText, EditorError> {
+        Ok(CurrentText {
+            text: self.read_as_shown(file, shown)?.into(),
+            version: None,
+        })
+    }
+
     async fn apply(&self, edit: FileEdit) -> Result<CurrentText, ApplyError> {
         let file = &edit.file;
         if let WriteRule::Never { why } = self.policy.may_write(file) {
             return Err(ApplyError::Forbidden { why });
         }
-        let is_as_it_was = match (self.read(file), edit.effect) {
-            (Ok(text), Effect::Change | Effect::Delete) => *text == *edit.base.text,
+        let base = &edit.base.text;
+        let is_as_it_was = match (self.read_as_shown(file, base), edit.effect) {
+            (Ok(text), Effect::Change | Effect::Delete) => *text == **base,
             (Err(EditorError::Missing { .. }), Effect::Create) => true,
             (Ok(_), Effect::Create) | (Err(_), _) => false,
         };
         if !is_as_it_was {
             return Err(ApplyError::Stale { file: file.clone() });
         }
-        let after = edit.changes.apply(&edit.base.text);
+        let after = edit.changes.apply(base);
         let after = after.map_err(|error| Self::refused(file, error.to_string()))?;
         match edit.effect {
             Effect::Delete => self.remove(file)?,
             Effect::Change | Effect::Create => {
-                write_atomically(self.policy.root(), file, &after)
+                write_as_shown(self.policy.root(), file, base, &after)
                     .map_err(|error| Self::refused(file, error.to_string()))?
             }
         }
@@ -113,8 +142,6 @@ impl Editor for DiskEditor {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use starling_text::ChangeSet;
 

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::plan::{
-    FileUndoPlan, UndoOutcome, UndoSelection, changes_of_file, files, plan_file, plan_text,
-    refusal, select,
+    FileUndoPlan, UndoOutcome, UndoSelection, changes_of_file, current, files, plan_file,
+    plan_text, refusal, select,
 };
 use super::trajectory::{ChangeRecord, HistoryError, PastRun, RunFile, open_locked};
 use starling_core::{ApplyError, CurrentText, Editor, EditorError, Effect, FileEdit};
@@ -216,7 +216,7 @@ async fn rewrite(
     let after = wanted.after.as_deref().unwrap_or("");
     let changes = ChangeSet::between_lines(&before, after);
     for _ in 0..MAX_TRIES {
-        let (base, effect) = match editor.current(file).await {
+        let (base, effect) = match editor.current_as_shown(file, &before).await {
             Ok(now) => (now, Effect::Change),
             Err(EditorError::Missing { .. }) if written.after.is_none() => {
                 let nothing = CurrentText {
@@ -327,7 +327,7 @@ impl OpenRun {
         let journal: Option<UndoJournal> =
             journal.and_then(|text| serde_json::from_str(&text).ok());
         if let Some(journal) = journal {
-            let now = match editor.current(&journal.file).await {
+            let now = match current(editor, &self.run.changes, &journal.file).await {
                 Ok(now) => Some(Some(ContentHash::of(&now.text))),
                 Err(EditorError::Missing { .. }) => Some(None),
                 Err(_) => None,

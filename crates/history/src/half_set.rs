@@ -42,18 +42,18 @@ fn places(changes: &[(ProposalId, FilePath)]) -> String {
 }
 
 /// Returns the sets of which only a part is in the files: `changes` were applied, `missing` were
-/// accepted but are not in the files. `text` returns the text of a file.
+/// accepted but are not in the files. `text` returns the text of the file of a change.
 pub fn half_sets(
     changes: &[ChangeRecord],
     missing: &[UnfinishedChange],
-    text: impl Fn(&FilePath) -> Option<String>,
+    text: impl Fn(&AppliedChange) -> Option<String>,
 ) -> Vec<HalfSet> {
     let applied = changes
         .iter()
         .filter(|one| one.state == ChangeState::Applied);
     let there: Vec<(ProposalId, &AppliedChange)> = applied
         .filter_map(|one| Some((one.proposal, one.made.as_ref()?)))
-        .filter(|(_, made)| is_in(made, text(&made.file).as_deref()))
+        .filter(|(_, made)| is_in(made, text(made).as_deref()))
         .collect();
     let of_missing = missing.iter().map(|one| (one.proposal, &one.change));
     let known: Vec<(ProposalId, &AppliedChange)> =

@@ -291,13 +291,25 @@ pub(super) fn files(changes: &[ChangeRecord], chosen: &BTreeSet<ProposalId>) -> 
     files
 }
 
+/// Returns the current text of a file, as the editor showed it when the last change was made.
+pub(super) async fn current(
+    editor: &dyn Editor,
+    changes: &[ChangeRecord],
+    file: &FilePath,
+) -> Result<CurrentText, EditorError> {
+    match changes_of_file(changes, file).next_back() {
+        Some((_, made)) => editor.current_as_shown(file, &after(made).into()).await,
+        None => editor.current(file).await,
+    }
+}
+
 pub(super) async fn plan_file(
     editor: &dyn Editor,
     changes: &[ChangeRecord],
     chosen: &BTreeSet<ProposalId>,
     file: &FilePath,
 ) -> FileUndoPlan {
-    match editor.current(file).await {
+    match current(editor, changes, file).await {
         Ok(now) => plan_text(changes, chosen, file, Some(now)),
         Err(EditorError::Missing { .. }) => plan_text(changes, chosen, file, None),
         Err(error) => {

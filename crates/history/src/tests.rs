@@ -3,6 +3,7 @@
 
 mod half;
 mod relied_on;
+mod stored;
 mod together;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -3,6 +3,7 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
@@ -266,7 +267,8 @@ impl PastRun {
             apply_event(&mut self.changes, event, &mut Vec::new());
         }
         for one in std::mem::take(&mut self.unfinished) {
-            let now = editor.current(&one.change.file).await.ok();
+            let after = super::plan::after(&one.change).into();
+            let now = editor.current_as_shown(&one.change.file, &after).await.ok();
             if one.is_in(now.as_ref().map(|now| &*now.text)) {
                 events.push(one.applied());
                 apply_event(&mut self.changes, one.applied(), &mut Vec::new());
@@ -377,7 +379,8 @@ pub async fn made_again(changes: &[ChangeRecord], editor: &dyn Editor) -> Vec<Ev
         let Some(made) = change.made.as_ref().filter(|_| change.state.follows_text()) else {
             continue;
         };
-        let (now, after) = (editor.current(&made.file).await, super::plan::after(made));
+        let after: Arc<str> = super::plan::after(made).into();
+        let now = editor.current_as_shown(&made.file, &after).await;
         let one = MadeChange {
             file: &made.file,
             before: &made.before,

@@ -11,7 +11,7 @@ use super::{ProjectTests, interpreter, version};
 use starling_core::{CompileRequest, CompiledFile, Problem, ProblemKind, Severity};
 use starling_sandbox::ShadowCommand;
 use starling_syntax::FilePath;
-use starling_workspace::Overlay;
+use starling_workspace::{FileContents, encode};
 
 /// Maximum time to compile all files of a change.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -77,8 +77,8 @@ impl ProjectTests {
             deadline: request.deadline.min(DEADLINE),
             output_cap: ANSWER_BYTES,
         };
-        let overlay = overlay(&request.files);
-        let done = self.shadows.run(&self.root, &overlay, &command).await;
+        let contents = contents(&request.files);
+        let done = self.shadows.run(&self.root, &contents, &command).await;
         let done = done.map_err(|error| error.to_string())?;
         problems(&request.files, &done.output)
             .ok_or_else(|| format!("{python} did not compile the changed files"))
@@ -130,19 +130,21 @@ impl ProjectTests {
 
 /// Returns the texts before and after the change as files to add to the shadow (the sandboxed copy
 /// of the project).
-fn overlay(files: &[CompiledFile]) -> Overlay {
-    let mut overlay = Overlay::new();
+fn contents(files: &[CompiledFile]) -> FileContents {
+    let mut contents = FileContents::new();
     for (number, file) in files.iter().enumerate() {
         let mut add = |which: &str, text: &Arc<str>| {
             let name = FilePath::new(format!("{FILE}-{number}-{which}.py"));
-            overlay.insert(name, Some(Arc::clone(text)));
+            // A text that its declared encoding cannot represent is refused elsewhere.
+            let bytes = encode(name.as_str().as_ref(), text).unwrap_or(text.as_bytes().into());
+            contents.insert(name, Some(bytes.into()));
         };
         add("after", &file.after);
         if let Some(before) = &file.before {
             add("before", before);
         }
     }
-    overlay
+    contents
 }
 
 /// Parses the output of the script. Returns `None` if it is not complete.

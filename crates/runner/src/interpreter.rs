@@ -15,7 +15,7 @@ use super::command::quote;
 use super::environment::directories;
 use starling_platform::files::PathExt;
 use starling_sandbox::{ShadowCommand, Shadows};
-use starling_workspace::Overlay;
+use starling_workspace::FileContents;
 
 const DEADLINE: Duration = Duration::from_secs(20);
 const ANSWER_BYTES: usize = 64 << 10;
@@ -68,7 +68,7 @@ pub(super) async fn find(
         output_cap: ANSWER_BYTES,
     };
     let done = shadows
-        .run(root, &Overlay::new(), &command)
+        .run(root, &FileContents::new(), &command)
         .await
         .map_err(|error| error.to_string())?;
     let found = done.output.lines().find_map(answer);

@@ -52,7 +52,7 @@ fn request(select: &[&str], overlay: &[(&str, &str)]) -> TestRequest {
     let overlay = overlay.iter();
     TestRequest {
         overlay: overlay
-            .map(|(path, text)| (FilePath::new(*path), Some((*text).into())))
+            .map(|(path, text)| (FilePath::new(*path), Some(text.as_bytes().into())))
             .collect(),
         select: select.iter().map(|entry| (*entry).to_owned()).collect(),
         deadline: LONG,

@@ -1,22 +1,19 @@
-//! Writes the texts of an overlay (unsaved and proposed texts) into a tree of files.
+//! Writes the files of an overlay (unsaved and proposed texts) into a tree of files.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
-use starling_workspace::{Overlay, encode};
+use starling_workspace::FileContents;
 
 /// Writes the files of an overlay into a tree, and removes the files that the overlay deletes.
-pub(crate) fn lay_over(tree: &Path, overlay: &Overlay) -> io::Result<()> {
-    for (file, text) in overlay {
+pub(crate) fn lay_over(tree: &Path, overlay: &FileContents) -> io::Result<()> {
+    for (file, contents) in overlay {
         let path = tree.join(file.as_str());
-        match text {
-            Some(text) => {
+        match contents {
+            Some(contents) => {
                 fs::create_dir_all(path.parent().unwrap_or(tree))?;
-                // A text that the file's declared encoding cannot represent is written as UTF-8. An
-                // editor would also save it as UTF-8, or refuse to save it.
-                let bytes = encode(&path, text).unwrap_or(text.as_bytes().into());
-                fs::write(&path, bytes)?;
+                fs::write(&path, contents)?;
             }
             None => match fs::remove_file(path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -95,7 +95,7 @@ impl BridgedLanguageService {
                 version: current.version,
             },
             None => EditorText {
-                text: disk_text(path).await.ok(),
+                text: disk_text(path, None).await.ok(),
                 version: None,
             },
         })

@@ -150,7 +150,7 @@ impl ClientEditor {
                 arrived,
             }),
             ExpectReply::Closed { arrived } => {
-                let text = disk_text(path.to_owned()).await;
+                let text = disk_text(path.to_owned(), Some(&edit.base.text)).await;
                 let as_it_was = match (&text, effect) {
                     (Ok(text), Effect::Change | Effect::Delete) => **text == *edit.base.text,
                     (Err(error), Effect::Create) => error.kind() == ErrorKind::NotFound,
@@ -228,29 +228,27 @@ impl ClientEditor {
         })
     }
 
-    async fn read(&self, path: &Path) -> Result<CurrentText, TextError> {
+    /// Returns the text of a file; if it is closed, as the editor shows it that showed `shown`.
+    async fn read(&self, path: &Path, shown: Option<&Arc<str>>) -> Result<CurrentText, TextError> {
         let open = self.documents.read(path.to_owned()).await;
         if let Some(current) = open.map_err(|_| TextError::StoreClosed)? {
             return Ok(current);
         }
-        let text = disk_text(path.to_owned()).await.map_err(TextError::Disk)?;
+        let text = disk_text(path.to_owned(), shown)
+            .await
+            .map_err(TextError::Disk)?;
         Ok(CurrentText {
             text: text.into(),
             version: None,
         })
     }
-}
 
-#[derive(Debug)]
-/// Why the current text of a file cannot be read.
-enum TextError {
-    StoreClosed,
-    Disk(std::io::Error),
-}
-
-#[async_trait]
-impl Editor for ClientEditor {
-    async fn current(&self, file: &FilePath) -> Result<CurrentText, EditorError> {
+    /// Returns the text of a file, unless the path policy or its content forbids to read it.
+    async fn permitted_text(
+        &self,
+        file: &FilePath,
+        shown: Option<&Arc<str>>,
+    ) -> Result<CurrentText, EditorError> {
         let file = file.clone();
         let path = self.path(&file).await.map_err(|_| EditorError::Gone)?;
         let Some(path) = path else {
@@ -259,7 +257,7 @@ impl Editor for ClientEditor {
         if let Some(error) = self.read_refusal(&file) {
             return Err(error);
         }
-        match self.read(&path).await {
+        match self.read(&path, shown).await {
             Ok(current) => match may_show(&file, &current.text) {
                 Ok(()) => Ok(current),
                 Err(error) => Err(EditorError::Forbidden {
@@ -275,6 +273,28 @@ impl Editor for ClientEditor {
                 message: error.to_string(),
             }),
         }
+    }
+}
+
+#[derive(Debug)]
+/// Why the current text of a file cannot be read.
+enum TextError {
+    StoreClosed,
+    Disk(std::io::Error),
+}
+
+#[async_trait]
+impl Editor for ClientEditor {
+    async fn current(&self, file: &FilePath) -> Result<CurrentText, EditorError> {
+        self.permitted_text(file, None).await
+    }
+
+    async fn current_as_shown(
+        &self,
+        file: &FilePath,
+        shown: &Arc<str>,
+    ) -> Result<CurrentText, EditorError> {
+        self.permitted_text(file, Some(shown)).await
     }
 
     async fn open_texts(&self) -> Result<Vec<(FilePath, Arc<str>)>, EditorError> {

@@ -126,7 +126,7 @@ impl FrontEnd for LspFrontEnd {
                 text: Some(current.text),
             },
             None => CurrentFile {
-                text: disk_text(path.clone()).await.ok().map(Into::into),
+                text: disk_text(path.clone(), None).await.ok().map(Into::into),
                 path,
                 version: None,
             },

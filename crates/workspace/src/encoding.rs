@@ -1,6 +1,6 @@
-//! The encodings of source files. A Python file may declare its encoding in one of its first two
-//! lines (PEP 263); every other text is UTF-8. The declaration is part of the text, so the text
-//! alone determines the encoding for writing.
+//! The encodings of text files. A Python file may declare its encoding in one of its first two lines
+//! (PEP 263); every other closed file is read as UTF-8. A byte order mark is no part of the text.
+//! How an open text is stored on disk is decided in `stored`.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -11,7 +11,8 @@ use super::private_key::holds_private_key;
 
 /// Extensions of Python files, which may declare an encoding.
 const PYTHON: [&str; 3] = ["py", "pyi", "pyw"];
-const UTF8_MARK: &str = "\u{feff}";
+/// The byte order mark, which is three bytes in UTF-8.
+pub(super) const UTF8_MARK: &str = "\u{feff}";
 
 /// Why bytes cannot be decoded to text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -34,52 +35,190 @@ pub enum DecodeError {
     Broken(String),
 }
 
-/// A character that the declared encoding of a file cannot represent.
+/// Why a text cannot be stored in its file. Line numbers are counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "its declared encoding, {encoding}, does not have the character {character:?} in line {line}; use \
-     an escape (\\u{:04x}) or declare utf-8",
-    u32::from(*.character)
-)]
-pub struct EncodeError {
-    pub encoding: String,
-    pub character: char,
-    /// Line number of the character, counted from 1.
-    pub line: usize,
+pub enum EncodeError {
+    #[error(
+        "its declared encoding, {encoding}, does not have the character {character:?} in line {line}; \
+         use an escape (\\u{:04x}) or declare utf-8",
+        u32::from(*.character)
+    )]
+    Declared {
+        encoding: String,
+        character: char,
+        line: usize,
+    },
+    #[error(
+        "its encoding on disk, {encoding}, does not have the character {character:?} in line {line}; \
+         convert the file to UTF-8 to use it"
+    )]
+    OnDisk {
+        encoding: &'static str,
+        character: char,
+        line: usize,
+    },
+    #[error(
+        "the file is not UTF-8, and it cannot be told in which encoding the editor will save this text; \
+         save the file first, or convert it to UTF-8"
+    )]
+    Unclear,
 }
 
-/// The encodings that a Python file may declare.
+/// An encoding of a text file, without a byte order mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Encoding {
+pub(super) enum Encoding {
     Utf8,
     Ascii,
     Latin1,
+    Utf16Le,
+    Utf16Be,
     Table(&'static tables::Encoding),
 }
 
-/// Decodes the contents of a file.
+/// The tables that a file may be stored in without declaring it.
+const TABLES: [&tables::Encoding; 23] = [
+    tables::WINDOWS_1252,
+    tables::ISO_8859_15,
+    tables::ISO_8859_2,
+    tables::ISO_8859_4,
+    tables::ISO_8859_5,
+    tables::ISO_8859_7,
+    tables::ISO_8859_16,
+    tables::WINDOWS_1250,
+    tables::WINDOWS_1251,
+    tables::WINDOWS_1253,
+    tables::WINDOWS_1254,
+    tables::WINDOWS_1255,
+    tables::WINDOWS_1256,
+    tables::WINDOWS_1257,
+    tables::KOI8_R,
+    tables::KOI8_U,
+    tables::MACINTOSH,
+    tables::GBK,
+    tables::GB18030,
+    tables::BIG5,
+    tables::EUC_JP,
+    tables::SHIFT_JIS,
+    tables::EUC_KR,
+];
+
+impl Encoding {
+    /// Returns the encodings that a file may have without declaring them.
+    pub(super) fn undeclared() -> impl Iterator<Item = Encoding> {
+        let plain = [
+            Encoding::Utf8,
+            Encoding::Utf16Le,
+            Encoding::Utf16Be,
+            Encoding::Latin1,
+        ];
+        plain.into_iter().chain(TABLES.map(Encoding::Table))
+    }
+
+    /// Returns whether this encoding stores ASCII characters with NUL bytes.
+    pub(super) fn is_wide(self) -> bool {
+        matches!(self, Encoding::Utf16Le | Encoding::Utf16Be)
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Encoding::Utf8 => "UTF-8",
+            Encoding::Ascii => "ASCII",
+            Encoding::Latin1 => "Latin-1",
+            Encoding::Utf16Le | Encoding::Utf16Be => "UTF-16",
+            Encoding::Table(table) => table.name(),
+        }
+    }
+
+    /// Decodes bytes. Returns `None` if they are invalid in this encoding, or if encoding the text
+    /// again gives different bytes.
+    pub(super) fn decode(self, bytes: &[u8]) -> Option<String> {
+        match self {
+            Encoding::Utf8 => str::from_utf8(bytes).ok().map(str::to_owned),
+            Encoding::Ascii => str::from_utf8(bytes)
+                .ok()
+                .filter(|text| text.is_ascii())
+                .map(str::to_owned),
+            Encoding::Latin1 => Some(bytes.iter().map(|byte| char::from(*byte)).collect()),
+            Encoding::Utf16Le => from_utf16(bytes, u16::from_le_bytes),
+            Encoding::Utf16Be => from_utf16(bytes, u16::from_be_bytes),
+            Encoding::Table(table) => from_table(table, bytes),
+        }
+    }
+
+    /// Returns the first character of a text that this encoding lacks, with its line.
+    pub(super) fn lacking(self, text: &str) -> Option<(char, usize)> {
+        let lacks = |character: char| match self {
+            Encoding::Utf8 | Encoding::Utf16Le | Encoding::Utf16Be => false,
+            Encoding::Ascii => !character.is_ascii(),
+            Encoding::Latin1 => u32::from(character) > 0xff,
+            Encoding::Table(table) => {
+                let mut buffer = [0; 4];
+                !character.is_ascii() && table.encode(character.encode_utf8(&mut buffer)).2
+            }
+        };
+        let (at, character) = text.char_indices().find(|(_, one)| lacks(*one))?;
+        Some((character, text[..at].matches('\n').count() + 1))
+    }
+
+    /// Encodes a text that contains no character which this encoding lacks.
+    pub(super) fn encode(self, text: &str) -> Cow<'_, [u8]> {
+        let wide = |of: fn(u16) -> [u8; 2]| text.encode_utf16().flat_map(of).collect();
+        match self {
+            Encoding::Utf8 | Encoding::Ascii => Cow::Borrowed(text.as_bytes()),
+            Encoding::Latin1 => text.chars().map(|one| one as u8).collect(),
+            Encoding::Utf16Le => wide(u16::to_le_bytes),
+            Encoding::Utf16Be => wide(u16::to_be_bytes),
+            Encoding::Table(table) => table.encode(text).0,
+        }
+    }
+}
+
+fn from_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Option<String> {
+    let (units, rest) = bytes.as_chunks::<2>();
+    let units = units.iter().map(|pair| unit(*pair));
+    let text: Result<String, _> = char::decode_utf16(units).collect();
+    text.ok().filter(|_| rest.is_empty())
+}
+
+/// Decodes the contents of a closed file. A byte order mark is no part of the text.
 ///
 /// # Errors
 /// The bytes are not valid text in the file's encoding.
 pub fn decode(path: &Path, bytes: Vec<u8>) -> Result<String, DecodeError> {
-    match decoded(path, bytes)? {
-        text if holds_private_key(&text) => Err(DecodeError::PrivateKey),
-        text => Ok(text),
+    without_private_key(decoded(path, bytes)?)
+}
+
+/// Returns a text unless it holds a private key.
+pub(super) fn without_private_key(text: String) -> Result<String, DecodeError> {
+    match holds_private_key(&text) {
+        true => Err(DecodeError::PrivateKey),
+        false => Ok(text),
     }
 }
 
-fn decoded(path: &Path, bytes: Vec<u8>) -> Result<String, DecodeError> {
+fn decoded(path: &Path, mut bytes: Vec<u8>) -> Result<String, DecodeError> {
     if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
         return Err(DecodeError::Utf16);
     }
+    if bytes.starts_with(UTF8_MARK.as_bytes()) {
+        return utf8(bytes.split_off(UTF8_MARK.len()));
+    }
+    unmarked(path, bytes)
+}
+
+/// Decodes bytes in the encoding that a Python file declares, otherwise as UTF-8. A byte order mark
+/// is decoded as a character.
+pub(super) fn decode_declared(path: &Path, bytes: &[u8]) -> Option<String> {
+    unmarked(path, bytes.to_vec()).ok()
+}
+
+fn unmarked(path: &Path, bytes: Vec<u8>) -> Result<String, DecodeError> {
     let Some(name) = declared(path, &bytes) else {
         return utf8(bytes);
     };
     let decoded = match encoding(&name) {
-        None | Some(Encoding::Utf8) => None,
-        Some(Encoding::Ascii) => None,
-        Some(Encoding::Latin1) => Some(bytes.iter().map(|byte| char::from(*byte)).collect()),
-        Some(Encoding::Table(table)) => from_table(table, &bytes),
+        None | Some(Encoding::Utf8 | Encoding::Ascii) => None,
+        Some(other) => other.decode(&bytes),
     };
     match decoded {
         Some(text) => Ok(text),
@@ -116,8 +255,7 @@ pub fn reads_otherwise(path: &Path, before: &str, after: &str) -> Option<String>
     }
     let table = |name: &Option<String>| match name.as_deref().and_then(encoding) {
         None | Some(Encoding::Utf8 | Encoding::Ascii) => None,
-        Some(Encoding::Latin1) => Some("latin-1"),
-        Some(Encoding::Table(table)) => Some(table.name()),
+        Some(other) => Some(other.name()),
     };
     (table(&old) != table(&new)).then(|| {
         "the change gives it another declared encoding (`coding:`), so that Python would read other \
@@ -135,33 +273,17 @@ fn first_line(text: &str) -> &str {
 /// # Errors
 /// The text has a character that the declared encoding cannot represent.
 pub fn encode<'t>(path: &Path, text: &'t str) -> Result<Cow<'t, [u8]>, EncodeError> {
-    let as_utf8 = Ok(Cow::Borrowed(text.as_bytes()));
-    let Some(name) = declared(path, text.as_bytes()) else {
-        return as_utf8;
+    let name = declared(path, text.as_bytes());
+    let Some((encoding, name)) = name.and_then(|name| Some((encoding(&name)?, name))) else {
+        return Ok(Cow::Borrowed(text.as_bytes()));
     };
-    let Some(encoding) = encoding(&name) else {
-        return as_utf8;
-    };
-    let lacks = |character: char| match encoding {
-        Encoding::Utf8 => false,
-        Encoding::Ascii => !character.is_ascii(),
-        Encoding::Latin1 => u32::from(character) > 0xff,
-        Encoding::Table(table) => {
-            let mut buffer = [0; 4];
-            !character.is_ascii() && table.encode(character.encode_utf8(&mut buffer)).2
-        }
-    };
-    if let Some((at, character)) = text.char_indices().find(|(_, one)| lacks(*one)) {
-        return Err(EncodeError {
+    match encoding.lacking(text) {
+        None => Ok(encoding.encode(text)),
+        Some((character, line)) => Err(EncodeError::Declared {
             encoding: name,
             character,
-            line: text[..at].matches('\n').count() + 1,
-        });
-    }
-    match encoding {
-        Encoding::Utf8 | Encoding::Ascii => as_utf8,
-        Encoding::Latin1 => Ok(text.chars().map(|one| one as u8).collect()),
-        Encoding::Table(table) => Ok(table.encode(text).0),
+            line,
+        }),
     }
 }
 
@@ -278,7 +400,7 @@ mod tests {
 
     #[test]
     fn text_in_a_declared_encoding_survives_reading_and_writing() {
-        let cases: [(&[u8], &str); 8] = [
+        let cases: [(&[u8], &str); 7] = [
             (
                 b"# -*- coding: latin-1 -*-\ns = '\xe9'\n",
                 "# -*- coding: latin-1 -*-\ns = 'é'\n",
@@ -297,10 +419,6 @@ mod tests {
             (
                 b"# coding: latin-1\r\x80\r\n\t\x9f",
                 "# coding: latin-1\r\u{80}\r\n\t\u{9f}",
-            ),
-            (
-                b"\xef\xbb\xbf# coding: latin-1\n\xc3\xa9\r",
-                "\u{feff}# coding: latin-1\né\r",
             ),
         ];
         for (bytes, expected) in cases {
@@ -411,7 +529,12 @@ mod tests {
     fn character_that_the_declared_encoding_lacks_is_rejected() {
         let text = "# coding: latin-1\nx = 1\ns = '€'\n";
         let error = encode(Path::new("a.py"), text).unwrap_err();
-        assert_eq!((error.character, error.line), ('€', 3));
+        let expected = EncodeError::Declared {
+            encoding: "latin-1".to_owned(),
+            character: '€',
+            line: 3,
+        };
+        assert_eq!(error, expected);
         assert!(error.to_string().contains("latin-1"), "{error}");
         assert!(error.to_string().contains("\\u20ac"), "{error}");
         for codec in ["ascii", "cp1251", "shift_jis"] {

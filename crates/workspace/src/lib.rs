@@ -22,6 +22,7 @@ mod regular;
 mod secret_names;
 mod snapshot;
 mod stamp;
+mod stored;
 #[cfg(test)]
 mod testing;
 mod unusual;
@@ -39,14 +40,18 @@ pub use private::{private_directory, private_file, replace_private_file};
 pub use private_key::{KeyBlock, key_blocks, key_words, private_keys};
 pub use program::{HostPrograms, ProgramError, Variables};
 pub use regular::{
-    load_source, open_regular, read_bounded, read_given, read_regular, read_source, read_text,
+    load_source, open_regular, read_as_shown, read_bounded, read_given, read_regular, read_source,
+    read_text,
 };
 pub use secret_names::is_secret_path;
-pub use snapshot::{Overlay, Snapshot, TextState};
+pub use snapshot::{FileContents, Overlay, Snapshot, StoreError, TextState};
 pub use stamp::Stamp;
+pub use stored::{shown_text, stored_bytes};
 pub use unusual::UnusualPaths;
 pub use walk::is_environment;
-pub use write::{WriteError, delete_file, sweep_leftovers, write_atomically, write_given};
+pub use write::{
+    WriteError, delete_file, sweep_leftovers, write_as_shown, write_atomically, write_given,
+};
 
 use std::path::{Path, PathBuf};
 

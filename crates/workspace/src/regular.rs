@@ -4,10 +4,12 @@
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use starling_platform::files::open_without_blocking;
 
 use super::encoding::decode;
+use super::stored::shown_text;
 
 /// Opens a regular file for reading, without blocking on a pipe or device.
 ///
@@ -49,12 +51,26 @@ pub fn read_source(path: &Path, limit: u64) -> io::Result<String> {
         .map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
 }
 
-/// Reads a text file like [`read_source`], on a thread for blocking work.
+/// Reads a regular text file of at most `limit` bytes as it is shown by an editor that showed the
+/// similar text `shown` for it.
 ///
 /// # Errors
 /// The errors of [`read_source`].
-pub async fn load_source(path: PathBuf, limit: u64) -> io::Result<String> {
-    let read = tokio::task::spawn_blocking(move || read_source(&path, limit));
+pub fn read_as_shown(path: &Path, limit: u64, shown: &str) -> io::Result<String> {
+    shown_text(path, read_regular(path, limit)?, shown)
+        .map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
+}
+
+/// Reads a text file like [`read_source`], or like [`read_as_shown`] if the editor's text is given,
+/// on a thread for blocking work.
+///
+/// # Errors
+/// The errors of [`read_source`].
+pub async fn load_source(path: PathBuf, limit: u64, shown: Option<Arc<str>>) -> io::Result<String> {
+    let read = tokio::task::spawn_blocking(move || match shown {
+        Some(shown) => read_as_shown(&path, limit, &shown),
+        None => read_source(&path, limit),
+    });
     read.await.map_err(io::Error::other)?
 }
 

@@ -1,6 +1,7 @@
 //! The workspace at one moment: a fixed list of files, and the unsaved texts of editor buffers,
 //! which replace texts on disk. Each text is read once, and each syntax tree is parsed once.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io::Read;
@@ -9,14 +10,31 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::PathPolicy;
 use super::Stamp;
-use super::encoding::decode;
+use super::encoding::{EncodeError, UTF8_MARK, decode, encode};
 use super::paths::{MAX_FILE_BYTES, ReadError, may_show};
+use super::regular::read_bounded;
+use super::stored::stored_bytes;
 use super::unusual::UnusualPaths;
 use super::walk::{FileListing, files};
 use starling_syntax::{FilePath, SymbolTree};
 
+/// Maximum size in bytes of a file on disk to whose form a text is brought. It is larger than the
+/// limit for reading because the text may be much shorter.
+const MAX_STORED_BYTES: u64 = 16 * MAX_FILE_BYTES;
+
 /// Texts that replace files on disk. `None` means that the file does not exist.
 pub type Overlay = BTreeMap<FilePath, Option<Arc<str>>>;
+
+/// The bytes of files, as they are stored. `None` means that the file does not exist.
+pub type FileContents = BTreeMap<FilePath, Option<Arc<[u8]>>>;
+
+/// A text that cannot be stored in its file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file}: {reason}")]
+pub struct StoreError {
+    pub file: FilePath,
+    pub reason: EncodeError,
+}
 
 /// An immutable view of a workspace. The list of files is fixed at creation, and a file's text is
 /// read at most once, so that all readers see the same text. Cheap to clone.
@@ -48,6 +66,8 @@ struct Disk {
     stamps: Arc<[(FilePath, Stamp)]>,
     /// Text files that were found but not listed.
     skipped: Vec<ReadError>,
+    /// The texts that the editor showed when the files were listed.
+    shown: Overlay,
     /// The unusual paths of the listed files; unset until they are first needed.
     unusual: OnceLock<UnusualPaths>,
     entries: Mutex<HashMap<FilePath, Arc<Entry>>>,
@@ -78,6 +98,7 @@ impl Snapshot {
             policy,
             stamps: stamps.into(),
             skipped,
+            shown: overlay.clone(),
             unusual: OnceLock::new(),
             entries: Mutex::default(),
         };
@@ -191,8 +212,42 @@ impl Snapshot {
         &self.overlay
     }
 
-    /// Returns the text of a file, with its original line breaks and byte order mark. Files that
-    /// are not listed, such as ignored ones, can be read, too.
+    /// Returns the texts that replace files on disk as the bytes that an editor saves: in the
+    /// encoding and with the byte order mark and line ends that each file has on disk.
+    ///
+    /// # Errors
+    /// A text cannot be stored in its file.
+    pub fn contents(&self) -> Result<FileContents, StoreError> {
+        let bytes = |file: &FilePath, text: &str| self.disk.stored(file, text).map(Arc::from);
+        let overlay = self.overlay.iter();
+        let contents = overlay.map(|(file, text)| {
+            let text = text.as_ref();
+            let bytes = text.map(|text| bytes(file, text)).transpose()?;
+            Ok((file.clone(), bytes))
+        });
+        contents.collect()
+    }
+
+    /// Returns whether the file on disk starts with the UTF-8 byte order mark.
+    pub fn is_marked(&self, file: &FilePath) -> bool {
+        let mut start = [0; UTF8_MARK.len()];
+        let read = self
+            .disk
+            .open(file)
+            .map(|mut open| open.read_exact(&mut start));
+        matches!(read, Ok(Ok(()))) && start == UTF8_MARK.as_bytes()
+    }
+
+    /// Checks whether a text can be stored in its file.
+    ///
+    /// # Errors
+    /// The encoding of the file lacks a character, or it cannot be told.
+    pub fn may_store(&self, file: &FilePath, text: &str) -> Result<(), StoreError> {
+        self.disk.stored(file, text).map(|_| ())
+    }
+
+    /// Returns the text of a file with its original line breaks, without its byte order mark. Files
+    /// that are not listed, such as ignored ones, can be read, too.
     ///
     /// # Errors
     /// See [`ReadError`]. A file that cannot be read stays unreadable in this snapshot.
@@ -295,11 +350,32 @@ impl Disk {
     }
 
     fn read(&self, file: &FilePath) -> Result<(String, Option<Stamp>), ReadError> {
-        let opened = match self.listed(file) {
-            Some(_) => self.policy.open_listed(file)?,
-            None => self.policy.open(file)?,
+        read(self.open(file)?, file)
+    }
+
+    fn open(&self, file: &FilePath) -> Result<File, ReadError> {
+        match self.listed(file) {
+            Some(_) => self.policy.open_listed(file),
+            None => self.policy.open(file),
+        }
+    }
+
+    /// Returns a text as the bytes that an editor saves to the file.
+    fn stored(&self, file: &FilePath, text: &str) -> Result<Vec<u8>, StoreError> {
+        let path = Path::new(file.as_str());
+        let on_disk = self.open(file).ok();
+        let on_disk = on_disk.and_then(|open| read_bounded(open, MAX_STORED_BYTES).ok());
+        let stored = match on_disk {
+            Some(on_disk) => {
+                let shown = self.shown.get(file).and_then(Option::as_deref);
+                stored_bytes(path, &on_disk, shown.unwrap_or(text), text)
+            }
+            None => encode(path, text).map(Cow::into_owned),
         };
-        read(opened, file)
+        stored.map_err(|reason| StoreError {
+            file: file.clone(),
+            reason,
+        })
     }
 
     fn entries(&self) -> MutexGuard<'_, HashMap<FilePath, Arc<Entry>>> {
@@ -637,16 +713,54 @@ mod tests {
     }
 
     #[test]
+    fn overlay_is_stored_in_the_form_that_the_editor_showed_first() {
+        let fixture = fixture(&[("plain.txt", "a\n"), ("closed.txt", "\u{feff}a\r\n")]);
+        let root = fixture.dir.path();
+        std::fs::write(root.join("latin.txt"), b"gr\xf6\xdfe\n").unwrap();
+        let overlay = Overlay::from([
+            (path("latin.txt"), Some("größe\n".into())),
+            (path("plain.txt"), Some("ö\n".into())),
+            (path("new.txt"), Some("ö\n".into())),
+        ]);
+        let snapshot = fixture.workspace.snapshot(overlay);
+        let changed = snapshot.with(path("latin.txt"), Some("länge\n".into()));
+        let changed = changed.with(path("closed.txt"), Some("b\r\n".into()));
+        let changed = changed.with(path("plain.txt"), None);
+        let contents = |snapshot: &Snapshot| {
+            let contents = snapshot.contents().unwrap().into_iter();
+            let named =
+                contents.map(|(file, bytes)| (file.to_string(), bytes.map(|one| one.to_vec())));
+            named.collect::<Vec<_>>()
+        };
+        let with = |latin: &[u8], plain: Option<&str>, closed: Option<&str>| {
+            let bytes = |text: &str| text.as_bytes().to_vec();
+            let closed = closed.map(|text| ("closed.txt".to_owned(), Some(bytes(text))));
+            let others = [
+                ("latin.txt".to_owned(), Some(latin.to_vec())),
+                ("new.txt".to_owned(), Some(bytes("ö\n"))),
+                ("plain.txt".to_owned(), plain.map(bytes)),
+            ];
+            closed.into_iter().chain(others).collect::<Vec<_>>()
+        };
+        let first = with(b"gr\xf6\xdfe\n", Some("ö\n"), None);
+        assert_eq!(contents(&snapshot), first);
+        let second = with(b"l\xe4nge\n", None, Some("\u{feff}b\r\n"));
+        assert_eq!(contents(&changed), second);
+        let cyrillic = changed.with(path("latin.txt"), Some("б\n".into()));
+        let error = cyrillic.contents().unwrap_err();
+        assert!(error.to_string().starts_with("latin.txt: "), "{error}");
+        assert!(changed.may_store(&path("latin.txt"), "б\n").is_err());
+        assert!(changed.may_store(&path("plain.txt"), "б\n").is_ok());
+    }
+
+    #[test]
     fn ignored_file_is_readable_but_not_listed() {
         let fixture = fixture(&[(".gitignore", "out.py\n"), ("out.py", "made")]);
         let snapshot = fixture.workspace.snapshot(Overlay::new());
         assert_eq!(snapshot.files(), []);
         assert_eq!(&*snapshot.read(&path("out.py")).unwrap(), "made");
-        // The byte order mark and all line breaks are part of the text.
+        // All line breaks are part of the text, but not the byte order mark.
         std::fs::write(fixture.dir.path().join("odd.py"), "\u{feff}a\r\nb\rc").unwrap();
-        assert_eq!(
-            &*snapshot.read(&path("odd.py")).unwrap(),
-            "\u{feff}a\r\nb\rc"
-        );
+        assert_eq!(&*snapshot.read(&path("odd.py")).unwrap(), "a\r\nb\rc");
     }
 }

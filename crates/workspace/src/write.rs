@@ -9,6 +9,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -21,10 +22,11 @@ use starling_platform::files::{
 };
 use starling_platform::processes::is_running;
 
-use super::encoding::{EncodeError, encode};
+use super::encoding::{EncodeError, decode, encode};
 use super::paths::{MAX_FILE_BYTES, ReadError, resolve};
 use super::private::private_file;
-use super::regular::open_regular;
+use super::regular::{open_regular, read_regular};
+use super::stored::stored_bytes;
 use starling_syntax::FilePath;
 
 /// Part of the name of a temporary file, which may contain an incomplete text.
@@ -64,14 +66,48 @@ pub enum WriteError {
 }
 
 /// Writes a file of the workspace and keeps its metadata. A link inside the workspace stays a link.
-/// Missing directories are created. The text is written in the encoding that it declares.
+/// Missing directories are created. The text is written in the encoding that it declares, and with
+/// the byte order mark of the file.
 ///
 /// # Errors
 /// The declared encoding lacks a character.
 /// The path leads out of the workspace or names a secret, the file is read-only, or the disk fails.
 pub fn write_atomically(root: &Path, file: &FilePath, text: &str) -> Result<(), WriteError> {
+    write_in_form(root, file, text, |target, on_disk| {
+        let shown = decode(target, on_disk.clone()).unwrap_or_default();
+        stored_bytes(target, &on_disk, &shown, text)
+    })
+}
+
+/// Writes a file like [`write_atomically`], in the form in which an editor saves it that showed the
+/// similar text `shown` for it.
+///
+/// # Errors
+/// The errors of [`write_atomically`], and the encoding of the file cannot be told.
+pub fn write_as_shown(
+    root: &Path,
+    file: &FilePath,
+    shown: &str,
+    text: &str,
+) -> Result<(), WriteError> {
+    write_in_form(root, file, text, |target, on_disk| {
+        stored_bytes(target, &on_disk, shown, text)
+    })
+}
+
+/// Writes a text as the bytes that `stored` returns for the path and the bytes on disk.
+fn write_in_form(
+    root: &Path,
+    file: &FilePath,
+    text: &str,
+    stored: impl FnOnce(&Path, Vec<u8>) -> Result<Vec<u8>, EncodeError>,
+) -> Result<(), WriteError> {
     let target = resolve(root, file)?;
-    let bytes = encode(&target, text).map_err(|reason| WriteError::Encoding {
+    let bytes = match read_regular(&target, MAX_JOURNAL_BYTES) {
+        Ok(on_disk) => stored(&target, on_disk),
+        Err(_) => encode(&target, text).map(Cow::into_owned),
+    };
+    let bytes = bytes.map_err(|reason| WriteError::Encoding {
         file: file.clone(),
         reason,
     })?;

@@ -64,6 +64,21 @@ async fn document_edits_arrive_in_every_position_encoding() {
 }
 
 #[tokio::test]
+async fn byte_order_mark_is_no_part_of_the_text_and_stays_in_the_file() {
+    let folder = folder(&[("a.py", "\u{feff}x = 1\r\n")]);
+    let editor = editor_with(&folder, Encoding::Utf16).await;
+    assert_eq!(server_text(&editor).await, "x = 1\r\n");
+    editor.open(&file("a.py")).unwrap();
+    assert_eq!(server_text(&editor).await, "x = 1\r\n");
+    let start = ByteRange::new(0, 0);
+    editor.type_text(&file("a.py"), start, "y = 2\r\n").unwrap();
+    editor.save(&file("a.py")).unwrap();
+    let on_disk = std::fs::read_to_string(folder.path().join("a.py")).unwrap();
+    assert_eq!(on_disk, "\u{feff}y = 2\r\nx = 1\r\n");
+    editor.shutdown().await.unwrap();
+}
+
+#[tokio::test]
 async fn closed_document_has_the_text_on_disk() {
     let folder = folder(&[("a.py", "disk\n")]);
     let editor = editor_with(&folder, Encoding::Utf16).await;

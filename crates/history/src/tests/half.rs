@@ -33,9 +33,9 @@ fn applied(id: u32, file: &str, set: &[u32]) -> ChangeRecord {
 
 #[test]
 fn set_is_half_applied_if_the_files_contain_only_some_of_its_changes() {
-    let there = |file: &FilePath| {
+    let there = |made: &AppliedChange| {
         Some(
-            if file.as_str() == "a.py" {
+            if made.file.as_str() == "a.py" {
                 "a\nB\n"
             } else {
                 "a\nb\n"
@@ -43,7 +43,7 @@ fn set_is_half_applied_if_the_files_contain_only_some_of_its_changes() {
             .to_owned(),
         )
     };
-    let nothing = |_: &FilePath| Some("a\nb\n".to_owned());
+    let nothing = |_: &AppliedChange| Some("a\nb\n".to_owned());
     let told = |changes: &[ChangeRecord], missing: &[UnfinishedChange]| -> Vec<String> {
         let sets = half_sets(changes, missing, there);
         sets.iter().map(HalfSet::told).collect()

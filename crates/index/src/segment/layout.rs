@@ -7,7 +7,7 @@ use bytemuck::{Pod, Zeroable};
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"starling");
 /// Version of the format. Incremented when the layout, the facts read from a file, or the splitting
 /// of words changes.
-pub(crate) const VERSION: u32 = 6;
+pub(crate) const VERSION: u32 = 7;
 /// Sections start at multiples of this number of bytes.
 pub(super) const ALIGNMENT: usize = 8;
 

@@ -348,7 +348,7 @@ async fn every_session_of_a_command_is_recorded() {
     let mut all = request(&[], &[("runs.py", unittests)]);
     for (name, text) in files {
         let file = FilePath::new(format!("test_{name}.py"));
-        all.overlay.push((file, Some(text.into())));
+        all.overlay.push((file, Some(text.into_bytes().into())));
     }
     let report = tests.run(all).await;
     assert_eq!(report.cases.len(), 6, "{}", report.output);

@@ -58,11 +58,11 @@ impl Default for Bounds {
 /// The directory tree in which a command works.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Tree {
-    /// An overlay over `root`. Each text is a file in the scratch directory; `None` means that the
-    /// file is deleted.
+    /// An overlay over `root`. The contents of each file are staged in the scratch directory; `None`
+    /// means that the file is deleted.
     Overlay {
         root: PathBuf,
-        texts: Vec<(FilePath, Option<PathBuf>)>,
+        staged: Vec<(FilePath, Option<PathBuf>)>,
     },
     /// A complete copy.
     Copy { root: PathBuf },

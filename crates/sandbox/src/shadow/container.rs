@@ -20,7 +20,7 @@ use super::{ShadowCommand, ShadowError, Shadows, blocking, remove};
 use crate::lay_over::lay_over;
 use crate::sandbox::Bounds;
 use starling_platform::processes::exit_code;
-use starling_workspace::{HostPrograms, Overlay, Variables};
+use starling_workspace::{FileContents, HostPrograms, Variables};
 
 /// Directory of the project in a container, as in the SWE-bench images.
 const HOME: &str = "/testbed";
@@ -91,7 +91,7 @@ impl Shadows {
         &self,
         container: &Container,
         root: &Path,
-        overlay: &Overlay,
+        overlay: &FileContents,
         command: &ShadowCommand,
     ) -> Result<Captured, ShadowError> {
         let scratch = self.scratch_outside(root)?;

@@ -14,7 +14,7 @@ use super::{ShadowCommand, ShadowError, Shadows, blocking, remove};
 use crate::lay_over::lay_over;
 use crate::sandbox::{Confinement, Tree};
 use starling_platform::files::{PathExt, copy_file, symlink, taken_bytes};
-use starling_workspace::Overlay;
+use starling_workspace::FileContents;
 use starling_workspace::is_environment;
 
 /// Maximum space that a copied tree takes on its disk, in bytes.
@@ -24,7 +24,7 @@ impl Shadows {
     pub(super) async fn copied(
         &self,
         root: &Path,
-        overlay: &Overlay,
+        overlay: &FileContents,
         command: &ShadowCommand,
         confinement: Confinement,
     ) -> Result<Captured, ShadowError> {

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use starling_workspace::{Overlay, ReadError, inside};
+use starling_workspace::{FileContents, ReadError, inside};
 
 use crate::sandbox::{
     Bounds, Confinement, MECHANISMS, Plan, SANDBOX_ADVICE, Tree, administrators_files, user,
@@ -186,7 +186,7 @@ impl Shadows {
         fs::create_dir(&root)
             .and_then(|()| fs::write(root.join("lower"), ""))
             .map_err(|source| self.io(source))?;
-        let overlay = Overlay::from([(FilePath::new("upper"), Some("".into()))]);
+        let overlay = FileContents::from([(FilePath::new("upper"), Some([].into()))]);
         let command = ShadowCommand {
             line: "test -e lower && test -e upper".into(),
             environment: std::env::vars_os().collect(),
@@ -261,7 +261,7 @@ impl Shadows {
     pub async fn run(
         &self,
         root: &Path,
-        overlay: &Overlay,
+        overlay: &FileContents,
         command: &ShadowCommand,
     ) -> Result<Captured, ShadowError> {
         if let Some(container) = &self.container {
@@ -282,7 +282,7 @@ impl Shadows {
         &self,
         kind: Kind,
         root: &Path,
-        overlay: &Overlay,
+        overlay: &FileContents,
         command: &ShadowCommand,
     ) -> Result<Captured, ShadowError> {
         for file in overlay.keys() {

@@ -9,13 +9,13 @@ use super::process::{self, Captured};
 use super::scratch::Scratch;
 use super::{ShadowCommand, ShadowError, Shadows, remove};
 use crate::sandbox::{Confinement, Tree};
-use starling_workspace::Overlay;
+use starling_workspace::FileContents;
 
 impl Shadows {
     pub(super) async fn mounted(
         &self,
         root: &Path,
-        overlay: &Overlay,
+        overlay: &FileContents,
         command: &ShadowCommand,
     ) -> Result<Captured, ShadowError> {
         let scratch = self.scratch_outside(root)?;
@@ -27,27 +27,27 @@ impl Shadows {
     }
 }
 
-/// Creates the directories that an overlay file system needs, and a file for each text of the
+/// Creates the directories that an overlay file system needs, and a file for each file of the
 /// overlay.
-fn staged(scratch: &Scratch, root: &Path, overlay: &Overlay) -> io::Result<Tree> {
+fn staged(scratch: &Scratch, root: &Path, overlay: &FileContents) -> io::Result<Tree> {
     let path = scratch.path();
     for directory in ["lower", "upper", "work", "stage"] {
         fs::create_dir(path.join(directory))?;
     }
-    let mut texts = Vec::new();
-    for (at, (file, text)) in overlay.iter().enumerate() {
-        let staged = match text {
-            Some(text) => {
+    let mut staged_files = Vec::new();
+    for (at, (file, contents)) in overlay.iter().enumerate() {
+        let staged = match contents {
+            Some(contents) => {
                 let to = path.join("stage").join(at.to_string());
-                fs::write(&to, text.as_bytes())?;
+                fs::write(&to, contents)?;
                 Some(to)
             }
             None => None,
         };
-        texts.push((file.clone(), staged));
+        staged_files.push((file.clone(), staged));
     }
     Ok(Tree::Overlay {
         root: root.to_owned(),
-        texts,
+        staged: staged_files,
     })
 }

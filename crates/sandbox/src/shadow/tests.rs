@@ -52,10 +52,10 @@ fn command(line: &str) -> ShadowCommand {
     }
 }
 
-fn overlay() -> Overlay {
-    Overlay::from([
-        (FilePath::new("pkg/a.py"), Some("buffer".into())),
-        (FilePath::new("new/b.py"), Some("new".into())),
+fn overlay() -> FileContents {
+    FileContents::from([
+        (FilePath::new("pkg/a.py"), Some("buffer".as_bytes().into())),
+        (FilePath::new("new/b.py"), Some("new".as_bytes().into())),
         (FilePath::new("gone.py"), None),
     ])
 }
@@ -118,7 +118,7 @@ async fn command_keeps_the_user_id_and_default_signal_handling() {
     let fixture = fixture();
     for shadows in kinds(&fixture).await {
         let run = async |line| {
-            let (overlay, command) = (Overlay::new(), command(line));
+            let (overlay, command) = (FileContents::new(), command(line));
             let run = shadows.run(&fixture.root, &overlay, &command);
             run.await.unwrap()
         };
@@ -133,7 +133,7 @@ async fn command_keeps_the_user_id_and_default_signal_handling() {
 async fn changed_files_outside_the_project_are_rejected() {
     let fixture = fixture();
     for shadows in kinds(&fixture).await {
-        let outside = Overlay::from([(FilePath::new("../x.py"), Some("x".into()))]);
+        let outside = FileContents::from([(FilePath::new("../x.py"), Some("x".as_bytes().into()))]);
         let refused = shadows.run(&fixture.root, &outside, &command("true")).await;
         assert!(matches!(refused, Err(ShadowError::Path(_))));
     }
@@ -171,7 +171,7 @@ async fn deadline_and_drop_kill_all_processes_of_the_command() {
         let mut late = command("echo started; setsid sleep 1000 & sleep 1000");
         late.deadline = Duration::from_millis(500);
         let done = shadows
-            .run(&fixture.root, &Overlay::new(), &late)
+            .run(&fixture.root, &FileContents::new(), &late)
             .await
             .unwrap();
         assert_eq!((done.end, &*done.output), (End::TimedOut, "started\n"));
@@ -179,7 +179,7 @@ async fn deadline_and_drop_kill_all_processes_of_the_command() {
         let mark = fixture.dir.path().display();
         let line = format!("setsid sh -c ': {mark}; sleep 1000; :' & sleep 1000; :");
         let long = command(&line);
-        let overlay = Overlay::new();
+        let overlay = FileContents::new();
         let run = shadows.run(&fixture.root, &overlay, &long);
         let started = async {
             while running(fixture.dir.path()) < 2 {
@@ -214,7 +214,8 @@ fn running(directory: &Path) -> usize {
 async fn changed_file_below_a_regular_file_is_an_error() {
     let fixture = fixture();
     for shadows in kinds(&fixture).await {
-        let broken = Overlay::from([(FilePath::new("run.sh/x.py"), Some("x".into()))]);
+        let broken =
+            FileContents::from([(FilePath::new("run.sh/x.py"), Some("x".as_bytes().into()))]);
         let refused = shadows.run(&fixture.root, &broken, &command("true")).await;
         assert!(refused.is_err(), "{refused:?}");
     }

@@ -251,7 +251,7 @@ async fn document_is_uncertain_after_a_lost_change_message() {
     let lost = documents.message_lost(None).await.unwrap();
     assert_eq!(lost, [PathBuf::from("/w/a.py")]);
     let again = documents.message_lost(None).await.unwrap();
-    assert_eq!(again, [PathBuf::new(); 0], "each document is told once");
+    assert!(again.is_empty(), "each document is told once: {again:?}");
     assert!(is_in_doubt("/w/a.py").await);
     // An incremental change does not end the uncertainty, because it applies to a stored text that
     // may differ from the editor's. Only the full text ends it.

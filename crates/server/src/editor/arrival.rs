@@ -283,7 +283,7 @@ impl ClientEditor {
                 Ok(Some(_)) => continue,
                 Err(StoreClosed) => return pending().await,
             }
-            if let Ok(text) = disk_text(sent.path.to_owned()).await
+            if let Ok(text) = disk_text(sent.path.to_owned(), Some(&sent.edit.base)).await
                 && sent.edit.texts.push(text.into())
             {
                 return;
@@ -332,7 +332,8 @@ impl ClientEditor {
         // earlier text.
         let earlier = edit.earlier_texts();
         let open = self.documents.read(path.to_owned()).await?;
-        let disk = disk_text(path.to_owned()).await.ok().map(Arc::from);
+        let disk = disk_text(path.to_owned(), Some(&edit.base)).await;
+        let disk = disk.ok().map(Arc::from);
         let is_missing = open.is_none() && disk.is_none();
         let (now, disk) = match open {
             Some(current) => (current, disk),

@@ -122,7 +122,16 @@ impl RunSession {
 
     async fn text_on_disk(&self, file: &FilePath) -> Option<Arc<str>> {
         let path = path_of(self.root().as_deref()?, file)?;
-        disk_text(path).await.ok().map(Arc::from)
+        let shown = {
+            let entries = self.lock();
+            let applied = entries
+                .values()
+                .flat_map(|entry| entry.view.applied.values());
+            let of_file = applied.filter(|edit| edit.file == *file);
+            let last = of_file.max_by_key(|edit| edit.order());
+            last.map(|edit| Arc::clone(edit.shown()))
+        };
+        disk_text(path, shown.as_ref()).await.ok().map(Arc::from)
     }
 
     /// Sends the front end the events that were added after the run ended, because the forwarding

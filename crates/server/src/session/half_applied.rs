@@ -8,7 +8,8 @@ use super::run_view::{ProposalStatus, RunView};
 use starling_core::Verdict;
 use starling_history::{self, DiskEditor, HalfSet, UnfinishedChange};
 use starling_swarm::{
-    ActorId, Event, Evidence, FileChange, JointEvidence, ProposalId, Record, Stamped, ids,
+    ActorId, AppliedChange, Event, Evidence, FileChange, JointEvidence, ProposalId, Record,
+    Stamped, ids,
 };
 use starling_text::unified_diff;
 
@@ -35,9 +36,10 @@ pub fn half_sets_in(events: &[&Event], view: &RunView, root: &Path) -> Vec<HalfS
         }
     }
     let disk = DiskEditor::new(root);
-    missing.retain(|one| !one.is_in(disk.read(&one.change.file).ok().as_deref()));
+    let text = |change: &AppliedChange| disk.read_as_shown(&change.file, &change.before).ok();
+    missing.retain(|one| !one.is_in(text(&one.change).as_deref()));
     let changes = starling_history::changes(events.iter().map(|event| (*event).clone()));
-    starling_history::half_sets(&changes, &missing, |file| disk.read(file).ok())
+    starling_history::half_sets(&changes, &missing, text)
 }
 
 /// Returns the reason that is shown in the review of the missing changes of a half-applied set.

@@ -8,7 +8,7 @@ use super::run_view::{ProposalStatus, RunView};
 use super::services::RunControl;
 use super::{RunProposal, RunSession};
 use starling_history::{DiskEditor, MisplacedChange, unapplied, unfinished};
-use starling_swarm::{Event, Record, Stamped};
+use starling_swarm::{AppliedChange, Event, Record, Stamped};
 
 /// Returns the edits of an interrupted run that are at the wrong position in the files.
 pub fn misplaced_changes(
@@ -31,7 +31,8 @@ pub fn misplaced_changes(
             || view.proposals.get(&id).is_some_and(waits)
     };
     let open = sent.iter().filter(|one| is_open(one.proposal));
-    open.filter_map(|one| one.misplaced_in(&disk.read(&one.change.file).ok()?))
+    let text = |change: &AppliedChange| disk.read_as_shown(&change.file, &change.before).ok();
+    open.filter_map(|one| one.misplaced_in(&text(&one.change)?))
         .collect()
 }
 

@@ -36,12 +36,13 @@ pub fn path_of(root: &Path, file: &FilePath) -> Option<PathBuf> {
     stays_inside(inside).then(|| root.join(inside))
 }
 
-/// Reads the text of a file on disk.
+/// Reads the text of a file on disk. If the editor showed the similar text `shown` for the file, it
+/// is decoded as the editor shows it.
 ///
 /// # Errors
 /// The file cannot be read, or it is not a regular text file of moderate size.
-pub async fn disk_text(path: PathBuf) -> std::io::Result<String> {
-    load_source(path, MAX_DISK_BYTES).await
+pub async fn disk_text(path: PathBuf, shown: Option<&Arc<str>>) -> std::io::Result<String> {
+    load_source(path, MAX_DISK_BYTES, shown.cloned()).await
 }
 
 /// Returns the buffers that belong to the project.

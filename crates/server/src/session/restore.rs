@@ -418,7 +418,14 @@ pub fn unrecorded_events(records: &[Stamped], root: &Path, trajectory: &Path) ->
     // contain it.
     let mut unrecorded: Vec<Event> = starling_history::unfinished(events.iter().copied())
         .iter()
-        .filter(|one| one.is_in(disk.read(&one.change.file).ok().as_deref()))
+        .filter(|one| {
+            let change = &one.change;
+            one.is_in(
+                disk.read_as_shown(&change.file, &change.before)
+                    .ok()
+                    .as_deref(),
+            )
+        })
         .map(UnfinishedChange::applied)
         .collect();
     let mut view = view_of(records);

@@ -30,7 +30,7 @@ pub fn left_in_files(view: &RunView, root: &Path, trajectory: &Path) -> Vec<Symb
         let beside = view.applied.values();
         let beside = beside.filter(|other| other.stands() && other.file == edit.file);
         let beside: Vec<&AppliedEdit> = beside.collect();
-        let text = disk.read(&edit.file);
+        let text = disk.read_as_shown(&edit.file, edit.shown());
         text.is_ok_and(|text| {
             edit.undo_event(id, (&text, TextSource::Disk), &beside)
                 .is_none()

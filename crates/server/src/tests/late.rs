@@ -218,6 +218,48 @@ async fn user_is_told_once_which_file_to_open_again_after_an_unreadable_change()
     client.next_of("workspace/applyEdit").await;
 }
 
+#[tokio::test]
+async fn edit_of_a_closed_file_counts_columns_without_the_byte_order_mark() {
+    let first = |text: &str| text.replacen(&text[..3], "xyz", 1);
+    let mut client = client(sending(first), project());
+    client.initialize(full()).await;
+    write(&client, &format!("\u{feff}{BASE}"));
+    begin(&client, "x").await;
+    let (id, params) = client.next_of("workspace/applyEdit").await;
+    let edit = &params["edit"]["documentChanges"][0]["edits"][0];
+    let range = json!({
+        "start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 3},
+    });
+    assert_eq!(edit["range"], range, "{params}");
+    write(&client, &format!("\u{feff}{}", first(BASE)));
+    client.connection.reply(id, Ok(json!({"applied": true})));
+    let told = told(&mut client).await;
+    assert!(told.starts_with("Ok("), "{told}");
+}
+
+#[tokio::test]
+async fn edit_of_a_closed_file_is_found_in_the_encoding_and_line_ends_of_the_file() {
+    fn wide(text: &str) -> Vec<u8> {
+        let units = std::iter::once(0xfeff).chain(text.encode_utf16());
+        units.flat_map(u16::to_le_bytes).collect()
+    }
+    fn crlf(text: &str) -> Vec<u8> {
+        text.replace('\n', "\r\n").into()
+    }
+    for stored in [wide, crlf] as [fn(&str) -> Vec<u8>; 2] {
+        let mut client = client(sending(replaced), project());
+        client.initialize(full()).await;
+        let path = client.folder.path().join("a.py");
+        std::fs::write(&path, stored(BASE)).unwrap();
+        begin(&client, "x").await;
+        let (id, _) = client.next_of("workspace/applyEdit").await;
+        std::fs::write(&path, stored(&replaced(BASE))).unwrap();
+        client.connection.reply(id, Ok(json!({"applied": true})));
+        let told = told(&mut client).await;
+        assert!(told.starts_with("Ok("), "{told}");
+    }
+}
+
 /// A run that sends one edit as real runs do, rebased onto the current text, and logs the result.
 pub(super) fn sending(after: fn(&str) -> String) -> RunStarter {
     scripted(move |scene: RunScript| async move {

@@ -25,11 +25,10 @@ pub(crate) async fn run_tests_within(
     select: Vec<String>,
     longest: Duration,
 ) -> TestReport {
-    let overlay = world
-        .overlay()
-        .iter()
-        .map(|(file, text)| (file.clone(), text.clone()))
-        .collect();
+    let overlay = match world.contents() {
+        Ok(contents) => contents.into_iter().collect(),
+        Err(error) => return not_run(checker, error.to_string()),
+    };
     let _turn = checker.testing.acquire().await;
     let _work = checker.budget.work();
     let deadline = test_deadline(checker).min(longest);
@@ -60,6 +59,19 @@ pub(crate) async fn run_tests_within(
     checker.budget.was_outside(ExternalTime::Tests, took);
     unloaded::note(checker, world, &report);
     report
+}
+
+/// Reports that the tests cannot run on these texts.
+fn not_run(checker: &Checker, reason: String) -> TestReport {
+    TestReport {
+        outcome: TestOutcome::NotRun,
+        exit: None,
+        command: checker.services.tests.command().unwrap_or_default(),
+        cases: Vec::new(),
+        source: Default::default(),
+        output: reason,
+        millis: 0,
+    }
 }
 
 /// Describes the time limit that a test run reached, and what raises it.

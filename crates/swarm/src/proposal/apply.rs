@@ -17,6 +17,9 @@ use starling_syntax::FilePath;
 use starling_text::{ChangeSet, new_file_diff, unified_diff};
 use starling_workspace::missing_directories;
 
+/// The UTF-8 byte order mark.
+const MARK: char = '\u{feff}';
+
 /// Applies an accepted proposal to the user's current text. Once begun, the operation completes
 /// even if the run is cancelled, and the result is in the state and in the log before the run ends.
 /// `checked` are the test results of the proposal.
@@ -286,16 +289,22 @@ pub(crate) fn tell_not_applied(run: &RunContext, proposal: ProposalId, failure: 
 }
 
 /// Returns one diff of all changes that the agents made, file by file. Edits that the user made in
-/// the meantime are not included.
+/// the meantime are not included. Byte order marks are, so that the diff can be applied as a patch.
 pub(crate) fn whole_diff(run: &RunContext) -> String {
+    let world = run.world().snapshot.clone();
     let diff = |file: &FilePath| {
-        let now = run
-            .world()
-            .snapshot
-            .read(file)
-            .unwrap_or_else(|_| "".into());
+        let now = world.read(file).unwrap_or_else(|_| "".into());
         let effect = first_effect(run, file);
-        diff_of(effect, file, &without_agents(run, file, &now), &now)
+        let before = without_agents(run, file, &now);
+        match world.is_marked(file) {
+            true => diff_of(
+                effect,
+                file,
+                &format!("{MARK}{before}"),
+                &format!("{MARK}{now}"),
+            ),
+            false => diff_of(effect, file, &before, &now),
+        }
     };
     let files = run.proposals().changed_files();
     files.iter().map(diff).collect()

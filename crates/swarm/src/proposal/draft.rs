@@ -1,7 +1,6 @@
 //! Turns an agent's proposal into a draft: the change of one file, based on the text that the agent
 //! saw, checked, and rebased onto later changes.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use crate::check::checks::contract_changes;
@@ -27,7 +26,7 @@ use starling_syntax::{
     SymbolPath, SymbolTree, carry, omission_marks, rewrite,
 };
 use starling_text::ChangeSet;
-use starling_workspace::{ReadError, encode};
+use starling_workspace::ReadError;
 
 /// Why a draft was refused. The message tells the agent what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -160,7 +159,7 @@ async fn written(
     })?;
     guard(run, agent, change, &base_tree, &rewrites, &done)?;
     let text = rebased(run, &target, &base, &tree, &done)?;
-    can_be_written(&file, &text)?;
+    can_be_written(run, &file, &text)?;
     if text.trim().is_empty() && run.stated().delete_file(&file) {
         let error = RewriteError::DeleteModule { file };
         return unusable(error.to_string(), error.in_short());
@@ -303,7 +302,7 @@ fn new_file(
     } else {
         format!("{source}\n").into()
     };
-    can_be_written(&file, &text)?;
+    can_be_written(run, &file, &text)?;
     let tree = parse(&file, &text);
     if let Some(error) = tree.errors().first() {
         let line = text[..error.start].lines().count().max(1);
@@ -331,12 +330,11 @@ fn new_file(
     })
 }
 
-/// Refuses text with characters that the declared encoding of the file cannot represent.
-fn can_be_written(file: &FilePath, text: &str) -> Result<(), Refusal> {
-    encode(Path::new(file.as_str()), text).map_or_else(
-        |error| unusable_as(format!("Not changed: {file}: {error}.")),
-        |_| Ok(()),
-    )
+/// Refuses a text that cannot be stored in the encoding of its file.
+fn can_be_written(run: &RunContext, file: &FilePath, text: &str) -> Result<(), Refusal> {
+    let world = run.world().snapshot.clone();
+    let stored = world.may_store(file, text);
+    stored.or_else(|error| unusable_as(format!("Not changed: {error}.")))
 }
 
 /// Returns the text to which the proposal's edits refer: the current text, or the text that the

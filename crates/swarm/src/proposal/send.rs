@@ -298,7 +298,7 @@ async fn current_or_new(
     file: &FilePath,
     base: &Arc<str>,
 ) -> Result<(CurrentText, Effect), Failure> {
-    let current = timeout(DEADLINE, editor.current(file)).await;
+    let current = timeout(DEADLINE, editor.current_as_shown(file, base)).await;
     match current.unwrap_or_else(|_| Err(unread(file))) {
         Ok(current) => Ok((current, Effect::Change)),
         Err(EditorError::Missing { .. }) if base.is_empty() => {

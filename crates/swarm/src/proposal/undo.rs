@@ -139,7 +139,8 @@ async fn still_there(
     for (one, applied) in &chosen {
         let file = &one.draft.file;
         if !texts.contains_key(file) {
-            match run.services.editor.current(file).await {
+            let now = run.services.editor.current_as_shown(file, &applied.after);
+            match now.await {
                 Ok(now) => drop(texts.insert(file.clone(), now.text)),
                 Err(EditorError::Missing { .. }) if created.contains(file) => {
                     gone.insert(one.id);
@@ -249,7 +250,8 @@ impl<'h> UndoOperation<'h> {
         for (one, applied) in open.filter(|(one, _)| self.open.contains(&one.id)) {
             let file = &one.draft.file;
             if !texts.contains_key(file) {
-                let now = self.run.services.editor.current(file).await;
+                let editor = &self.run.services.editor;
+                let now = editor.current_as_shown(file, &applied.after).await;
                 let now = now.map(|now| now.text).map_err(|error| error.to_string());
                 texts.insert(file, now);
             }

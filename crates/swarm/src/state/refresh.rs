@@ -85,14 +85,18 @@ async fn texts(checker: &Checker) -> Result<CurrentTexts, EditorError> {
         .into_iter()
         .map(|(file, text)| (file, Some(text)))
         .collect();
-    let closed: Vec<FilePath> = {
+    let closed: Vec<(FilePath, Option<Arc<str>>)> = {
         let state = checker.world();
-        let laid_over = state.snapshot.overlay().keys();
-        let closed = laid_over.filter(|file| !texts.contains_key(file));
-        closed.take(CLOSED_MOST).cloned().collect()
+        let laid_over = state.snapshot.overlay().clone().into_iter();
+        let closed = laid_over.filter(|(file, _)| !texts.contains_key(file));
+        closed.take(CLOSED_MOST).collect()
     };
-    for file in closed {
-        match editor.current(&file).await {
+    for (file, shown) in closed {
+        let current = match shown {
+            Some(shown) => editor.current_as_shown(&file, &shown).await,
+            None => editor.current(&file).await,
+        };
+        match current {
             Ok(current) => drop(texts.insert(file, Some(current.text))),
             Err(EditorError::Missing { .. }) => drop(texts.insert(file, None)),
             Err(EditorError::Unreadable { .. } | EditorError::Forbidden { .. }) => {}

@@ -257,6 +257,18 @@ impl ChatModel for Scripted {
     }
 }
 
+/// Returns the contents of a file as the fake tests read them. Bytes that are not UTF-8 are shown as
+/// numbers.
+fn as_text(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => format!("{bytes:x?}"),
+    }
+}
+
+/// The byte order mark, which the editor does not show.
+const MARK: char = '\u{feff}';
+
 /// An editor that writes accepted edits to the directory at once.
 pub struct DiskEditor {
     root: std::path::PathBuf,
@@ -280,7 +292,7 @@ impl Editor for DiskEditor {
     async fn current(&self, file: &FilePath) -> Result<CurrentText, EditorError> {
         match std::fs::read_to_string(self.root.join(file.as_str())) {
             Ok(text) => Ok(CurrentText {
-                text: text.into(),
+                text: text.strip_prefix(MARK).unwrap_or(&text).into(),
                 version: None,
             }),
             Err(_) => Err(EditorError::Missing { file: file.clone() }),
@@ -323,11 +335,13 @@ impl Editor for DiskEditor {
             });
         }
         let path = self.root.join(edit.file.as_str());
-        let now = std::fs::read_to_string(&path).unwrap_or_default();
-        if now != *edit.base.text {
+        let on_disk = std::fs::read_to_string(&path).unwrap_or_default();
+        let now = on_disk.strip_prefix(MARK).unwrap_or(&on_disk);
+        if *now != *edit.base.text {
             return Err(ApplyError::Stale { file: edit.file });
         }
-        let text = edit.changes.apply(&now).unwrap();
+        let text = edit.changes.apply(now).unwrap();
+        let mark = &on_disk[..on_disk.len() - now.len()];
         let is_there = path.exists();
         match edit.effect {
             Effect::Change => assert!(is_there),
@@ -337,7 +351,7 @@ impl Editor for DiskEditor {
         match edit.effect {
             Effect::Change | Effect::Create => {
                 std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-                std::fs::write(&path, &text).unwrap();
+                std::fs::write(&path, format!("{mark}{text}")).unwrap();
             }
             Effect::Delete => std::fs::remove_file(&path).unwrap(),
         }
@@ -442,13 +456,14 @@ impl TestRunner for FakeTests {
                     continue;
                 }
                 let name = path.strip_prefix(&self.root).unwrap().to_str().unwrap();
-                texts.insert(name.to_owned(), std::fs::read_to_string(&path).unwrap());
+                let bytes = std::fs::read(&path).unwrap();
+                texts.insert(name.to_owned(), as_text(&bytes));
             }
         }
         for (file, text) in request.overlay {
             texts.insert(
                 file.as_str().to_owned(),
-                text.map(|text| text.to_string()).unwrap_or_default(),
+                text.as_deref().map(as_text).unwrap_or_default(),
             );
         }
         let mut names: Vec<_> = texts.keys().cloned().collect();

@@ -48,6 +48,7 @@ mod serving;
 mod settling;
 mod small_tasks;
 mod steady;
+mod stored;
 mod suspects;
 mod talk;
 mod testing;

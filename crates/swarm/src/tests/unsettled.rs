@@ -38,6 +38,17 @@ fn taken_back(events: &[Event]) -> Option<(String, Option<String>, usize)> {
 }
 
 #[tokio::test(start_paused = true)]
+async fn patch_of_a_file_with_a_byte_order_mark_contains_the_mark() {
+    let mut bed = bed(Approval::Auto);
+    let marked = format!("\u{feff}{TWO}");
+    std::fs::write(bed.path("a.py"), &marked).unwrap();
+    let events = bed.run().await;
+    assert_eq!(bed.read("a.py"), marked, "{events:#?}");
+    let (diff, ..) = taken_back(&events).expect("it was taken back");
+    assert!(diff.contains("\n \u{feff}def f(x):\n"), "{diff}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn unreviewed_changes_of_an_unsettled_run_are_reverted_and_saved_as_a_patch() {
     let mut bed = bed(Approval::Auto);
     let events = bed.run().await;

@@ -355,6 +355,19 @@ fn journal_of_an_interrupted_write_is_kept_until_its_text_is_in_the_file() {
 }
 
 #[test]
+fn write_keeps_the_byte_order_mark() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    let (file, path) = (FilePath::new("a.py"), root.join("a.py"));
+    std::fs::write(&path, "\u{feff}x = 1\r\n").unwrap();
+    write_atomically(&root, &file, "x = 2\n").unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), "\u{feff}x = 2\n".as_bytes());
+    std::fs::write(&path, b"gr\xf6\xdfe\r\n").unwrap();
+    write_as_shown(&root, &file, "größe\n", "maß\n").unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), b"ma\xdf\r\n");
+}
+
+#[test]
 fn write_uses_the_declared_encoding() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap();

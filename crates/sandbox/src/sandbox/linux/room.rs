@@ -19,7 +19,7 @@ use super::view::{OWN, VisibleDirectory, hidden, kept, secrets};
 use super::watch::FILE;
 use super::{tried, version};
 use crate::lay_over::lay_over;
-use starling_workspace::Overlay;
+use starling_workspace::FileContents;
 
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 /// Parts of `/proc` through which root can change the whole machine.
@@ -108,9 +108,9 @@ pub(super) fn furnish(plan: &Plan) -> Result<(), String> {
     for place in hidden {
         seal(&place).map_err(tried("sealing the hidden directories"))?;
     }
-    let texts = texts(plan).map_err(tried("writing the changed files of the shadow"))?;
+    let contents = staged(plan).map_err(tried("writing the changed files of the shadow"))?;
     enter(&at).map_err(tried("entering the sandbox"))?;
-    lay_over(plan.tree.root(), &texts).map_err(tried("writing the changed files of the shadow"))
+    lay_over(plan.tree.root(), &contents).map_err(tried("writing the changed files of the shadow"))
 }
 
 /// The root file system of a sandbox while it is being assembled, mounted at `at`.
@@ -304,13 +304,13 @@ fn seal(at: &Path) -> io::Result<()> {
     Ok(mount_remount(at, flags, NOTHING_ELSE)?)
 }
 
-/// Reads the texts of the overlay. Must be called before the scratch directory is hidden.
-fn texts(plan: &Plan) -> io::Result<Overlay> {
-    let Tree::Overlay { texts, .. } = &plan.tree else {
-        return Ok(Overlay::new());
+/// Reads the files of the overlay. Must be called before the scratch directory is hidden.
+fn staged(plan: &Plan) -> io::Result<FileContents> {
+    let Tree::Overlay { staged, .. } = &plan.tree else {
+        return Ok(FileContents::new());
     };
-    let read = |path: &PathBuf| fs::read_to_string(path).map(Into::into);
-    texts
+    let read = |path: &PathBuf| fs::read(path).map(Into::into);
+    staged
         .iter()
         .map(|(file, staged)| Ok((file.clone(), staged.as_ref().map(read).transpose()?)))
         .collect()

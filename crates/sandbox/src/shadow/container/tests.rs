@@ -52,7 +52,8 @@ async fn bed(image: &str) -> ContainerFixture {
 
 impl ContainerFixture {
     async fn run(&self, line: &str, deadline: Duration) -> Result<Captured, ShadowError> {
-        let overlay = Overlay::from([(FilePath::new("b.py"), Some("laid over".into()))]);
+        let overlay =
+            FileContents::from([(FilePath::new("b.py"), Some("laid over".as_bytes().into()))]);
         let name = |name: &str| OsString::from(name);
         let command = ShadowCommand {
             line: line.to_owned(),

@@ -34,6 +34,11 @@ pub struct AppliedEdit {
 }
 
 impl AppliedEdit {
+    /// Returns the text that the file had in the editor with the change.
+    pub fn shown(&self) -> &Arc<str> {
+        &self.after
+    }
+
     pub fn order(&self) -> u64 {
         self.order
     }
