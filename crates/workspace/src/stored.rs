@@ -279,7 +279,8 @@ mod tests {
     }
 
     fn cases() -> Vec<Case> {
-        let saved: [(&str, fn(&str) -> Vec<u8>); 9] = [
+        type Save = fn(&str) -> Vec<u8>;
+        let saved: [(&str, Save); 9] = [
             ("UTF-8", |text| text.into()),
             ("UTF-8 with a mark", |text| format!("\u{feff}{text}").into()),
             ("UTF-8 with CRLF", |text| with_crlf(text).into()),
