@@ -3,10 +3,11 @@
 //! The speed of generating a token is limited by reading the weights from memory. The file's blocks
 //! are a quarter smaller than the tiles that candle packs for long prompts, and are read
 //! sequentially. Several rows cost little more than one, because each weight is read and unpacked
-//! only once. The products of a row do not depend on the rows beside it. This needs a CPU with
-//! AVX-512 VNNI; on other CPUs, `BlockMatrixShape::new` returns `None` and candle's own kernels are
-//! used.
+//! only once. The products of a row do not depend on the rows beside it. This needs a CPU with AVX2;
+//! on other CPUs, `BlockMatrixShape::new` returns `None` and candle's own kernels are used.
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 
@@ -41,6 +42,7 @@ pub struct BlockMatrix<'a> {
     layout: BlockLayout,
     bytes: &'a [u8],
     columns: usize,
+    instructions: Instructions,
 }
 
 /// The block layout and the row length of a supported quantised matrix.
@@ -48,6 +50,7 @@ pub struct BlockMatrix<'a> {
 pub struct BlockMatrixShape {
     layout: BlockLayout,
     columns: usize,
+    instructions: Instructions,
 }
 
 impl BlockMatrixShape {
@@ -70,8 +73,13 @@ impl BlockMatrixShape {
             | GgmlDType::Q5K
             | GgmlDType::Q8K => return None,
         };
-        let fits = columns > 0 && columns.is_multiple_of(BLOCK) && available();
-        fits.then_some(Self { layout, columns })
+        let fits = columns > 0 && columns.is_multiple_of(BLOCK);
+        let instructions = Instructions::available().next().filter(|_| fits)?;
+        Some(Self {
+            layout,
+            columns,
+            instructions,
+        })
     }
 
     /// Interprets bytes as the blocks of a matrix.
@@ -80,6 +88,7 @@ impl BlockMatrixShape {
             layout: self.layout,
             bytes,
             columns: self.columns,
+            instructions: self.instructions,
         }
     }
 }
@@ -94,18 +103,38 @@ impl BlockMatrix<'_> {
     }
 }
 
-#[cfg(not(target_arch = "x86_64"))]
-fn available() -> bool {
-    false
+/// The instructions that the kernels are written for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Instructions {
+    /// AVX-512 with VNNI.
+    Avx512,
+    Avx2,
 }
 
-#[cfg(target_arch = "x86_64")]
-fn available() -> bool {
-    is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512vl")
-        && is_x86_feature_detected!("avx512vnni")
-        && is_x86_feature_detected!("f16c")
+impl Instructions {
+    /// All that this CPU has, the best first.
+    #[cfg(target_arch = "x86_64")]
+    fn available() -> impl Iterator<Item = Self> {
+        let has_avx2 = is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("f16c");
+        let has_avx512 = has_avx2
+            && is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx512vnni");
+        let all = [
+            (Instructions::Avx512, has_avx512),
+            (Instructions::Avx2, has_avx2),
+        ];
+        all.into_iter()
+            .filter_map(|(one, is_there)| is_there.then_some(one))
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn available() -> impl Iterator<Item = Self> {
+        std::iter::empty()
+    }
 }
 
 /// Multiplies each matrix by the rows of `x`. Each product has a row for each row of `x`. Returns
@@ -141,7 +170,7 @@ fn product(matrix: &BlockMatrix, tiles: &[Tile], count: usize) -> Vec<f32> {
             let weights = &matrix.bytes[row * width..(row + 1) * width];
             for (index, tile) in tiles.iter().enumerate() {
                 let mut products = [0f32; TILE];
-                multiply_row(matrix.layout, weights, tile, &mut products);
+                multiply_row(matrix, weights, tile, &mut products);
                 for (at, product) in products[..tile.len()].iter().enumerate() {
                     let place = (index * TILE + at) * rows + row;
                     // SAFETY: `place` is within `output`, and only this iteration writes to it.
@@ -157,6 +186,9 @@ fn product(matrix: &BlockMatrix, tiles: &[Tile], count: usize) -> Vec<f32> {
 /// weights' offsets.
 struct ActivationBlock {
     quants: [i8; BLOCK],
+    /// The quants in the order in which AVX-512 unpacks Q4_K: groups of 32, the even ones of each half
+    /// before the odd ones.
+    paired: [i8; BLOCK],
     scale: f32,
     /// Sums of 16 quants each.
     sums: [i16; 16],
@@ -182,8 +214,14 @@ impl ActivationBlock {
         for (to, part) in wide_sums[8..].iter_mut().zip(quants.chunks_exact(32)) {
             *to = sum(part);
         }
+        let mut paired = [0i8; BLOCK];
+        let order = [0, 2, 1, 3, 4, 6, 5, 7];
+        for (to, group) in paired.chunks_exact_mut(32).zip(order) {
+            to.copy_from_slice(&quants[32 * group..][..32]);
+        }
         Self {
             quants,
+            paired,
             scale: largest / 127.0,
             sums,
             wide_sums,
@@ -192,23 +230,25 @@ impl ActivationBlock {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn multiply_row(_layout: BlockLayout, _weights: &[u8], _x: &Tile, _products: &mut [f32; TILE]) {
-    unreachable!("a plan is only made where `available` says so")
+fn multiply_row(_: &BlockMatrix, _weights: &[u8], _x: &Tile, _products: &mut [f32; TILE]) {
+    unreachable!("a shape is only created if there are instructions for it")
 }
 
 /// Multiplies one row of weights by each row of a tile.
 #[cfg(target_arch = "x86_64")]
-fn multiply_row(layout: BlockLayout, weights: &[u8], x: &Tile, products: &mut [f32; TILE]) {
+fn multiply_row(matrix: &BlockMatrix, weights: &[u8], x: &Tile, products: &mut [f32; TILE]) {
     macro_rules! of_length {
         ($($count:literal)*) => {
             match x.len() {
                 $($count => {
                     let x: [&[ActivationBlock]; $count] = std::array::from_fn(|at| x[at]);
-                    // SAFETY: a plan is only created if `available` has detected the CPU features.
+                    // SAFETY: a shape is only created with instructions that the CPU has.
                     let found = unsafe {
-                        match layout {
-                            BlockLayout::Q4K => avx512::q4k_row(weights, x),
-                            BlockLayout::Q6K => avx512::q6k_row(weights, x),
+                        match (matrix.instructions, matrix.layout) {
+                            (Instructions::Avx512, BlockLayout::Q4K) => avx512::q4k_row(weights, x),
+                            (Instructions::Avx512, BlockLayout::Q6K) => avx512::q6k_row(weights, x),
+                            (Instructions::Avx2, BlockLayout::Q4K) => avx2::q4k_row(weights, x),
+                            (Instructions::Avx2, BlockLayout::Q6K) => avx2::q6k_row(weights, x),
                         }
                     };
                     products[..$count].copy_from_slice(&found);
@@ -218,6 +258,30 @@ fn multiply_row(layout: BlockLayout, weights: &[u8], x: &Tile, products: &mut [f
         };
     }
     of_length!(1 2 3 4 5 6 7 8);
+}
+
+/// Unpacks the eight scales and the eight minima of a Q4_K block.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn q4k_scales(block: &[u8; 144]) -> [u8; 16] {
+    let word =
+        |at: usize| u32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]]);
+    let (a, b, c) = (word(4), word(8), word(12));
+    let scales = (c & 0x0f0f_0f0f) | ((a >> 6 & 0x0303_0303) << 4);
+    let minima = (c >> 4 & 0x0f0f_0f0f) | ((b >> 6 & 0x0303_0303) << 4);
+    let low = u64::from(a & 0x3f3f_3f3f) | u64::from(scales) << 32;
+    let high = u64::from(b & 0x3f3f_3f3f) | u64::from(minima) << 32;
+    (u128::from(low) | u128::from(high) << 64).to_le_bytes()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "f16c")]
+fn half(low: u8, high: u8) -> f32 {
+    use std::arch::x86_64::*;
+
+    let bits = i32::from(u16::from_le_bytes([low, high]));
+    _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(bits)))
 }
 
 #[cfg(test)]
@@ -233,10 +297,6 @@ mod tests {
         const ROWS: usize = 37;
         const COLUMNS: usize = 768;
         for dtype in [GgmlDType::Q4K, GgmlDType::Q6K] {
-            // CPUs without the instructions use candle's kernels, which are not tested here.
-            let Some(plan) = BlockMatrixShape::new(dtype, COLUMNS) else {
-                continue;
-            };
             let weights = Tensor::from_vec(noise(ROWS * COLUMNS, 1), (ROWS, COLUMNS), &Device::Cpu);
             let weights = QTensor::quantize(&weights.unwrap(), dtype).unwrap();
             let plain = weights
@@ -245,25 +305,33 @@ mod tests {
                 .to_vec2::<f32>()
                 .unwrap();
             let bytes = weights.data().unwrap();
-            let matrix = plan.of(&bytes);
-            let x = noise(COLUMNS, 2);
-            let products = multiply(&[matrix, matrix], &x).unwrap();
-            assert_eq!(products[0], products[1]);
-            for (row, found) in plain.iter().zip(&products[0]) {
-                let expected: f32 = row.iter().zip(&x).map(|(w, x)| w * x).sum();
-                assert!(
-                    (expected - found).abs() < 0.15,
-                    "{dtype:?}: {expected}, found {found}"
-                );
-            }
-            for count in 1..=2 * TILE + 1 {
-                let x = noise(count * COLUMNS, 3);
-                let together = multiply(&[matrix], &x).unwrap().remove(0);
-                let alone: Vec<f32> = x
-                    .chunks_exact(COLUMNS)
-                    .flat_map(|row| multiply(&[matrix], row).unwrap().remove(0))
-                    .collect();
-                assert_eq!(together, alone, "{dtype:?}: {count} rows");
+            // CPUs without any of the instructions use candle's kernels, which are not tested here.
+            for instructions in Instructions::available() {
+                let shape = BlockMatrixShape::new(dtype, COLUMNS).unwrap();
+                let shape = BlockMatrixShape {
+                    instructions,
+                    ..shape
+                };
+                let matrix = shape.of(&bytes);
+                let x = noise(COLUMNS, 2);
+                let products = multiply(&[matrix, matrix], &x).unwrap();
+                assert_eq!(products[0], products[1]);
+                for (row, found) in plain.iter().zip(&products[0]) {
+                    let expected: f32 = row.iter().zip(&x).map(|(w, x)| w * x).sum();
+                    assert!(
+                        (expected - found).abs() < 0.15,
+                        "{dtype:?}, {instructions:?}: {expected}, found {found}"
+                    );
+                }
+                for count in 1..=2 * TILE + 1 {
+                    let x = noise(count * COLUMNS, 3);
+                    let together = multiply(&[matrix], &x).unwrap().remove(0);
+                    let alone: Vec<f32> = x
+                        .chunks_exact(COLUMNS)
+                        .flat_map(|row| multiply(&[matrix], row).unwrap().remove(0))
+                        .collect();
+                    assert_eq!(together, alone, "{dtype:?}, {instructions:?}: {count} rows");
+                }
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::ActivationBlock;
+use super::{ActivationBlock, half, q4k_scales};
 
 /// Multiplies one row of Q4_K blocks by `N` rows: 256 weights of 4 bits in 8 groups, each with a scale
 /// and a minimum of 6 bits.
@@ -15,7 +15,7 @@ pub fn q4k_row<const N: usize>(weights: &[u8], x: [&[ActivationBlock]; N]) -> [f
     let mut sums = [_mm512_setzero_ps(); N];
     let mut minima = [_mm256_setzero_ps(); N];
     for (index, block) in weights.as_chunks::<144>().0.iter().enumerate() {
-        let scales = q4k_scales(block);
+        let scales = _mm256_cvtepu8_epi16(load_128(&q4k_scales(block)));
         let spread = _mm512_castsi256_si512(scales);
         let mut parts = [(_mm512_setzero_si512(), _mm512_setzero_si512()); 4];
         for half in 0..2 {
@@ -34,8 +34,7 @@ pub fn q4k_row<const N: usize>(weights: &[u8], x: [&[ActivationBlock]; N]) -> [f
             let x = &x[at][index];
             let mut total = _mm512_setzero_si512();
             for (part, (weights, scale)) in parts.into_iter().enumerate() {
-                let from = 128 * (part / 2) + 32 * (part % 2);
-                let quants = two(&x.quants[from..], &x.quants[from + 64..]);
+                let quants = bytes(&x.paired[64 * part..]);
                 let products = _mm512_maddubs_epi16(weights, quants);
                 total = _mm512_dpwssd_epi32(total, products, scale);
             }
@@ -107,27 +106,6 @@ pub fn q6k_row<const N: usize>(weights: &[u8], x: [&[ActivationBlock]; N]) -> [f
     std::array::from_fn(|at| _mm512_reduce_add_ps(sums[at]))
 }
 
-/// Unpacks the eight scales and the eight minima.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-fn q4k_scales(block: &[u8; 144]) -> __m256i {
-    let word =
-        |at: usize| u32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]]);
-    let (a, b, c) = (word(4), word(8), word(12));
-    let scales = (c & 0x0f0f_0f0f) | ((a >> 6 & 0x0303_0303) << 4);
-    let minima = (c >> 4 & 0x0f0f_0f0f) | ((b >> 6 & 0x0303_0303) << 4);
-    let low = u64::from(a & 0x3f3f_3f3f) | u64::from(scales) << 32;
-    let high = u64::from(b & 0x3f3f_3f3f) | u64::from(minima) << 32;
-    _mm256_cvtepu8_epi16(_mm_set_epi64x(high as i64, low as i64))
-}
-
-#[inline]
-#[target_feature(enable = "f16c")]
-fn half(low: u8, high: u8) -> f32 {
-    let bits = i32::from(u16::from_le_bytes([low, high]));
-    _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(bits)))
-}
-
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn load(bytes: &[u8]) -> __m512i {
@@ -159,19 +137,6 @@ fn bytes(quants: &[i8]) -> __m512i {
     let quants = &quants[..64];
     // SAFETY: the slice has 64 bytes.
     unsafe { _mm512_loadu_si512(quants.as_ptr().cast()) }
-}
-
-/// Loads the first 32 quants of both slices into one register.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn two(low: &[i8], high: &[i8]) -> __m512i {
-    let (low, high) = (&low[..32], &high[..32]);
-    // SAFETY: both slices have 32 bytes.
-    unsafe {
-        let low = _mm256_loadu_si256(low.as_ptr().cast());
-        let high = _mm256_loadu_si256(high.as_ptr().cast());
-        _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
-    }
 }
 
 #[inline]
