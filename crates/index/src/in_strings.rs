@@ -46,7 +46,7 @@ pub(super) fn in_strings(snapshot: &Snapshot, name: &str) -> Vec<InString> {
     if name.is_empty() {
         return Vec::new();
     }
-    let files: Vec<&FilePath> = snapshot.files().iter().collect();
+    let files = snapshot.files_with_hidden();
     let found = on_all_cores(&files, || (), |file| in_file(snapshot, file, name));
     let mut found: Vec<InString> = found.into_iter().flatten().collect();
     found.sort();

@@ -55,7 +55,7 @@ pub(super) fn outside_uses(
     if members.is_empty() {
         return Vec::new();
     }
-    let files: Vec<&FilePath> = snapshot.files().iter().collect();
+    let files = snapshot.files_with_hidden();
     let of_file = |file: &&FilePath| -> Vec<OutsideUse> {
         let text = text_of(snapshot, file).filter(|_| in_strings::is_searched(file));
         let Some(text) = text else {

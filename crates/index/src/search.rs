@@ -139,7 +139,8 @@ pub(super) fn text_of(snapshot: &Snapshot, file: &FilePath) -> Option<Arc<str>> 
     match snapshot.held(file) {
         TextState::Text(text) => Some(text),
         TextState::OnDisk(_) => Some(snapshot.glance(file).ok()?.0.into()),
-        TextState::Nothing => None,
+        // Hidden files are not listed, but can be read.
+        TextState::Nothing => snapshot.read(file).ok(),
     }
 }
 

@@ -9,6 +9,7 @@ mod git_copy;
 mod git_index;
 mod git_names;
 mod guarded;
+mod hidden;
 mod ignore_rules;
 mod links;
 mod own_directories;

@@ -66,6 +66,8 @@ struct Disk {
     stamps: Arc<[(FilePath, Stamp)]>,
     /// Text files that were found but not listed.
     skipped: Vec<ReadError>,
+    /// Hidden text files that people write.
+    hidden: Vec<FilePath>,
     /// The texts that the editor showed when the files were listed.
     shown: Overlay,
     /// The unusual paths of the listed files; unset until they are first needed.
@@ -89,6 +91,7 @@ impl Snapshot {
         let FileListing {
             files: stamps,
             skipped,
+            hidden,
             links,
             leftovers: _,
         } = listing;
@@ -98,6 +101,7 @@ impl Snapshot {
             policy,
             stamps: stamps.into(),
             skipped,
+            hidden,
             shown: overlay.clone(),
             unusual: OnceLock::new(),
             entries: Mutex::default(),
@@ -178,6 +182,14 @@ impl Snapshot {
     /// Returns the files, ordered by path.
     pub fn files(&self) -> &[FilePath] {
         &self.files
+    }
+
+    /// Returns the files, and the hidden ones that people write, such as `.github/workflows/ci.yml`, which
+    /// are not files of the project but can name its code.
+    pub fn files_with_hidden(&self) -> Vec<&FilePath> {
+        let is_new = |file: &&FilePath| self.files.binary_search(file).is_err();
+        let hidden = self.disk.hidden.iter().filter(is_new);
+        self.files.iter().chain(hidden).collect()
     }
 
     /// Returns the paths that contain unusual characters.

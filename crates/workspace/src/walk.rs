@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::Stamp;
+use super::hidden;
 use super::ignore_rules::{EntryKind, IgnoreRules, NAMES, RuleEffect};
 use super::links::in_hidden;
 use super::paths::{MAX_FILE_BYTES, ReadError, is_repository, is_version_control};
@@ -64,6 +65,7 @@ pub(super) fn files(root: &Path, closed: &[PathBuf]) -> FileListing {
         .files
         .sort_unstable_by(|(a, _), (b, _)| FilePath::cmp(a, b));
     found.skipped.sort_unstable_by_key(ToString::to_string);
+    found.hidden.sort_unstable();
     found
 }
 
@@ -73,6 +75,8 @@ pub(super) struct FileListing {
     pub(super) files: Vec<(FilePath, Stamp)>,
     /// Text files that are too long, and files with deceptive names or names that are not UTF-8.
     pub(super) skipped: Vec<ReadError>,
+    /// Hidden text files that people write. They are not in `files`.
+    pub(super) hidden: Vec<FilePath>,
     /// All links except those in ignored directories. Their targets can be anywhere.
     pub(super) links: Vec<PathBuf>,
     /// Temporary files of writing processes, which may have been killed.
@@ -117,6 +121,7 @@ impl Walk<'_> {
             state.waiting.append(&mut inner);
             state.found.files.append(&mut found.files);
             state.found.skipped.append(&mut found.skipped);
+            state.found.hidden.append(&mut found.hidden);
             state.found.links.append(&mut found.links);
             state.found.leftovers.append(&mut found.leftovers);
             self.changed.notify_all();
@@ -179,31 +184,40 @@ impl Walk<'_> {
                     || is_secret_path(&path)
                     || is_version_control(&name)
                     || matches!(&*name, "__pycache__" | "node_modules");
-                if !skipped && is_listed(&rules, &path, &name, EntryKind::Directory) {
+                if !skipped && is_listed(&rules, &path, &name) {
                     let rules = rules.clone();
                     inner.push(PendingDirectory { path, rules });
                 } else if !skipped && name.starts_with('.') {
                     found.links.append(&mut in_hidden(&path));
+                    if rules.verdict(&path, EntryKind::Directory) != RuleEffect::Ignored {
+                        hidden::in_directory(&path, &rules, |path, entry| {
+                            found.hidden.extend(hidden_file(self.root, path, entry));
+                        });
+                    }
                 }
             } else if kind.is_file() && is_temporary(&name) {
                 found.leftovers.push(path);
-            } else if kind.is_file()
-                && !is_secret_path(&path)
-                && !is_version_control(&name)
-                && is_listed(&rules, &path, &name, EntryKind::Other)
-            {
-                match text_file(self.root, &path, &entry) {
-                    Some(Ok(file)) => found.files.push(file),
-                    Some(Err(skipped)) => found.skipped.push(skipped),
-                    None => {}
+            } else if kind.is_file() && !is_secret_path(&path) && !is_version_control(&name) {
+                match rules.verdict(&path, EntryKind::Other) {
+                    RuleEffect::NotMentioned if name.starts_with('.') => {
+                        found.hidden.extend(hidden_file(self.root, &path, &entry));
+                    }
+                    RuleEffect::Wanted | RuleEffect::NotMentioned => {
+                        match text_file(self.root, &path, &entry) {
+                            Some(Ok(file)) => found.files.push(file),
+                            Some(Err(skipped)) => found.skipped.push(skipped),
+                            None => {}
+                        }
+                    }
+                    RuleEffect::Ignored => {}
                 }
             }
         }
     }
 }
 
-fn is_listed(rules: &IgnoreRules, path: &Path, name: &str, kind: EntryKind) -> bool {
-    match rules.verdict(path, kind) {
+fn is_listed(rules: &IgnoreRules, path: &Path, name: &str) -> bool {
+    match rules.verdict(path, EntryKind::Directory) {
         RuleEffect::Ignored => false,
         RuleEffect::Wanted => true,
         RuleEffect::NotMentioned => !name.starts_with('.'),
@@ -214,6 +228,12 @@ fn is_listed(rules: &IgnoreRules, path: &Path, name: &str, kind: EntryKind) -> b
 /// edited.
 pub fn is_environment(directory: &Path) -> bool {
     directory.join(ENVIRONMENT).is_file()
+}
+
+/// Returns the path of a hidden text file; `None` for other files.
+fn hidden_file(root: &Path, path: &Path, entry: &DirEntry) -> Option<FilePath> {
+    let (file, _) = text_file(root, path, entry)?.ok()?;
+    Some(file)
 }
 
 /// Returns the path and stamp of a text file, or `None` for a binary file.
@@ -277,6 +297,40 @@ mod tests {
     fn text_files_are_listed_in_order() {
         let list = listed(&[("b.py", b"b"), ("a/z.py", b""), ("a/LICENSE", b"free")]);
         assert_eq!(list, ["a/LICENSE", "a/z.py", "b.py"]);
+    }
+
+    #[test]
+    fn hidden_files_that_people_write_are_found_apart() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        for path in [
+            ".github/workflows/ci.yml",
+            ".gitlab-ci.yml",
+            "web/.eslintrc.json",
+            ".mypy_cache/3.11/a.json",
+            ".venv/pyvenv.cfg",
+            ".venv/a.py",
+            ".git/config",
+            ".env",
+            ".secret-notes/a.txt",
+            ".deep/a/b/c/d.sh",
+            ".aws/config",
+        ] {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "x").unwrap();
+        }
+        fs::write(root.join(".gitignore"), ".secret-notes\n").unwrap();
+        let found = files(&root, &[]);
+        assert_eq!(found.files, []);
+        let hidden: Vec<&str> = found.hidden.iter().map(FilePath::as_str).collect();
+        let expected = [
+            ".github/workflows/ci.yml",
+            ".gitignore",
+            ".gitlab-ci.yml",
+            "web/.eslintrc.json",
+        ];
+        assert_eq!(hidden, expected);
     }
 
     #[test]

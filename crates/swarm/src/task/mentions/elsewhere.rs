@@ -19,7 +19,8 @@ pub(super) fn mentions(lookup: &Lookup, name: &str, kept: &KeptStrings) -> Vec<(
     let snapshot = lookup.index().snapshot();
     let used = lookup.index().in_templates(name);
     let mut found = Vec::new();
-    for file in lookup.files().iter().filter(|file| is_searched(file)) {
+    let files = snapshot.files_with_hidden();
+    for file in files.into_iter().filter(|file| is_searched(file)) {
         let Some(text) = snapshot.read(file).ok().filter(|text| text.contains(name)) else {
             continue;
         };

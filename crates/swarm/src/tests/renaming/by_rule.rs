@@ -606,3 +606,17 @@ async fn variable_that_a_framework_may_read_is_not_changed_without_the_model() {
         .unwrap();
     assert_eq!(changed[0], "LOAN_DAYS = 3\n");
 }
+
+#[tokio::test(start_paused = true)]
+async fn hidden_file_that_runs_a_function_stops_a_rule() {
+    let tool = ("tool.py", "def build():\n    return 1\n");
+    let workflow = (
+        ".github/workflows/ci.yml",
+        "run: python -c 'import tool; tool.build()'\n",
+    );
+    let why_not = by_rule("Rename `build` to `make_all`", &[tool, workflow])
+        .await
+        .unwrap_err();
+    let why = "`build` occurs in a script: .github/workflows/ci.yml:1";
+    assert!(why_not.contains(why), "{why_not}");
+}
