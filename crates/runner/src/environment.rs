@@ -73,8 +73,23 @@ const SECRET: [&str; 12] = [
     "JWT",
     "AUTH_SOCK",
 ];
-/// Last words of such names, after an underscore.
-const SECRET_ENDS: [&str; 4] = ["_PWD", "_PW", "_PASS", "_PAT"];
+/// Words of such names, between underscores.
+const SECRET_WORDS: [&str; 14] = [
+    "AUTH",
+    "AUTHORIZATION",
+    "COOKIE",
+    "COOKIES",
+    "CRED",
+    "CREDS",
+    "MNEMONIC",
+    "OTP",
+    "PASS",
+    "PASSCODE",
+    "PAT",
+    "PIN",
+    "PW",
+    "TOTP",
+];
 
 /// Directories that tools search in the home directory, which is empty in the sandbox.
 const AT_HOME: [(&str, &str); 4] = [
@@ -160,8 +175,10 @@ pub fn needed_variables(text: &str) -> BTreeSet<&str> {
 
 fn is_secret(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
+    // `PWD` alone is the working directory.
     SECRET.iter().any(|part| upper.contains(part))
-        || SECRET_ENDS.iter().any(|end| upper.ends_with(end))
+        || upper.split('_').any(|word| SECRET_WORDS.contains(&word))
+        || upper.ends_with("_PWD")
 }
 
 fn passes(name: &OsStr, further: &[String]) -> bool {
@@ -263,9 +280,16 @@ mod tests {
             "GITHUB_PAT",
             "JWT",
             "BEARER",
+            "AWS_CREDS",
+            "PASS",
+            "SMTP_AUTH",
+            "HTTP_AUTHORIZATION",
+            "COOKIE",
+            "TOTP",
+            "MNEMONIC",
         ];
         assert_eq!(names(&secrets, &secrets), ["PYTHONDONTWRITEBYTECODE"]);
-        let harmless = ["PWD", "PATTERN", "COMPASS"];
+        let harmless = ["PWD", "PATTERN", "COMPASS", "AUTHOR", "PINNED"];
         for name in harmless {
             assert!(
                 names(&harmless, &harmless).contains(&name.to_owned()),

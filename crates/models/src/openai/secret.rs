@@ -95,6 +95,17 @@ fn unescaped(text: Vec<DecodedChar>) -> Vec<DecodedChar> {
 fn escape(text: &[DecodedChar]) -> Option<(char, usize)> {
     /// Length of the longest escape: `&#x10FFFF;`.
     const MOST: usize = 10;
+    const NAMED: [(&str, char); 9] = [
+        ("&amp;", '&'),
+        ("&lt;", '<'),
+        ("&gt;", '>'),
+        ("&quot;", '"'),
+        ("&apos;", '\''),
+        ("&plus;", '+'),
+        ("&sol;", '/'),
+        ("&equals;", '='),
+        ("&lowbar;", '_'),
+    ];
     let start: String = text.iter().take(MOST).map(|one| one.char).collect();
     let fixed = |prefix: &str, digits: usize| {
         let digits = start.strip_prefix(prefix)?.get(..digits)?;
@@ -111,7 +122,10 @@ fn escape(text: &[DecodedChar]) -> Option<(char, usize)> {
         '&' => ended("&#x", ';', 16)
             .or_else(|| ended("&#X", ';', 16))
             .or_else(|| ended("&#", ';', 10))
-            .or_else(|| start.starts_with("&amp;").then_some(('&', 5))),
+            .or_else(|| {
+                let mut named = NAMED.iter().filter(|(name, _)| start.starts_with(name));
+                named.next().map(|(name, char)| (*char, name.len()))
+            }),
         '\\' => fixed("\\u", 4)
             .or_else(|| fixed("\\x", 2))
             .or_else(|| ended("\\u{", '}', 16))
@@ -151,6 +165,7 @@ mod tests {
             "sk-Ab%2F12%2Bcd%3DEF%2656".to_owned(),
             "sk-Ab%252F12%252Bcd%253DEF%252656".to_owned(),
             "sk-Ab\\/12\\u002bcd\\x3dEF&amp;56".to_owned(),
+            "sk-Ab&sol;12&plus;cd&equals;EF&amp;56".to_owned(),
             every(|char| format!("%{:02X}", u32::from(char))),
             every(|char| format!("\\u{:04x}", u32::from(char))),
             every(|char| format!("\\\\u{:04x}", u32::from(char))),
@@ -162,6 +177,13 @@ mod tests {
             let said = masked(&format!("wrong key {form}, try another"));
             assert_eq!(said, "wrong key [key], try another", "{form}");
         }
+    }
+
+    #[test]
+    fn api_key_with_the_quotes_and_brackets_of_html_is_masked() {
+        let masker = SecretMasker::new(["k<e>y\"a'bcd"]);
+        let said = masker.mask("wrong: k&lt;e&gt;y&quot;a&apos;bcd.");
+        assert_eq!(said, "wrong: [key].");
     }
 
     #[test]
