@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::check::documentation::is_documentation;
 use crate::check::expected::{self, WorldPair};
 use crate::check::moved::Moves;
 use crate::check::selection::Selection;
@@ -16,7 +17,7 @@ use crate::state::checker::Checker;
 use crate::state::epoch::Epoch;
 use crate::state::test_scope::{Extent, LONGEST};
 use starling_core::{TestOutcome, TestReport};
-use starling_syntax::SymbolPath;
+use starling_syntax::{FilePath, Language, SymbolPath};
 use starling_workspace::Snapshot;
 
 /// Maximum number of new failures of a whole command that are run again. More failures than that
@@ -113,7 +114,7 @@ async fn by_nearest(
             (state.world.epoch, state.proposals.is_nothing_applied())
         };
         let selection = Selection::near(checker, symbols, after);
-        if selection.len() == 0 && all_end_in_time(checker) {
+        if may_miss_tests(checker, &selection, symbols) && all_end_in_time(checker) {
             let (evidence, report) = by_all(checker, before, after, symbols).await;
             return (evidence, Some(report));
         }
@@ -180,6 +181,17 @@ async fn by_nearest(
         let evidence = evidence.by(command, selection.tried(checker));
         return (evidence, Some(report));
     }
+}
+
+/// Returns whether the selected tests may miss what a change breaks, so that the whole command runs if
+/// it is known to finish in time. Nothing shows which tests read a data file or a template. If the
+/// selection contains most tests anyway, the other tests cost little.
+fn may_miss_tests(checker: &Checker, selection: &Selection, symbols: &[SymbolPath]) -> bool {
+    let is_data = |file: &FilePath| Language::of(file) == Language::Plain;
+    let is_read = |symbol: &SymbolPath| is_data(&symbol.file) && !is_documentation(&symbol.file);
+    !selection.has_near()
+        || selection.test_count() * 2 >= checker.lookup().index().test_count()
+        || symbols.iter().any(is_read)
 }
 
 /// Returns whether the whole command is known to finish within the time limit of selected tests.

@@ -1,9 +1,11 @@
 //! Finds uses of a new name in a workspace that does not define the name yet. In a rename, a use of
 //! the new name must be applied together with the definition, even if the use is a string or an
-//! attribute of an object of unknown type.
+//! attribute of an object of unknown type. In data files, only references to code count, such as
+//! `module:name` or `module.name`; documentation may mention any name.
 
 use std::collections::HashSet;
 
+use crate::check::documentation::is_documentation;
 use crate::task::stated::{ExplicitEdit, ExplicitEdits, Named, Word};
 use starling_index::Index;
 use starling_syntax::{FilePath, Language, SymbolPath, references};
@@ -103,7 +105,7 @@ fn in_file(
     let written = (1u32..).zip(new.lines());
     let written = written.filter(|(_, text)| !old.contains(text));
     let early = written.filter_map(|(line, text)| {
-        let name = names.iter().find(|name| has_word(text, name))?;
+        let name = names.iter().find(|name| is_used(file, text, name))?;
         Some(EarlyUse {
             file: file.clone(),
             line,
@@ -113,13 +115,39 @@ fn in_file(
     early.collect()
 }
 
+/// Returns whether a line of a file uses a name.
+fn is_used(file: &FilePath, line: &str, name: &str) -> bool {
+    match Language::of(file) {
+        Language::Plain if is_documentation(file) => false,
+        Language::Plain => is_named_in_path(line, name),
+        _ => has_word(line, name),
+    }
+}
+
+fn is_part(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// Returns the positions at which a line contains a name as a whole identifier.
+fn words<'l>(line: &'l str, name: &'l str) -> impl Iterator<Item = usize> + 'l {
+    let all = line.match_indices(name).map(|(at, _)| at);
+    all.filter(|at| {
+        let after = line[at + name.len()..].chars().next();
+        let before = line[..*at].chars().next_back();
+        !after.is_some_and(is_part) && !before.is_some_and(is_part)
+    })
+}
+
 /// Returns whether a line contains a name as a whole identifier.
 fn has_word(line: &str, name: &str) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    line.match_indices(name).any(|(at, _)| {
-        let after = line[at + name.len()..].chars().next();
-        let before = line[..at].chars().next_back();
-        !after.is_some_and(is_part) && !before.is_some_and(is_part)
+    words(line, name).next().is_some()
+}
+
+/// Returns whether a line refers to a name in a module, in the form `module:name` or `module.name`.
+fn is_named_in_path(line: &str, name: &str) -> bool {
+    words(line, name).any(|at| {
+        let module = line[..at].strip_suffix([':', '.']);
+        module.is_some_and(|module| module.ends_with(is_part))
     })
 }
 
@@ -134,5 +162,17 @@ mod tests {
         assert!(!has_word("return total_minutes_of(x)", "total_minutes"));
         assert!(!has_word("subtotal_minutes = 1", "total_minutes"));
         assert!(has_word("subtotal = total", "total"));
+    }
+
+    #[test]
+    fn data_file_uses_a_name_only_in_a_reference_to_a_module() {
+        let used = |file: &str, line: &str| is_used(&FilePath::new(file), line, "total");
+        assert!(used("pyproject.toml", "total = \"shop.cart:total\""));
+        assert!(used("jobs.yaml", "run: shop.cart.total"));
+        assert!(!used("pyproject.toml", "total = 1"));
+        assert!(!used("jobs.yaml", "name: total"));
+        assert!(!used("jobs.yaml", "run: shop.cart.subtotal"));
+        assert!(!used("README.md", "call shop.cart.total"));
+        assert!(used("cart.py", "name = total"));
     }
 }

@@ -28,10 +28,15 @@ pub(crate) struct Moves(Vec<MovedDefinition>);
 type Definitions = BTreeMap<String, String>;
 
 /// Returns the top-level functions, classes and variables of a file. For a variable, the text is
-/// the line that sets it.
+/// the line that sets it. Line ends are those of Unix, because a definition can move between files
+/// with different line ends.
 fn definitions(world: &Snapshot, file: &FilePath) -> Definitions {
     let Ok(text) = world.read(file) else {
         return Definitions::new();
+    };
+    let text = match text.contains('\r') {
+        true => text.replace("\r\n", "\n").into(),
+        false => text,
     };
     let tree = SymbolTree::parse(file.clone(), text);
     let text = tree.text();
@@ -321,6 +326,15 @@ mod tests {
         let copied = [("a.py", Some("X = 1\n")), ("b.py", Some(AGE))];
         let both = [("a.py", AGE), ("b.py", AGE)];
         assert!(moves(&both, &copied).0.is_empty(), "it stood there before");
+    }
+
+    #[test]
+    fn definition_that_moves_to_a_file_with_other_line_ends_has_moved() {
+        let crlf = format!("RATE = 2\n\n\n{AGE}").replace('\n', "\r\n");
+        let after = [("a.py", Some("RATE = 2\r\n")), ("b.py", Some(AGE))];
+        let moved = moves(&[("a.py", &crlf)], &after).0;
+        let names: Vec<&str> = moved.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["age"]);
     }
 
     #[test]

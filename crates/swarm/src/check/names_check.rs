@@ -39,16 +39,33 @@ pub(crate) fn check(
     let is_code = |file: &&FilePath| Language::of(file) != Language::Plain;
     let text = |world: &Snapshot, file: &FilePath| world.read(file).ok();
     let is_changed = |file: &&FilePath| text(before, file) != text(after, file);
-    let files: Vec<FilePath> = files
-        .iter()
-        .filter(is_code)
-        .filter(is_changed)
-        .cloned()
-        .collect();
-    if files.is_empty() {
-        return DiagnosticEvidence::Absent;
+    let (code, data): (Vec<&FilePath>, Vec<&FilePath>) =
+        files.iter().filter(is_changed).partition(is_code);
+    let owned = |files: Vec<&FilePath>| files.into_iter().cloned().collect::<Vec<FilePath>>();
+    let (code, data) = (owned(code), owned(data));
+    let mut new = match code.is_empty() {
+        true => Vec::new(),
+        false => in_code(checker, before, after, &code),
+    };
+    new.extend(in_data(checker, before, after, &data));
+    evidence_of(new)
+}
+
+/// Returns the entries of data files, such as entry points, that use a new name before the name is
+/// defined.
+fn in_data(
+    checker: &Checker,
+    before: &Snapshot,
+    after: &Snapshot,
+    files: &[FilePath],
+) -> Vec<Problem> {
+    let renames = stated::renamed_names(checker.stated()).next().is_some();
+    if files.is_empty() || !renames {
+        return Vec::new();
     }
-    evidence_of(in_code(checker, before, after, &files))
+    let index = checker.world().index.after(after.clone());
+    let early = early_uses(checker.stated(), before, after, &index, files);
+    early.iter().map(of_early_use).collect()
 }
 
 /// Returns a problem for each attribute that the change introduces on an object of unknown type and

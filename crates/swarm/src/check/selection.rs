@@ -99,6 +99,22 @@ impl Selection {
         self.chosen.len()
     }
 
+    /// Returns whether at least one test is near the change.
+    pub(crate) fn has_near(&self) -> bool {
+        self.has_near
+    }
+
+    /// Returns the number of selected test functions. The cases of a parametrized test function count
+    /// as one.
+    pub(crate) fn test_count(&self) -> usize {
+        let mut functions: BTreeSet<&str> = BTreeSet::new();
+        let counted = self.chosen.iter().filter(|one| {
+            let function = one.entry.split('[').next().unwrap_or(&one.entry);
+            functions.insert(function)
+        });
+        counted.map(|one| one.tests).sum()
+    }
+
     /// Keeps the `most` nearest entries, at least one.
     pub(crate) fn keep_nearest(&mut self, most: usize) {
         self.chosen.truncate(most.max(1));
@@ -117,14 +133,8 @@ impl Selection {
             .iter()
             .filter_map(|one| one.file.as_ref())
             .collect();
-        // The cases of a parametrized test function count as one test.
-        let mut functions: BTreeSet<&str> = BTreeSet::new();
-        let counted = self.chosen.iter().filter(|one| {
-            let function = one.entry.split('[').next().unwrap_or(&one.entry);
-            functions.insert(function)
-        });
         Tried::Nearest {
-            tests: counted.map(|one| one.tests).sum(),
+            tests: self.test_count(),
             are_near: self.has_near,
             of: checker.lookup().index().test_count(),
             files: files.into_iter().cloned().collect(),

@@ -44,6 +44,15 @@ pub(crate) fn by_owner<'p>(
     messages
 }
 
+/// Returns whether the file of a problem still mentions the name that the problem is about. A change
+/// that was accepted since the check may have removed it.
+fn still_stands(lookup: &Lookup, problem: &Problem) -> bool {
+    let name = problem.message.split('`').nth(1);
+    let text = lookup.index().snapshot().read(&problem.file).ok();
+    name.zip(text)
+        .is_none_or(|(name, text)| text.contains(name))
+}
+
 /// Notifies the owners of the locations that a proposal misses, each owner once. If no person
 /// reviews, the proposal is applied only together with the owners' changes. An owner that is at
 /// work, or whose waiting proposal already changes the location, is not notified.
@@ -61,7 +70,7 @@ pub(crate) fn tell(run: &Arc<RunContext>, by: &ActorId, proposal: &Proposal) {
         let text = |lookup: &Lookup| lookup.index().snapshot().read(file).ok();
         *file != proposal.draft.file && text(&now) != text(&soon)
     };
-    let left = left.filter(|one| !is_changed(&one.file));
+    let left = left.filter(|one| !is_changed(&one.file) && still_stands(&soon, one));
     for (owner, message) in by_owner(run, left) {
         let actor = ActorId::Agent(owner.clone());
         let is_known = actor == *by || run.at_work().contains(&actor);

@@ -200,6 +200,30 @@ impl Evidence {
         }
     }
 
+    /// Adds the findings about another member of the same set: what it loses, which contracts it
+    /// changes, and who uses them.
+    pub(crate) fn extend(&mut self, other: &Evidence) {
+        self.losses.extend(other.losses.clone());
+        self.contract.extend(other.contract.clone());
+        self.callers.extend(other.callers.clone());
+        self.callers_in_set.extend(other.callers_in_set.clone());
+        self.callers_kept.extend(other.callers_kept.clone());
+        self.indirect_callers.extend(other.indirect_callers.clone());
+        self.test_callers = self.test_callers.max(other.test_callers);
+        self.imports.extend(&other.imports);
+        self.needs_person.extend(other.needs_person.clone());
+        for callers in [
+            &mut self.callers,
+            &mut self.callers_in_set,
+            &mut self.callers_kept,
+        ] {
+            callers.sort();
+            callers.dedup();
+        }
+        self.indirect_callers.sort();
+        self.indirect_callers.dedup();
+    }
+
     /// Moves the callers whose own changes are in the same set to `callers_in_set`.
     pub fn callers_change_with(&mut self, is_in_set: impl Fn(&SymbolPath) -> bool) {
         self.callers_in_set.clear();

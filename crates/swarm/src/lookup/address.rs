@@ -22,7 +22,7 @@ impl Lookup {
         if name.contains(['.', '/']) && is_one_word && !name.contains("::") {
             return Ok(SymbolPath::module(FilePath::new(name)));
         }
-        let path: Result<SymbolPath, _> = name.parse();
+        let path: Result<SymbolPath, _> = without_case(name).parse();
         let mut path =
             path.map_err(|error| format!("{error}, or path/to/file for a whole file"))?;
         if let Some(file) = self.file_at(path.file.as_str()) {
@@ -108,6 +108,17 @@ impl Lookup {
     }
 }
 
+/// Removes the case of a parametrized test (`[…]`) from its id, also if the case is cut off.
+fn without_case(id: &str) -> String {
+    let Some((file, name)) = id.split_once("::") else {
+        return id.to_owned();
+    };
+    match name.split_once('[') {
+        Some((function, _)) if !function.is_empty() => format!("{file}::{function}"),
+        Some(_) | None => id.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -149,6 +160,9 @@ mod tests {
             ("src/new.py", "src/new.py::"),
             ("src/app.py::f", "src/app.py::f"),
             ("src/app.py::", "src/app.py::"),
+            ("src/app.py::test_f[37-1:02:03]", "src/app.py::test_f"),
+            ("src/app.py::test_f[37-1:02:03", "src/app.py::test_f"),
+            ("src/app.py::T::test_f[a::b]", "src/app.py::T.test_f"),
             ("`my kit/100%/a.py`", "my kit/100%/a.py::"),
             ("my kit/100%/a.py::f", "my kit/100%/a.py::f"),
             ("my kit/new.py", "my kit/new.py::"),

@@ -73,7 +73,7 @@ pub(crate) async fn ask_about(
                 symbol: view.symbol.clone(),
                 diff: view.diff.clone(),
                 reason: view.reason.clone(),
-                evidence: shown.lead.1.clone(),
+                evidence: shown.of_whole_set(),
                 with: parts
                     .iter()
                     .map(|part| part.proposal)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::evidence::return_reason::ReturnReason;
 use crate::proposal::ended::{ended, lost, taken_out};
 use crate::proposal::joint_check::{self, JointCheck, WaitingEntry};
-use crate::proposal::made::{announce, tell_checked, unchecked};
+use crate::proposal::made::{announce, note_callers_by_rule, tell_checked, unchecked};
 use crate::proposal::objection::{self, StandaloneVerdict};
 use crate::proposal::outcome::{Outcome, refuse};
 use crate::proposal::propose;
@@ -42,6 +42,7 @@ pub(crate) async fn propose(
     // A part is announced without a check of its own, because all parts are checked together.
     announce(run, &mut proposal);
     proposal.evidence = unchecked(&proposal.draft);
+    note_callers_by_rule(run, &proposal.draft, &mut proposal.evidence);
     place.checked(&proposal, Stage::NeedsOthers);
     let id = proposal.id;
     let joined = joint_check::join(run, id, set::decide_on_set).await;

@@ -671,6 +671,16 @@ fn touches_in_passing(rewrites: &[Rewrite], container: &SymbolPath) -> bool {
     rewrites.iter().any(passing) && !rewrites.iter().any(meant)
 }
 
+fn is_deleted(rewrites: &[Rewrite], symbol: &SymbolPath) -> bool {
+    rewrites.iter().any(|rewrite| match rewrite {
+        Rewrite::Delete { symbol: name } => *name == symbol.name,
+        Rewrite::Whole { .. }
+        | Rewrite::Patch { .. }
+        | Rewrite::Add { .. }
+        | Rewrite::Import { .. } => false,
+    })
+}
+
 /// Returns why an owner may not change a symbol; `None` if the change is allowed.
 fn foreign(
     run: &RunContext,
@@ -693,8 +703,8 @@ fn foreign(
         }
         None if in_passing && touched.encloses(own) => None,
         None if own.encloses(touched) && !own.is_module() => None,
-        // In a change without a model, one proposal deletes several symbols of a file.
-        None if own.encloses(touched) && run.proposals().sets.by_rule > 0 => None,
+        // Several deletions in a file are one proposal of the module's owner.
+        None if own.encloses(touched) && is_deleted(rewrites, touched) => None,
         None => Some(ReturnReason::new(
             format!("{touched} is not your symbol: {advice}."),
             format!(

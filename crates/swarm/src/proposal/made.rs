@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::check::checks::contract_changes;
 use crate::check::{checks, lsp_hints};
 use crate::contract::follow_up;
 use crate::event::events::{Event, TestPhase};
@@ -16,7 +17,7 @@ use crate::state::draft::Draft;
 use crate::state::proposal::Proposal;
 use crate::state::run_context::RunContext;
 use starling_core::TestReport;
-use starling_syntax::SymbolPath;
+use starling_syntax::{SymbolPath, SymbolTree};
 use starling_text::{unified_diff, visible};
 
 /// Registers a new proposal of an agent with the status "waiting".
@@ -89,6 +90,31 @@ pub(crate) async fn note_callers(run: &Arc<RunContext>, draft: &Draft, evidence:
     lsp_hints::for_follow_ups(run, &draft.breaking).await;
     evidence.callers = callers_of(run, draft);
     note_other_callers(run, draft, evidence);
+}
+
+/// Replaces the callers in the evidence for a draft by those in the current workspace, because some
+/// of them may have followed since the checks.
+pub(crate) fn renew_callers(run: &RunContext, draft: &Draft, evidence: &mut Evidence) {
+    if !draft.breaking.is_empty() {
+        evidence.callers = callers_of(run, draft);
+        note_other_callers(run, draft, evidence);
+    }
+}
+
+/// Adds the callers of the contracts that a draft changes by rule. They are parts of the same change,
+/// so the draft itself counts as one that breaks no other code.
+pub(crate) fn note_callers_by_rule(run: &RunContext, draft: &Draft, evidence: &mut Evidence) {
+    if draft.contract.is_empty() {
+        return;
+    }
+    let tree = |text: &Arc<str>| SymbolTree::parse(draft.file.clone(), Arc::clone(text));
+    let (before, after) = (tree(&draft.base), tree(&draft.text));
+    let (_, breaking) = contract_changes(&before, &after, &draft.symbols);
+    let breaking = Draft {
+        breaking,
+        ..draft.clone()
+    };
+    evidence.callers = callers_of(run, &breaking);
 }
 
 /// Returns the current text of the draft's file, for the diff.

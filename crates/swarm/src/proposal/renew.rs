@@ -32,7 +32,7 @@ pub(crate) enum Reviewed<'a> {
 /// The evidence of the proposals under review.
 #[derive(Debug, Clone)]
 pub(crate) struct ShownEvidence {
-    /// The evidence of the lead: the proposal that is shown for its whole set.
+    /// The lead, which is the proposal through which its set is reviewed, and its evidence.
     pub lead: (ProposalId, Evidence),
     /// The evidence of the other members of its set.
     pub others: Vec<(ProposalId, Evidence)>,
@@ -46,6 +46,16 @@ impl ShownEvidence {
         for (id, evidence) in self.others.iter().chain([&self.lead]) {
             tell_checked(run, *id, evidence);
         }
+    }
+
+    /// Returns the evidence of the whole set, for the approver: the test results of the lead with the
+    /// findings about all members, such as their callers and contract changes.
+    pub fn of_whole_set(&self) -> Evidence {
+        let mut whole = self.lead.1.clone();
+        for (_, member) in &self.others {
+            whole.extend(member);
+        }
+        whole
     }
 
     /// Marks the evidence as out of date. Returns whether it was not marked so before.

@@ -152,7 +152,7 @@ async fn ask_about_set(
             .collect(),
         reason: reason_of(own, members, refused),
         diff: joint_check::diff(run, members),
-        evidence: shown.lead.1.to_string(),
+        evidence: shown.of_whole_set().to_string(),
         version: None,
     };
     let parts = members.iter().map(Proposal::file_change).collect();

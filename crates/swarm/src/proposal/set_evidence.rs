@@ -1,16 +1,15 @@
-//! Evidence of a set of proposals: the evidence of the whole set, which the approver is shown, and
-//! the evidence of each other member.
+//! Evidence of the members of a set of proposals.
 
 use crate::evidence::ids::ProposalId;
 use crate::evidence::joint::JointEvidence;
 use crate::evidence::proposal::Evidence;
-use crate::proposal::objection;
 use crate::proposal::renew::ShownEvidence;
+use crate::proposal::{made, objection};
 use crate::state::proposal::Proposal;
 use crate::state::run_context::RunContext;
 use starling_syntax::SymbolPath;
 
-/// Returns the evidence of a set and of its members. `together` are the results of the joint check;
+/// Returns the evidence of the members of a set. `together` are the results of the joint check;
 /// `None` if one member remains, which was checked on its own. Returns `None` if the lead (the
 /// proposal through which the set is reviewed) was removed from the set.
 pub(crate) fn of_set(
@@ -32,13 +31,15 @@ pub(crate) fn of_set(
         // them.
         let together = together.as_ref()?;
         let mut theirs = other.evidence.clone();
+        made::renew_callers(run, &other.draft, &mut theirs);
         theirs.callers_change_with(is_part);
         let seen = together.as_seen_by((other.id, &other.owner()), (lead, &own.owner()));
         theirs.together = Some(seen);
         Some((other.id, theirs))
     };
     let of_others = others().filter_map(of_other).collect();
-    let mut evidence = combined(own, others());
+    let mut evidence = own.evidence.clone();
+    made::renew_callers(run, &own.draft, &mut evidence);
     evidence.callers_change_with(is_part);
     evidence.together = together;
     if let Some(edited) = members.iter().find(|one| one.draft.edited) {
@@ -49,28 +50,4 @@ pub(crate) fn of_set(
         others: of_others,
         checked_in,
     })
-}
-
-/// Adds the findings about the other members, such as their callers and contract changes, to the
-/// evidence of the lead.
-fn combined<'p>(own: &Proposal, others: impl Iterator<Item = &'p Proposal>) -> Evidence {
-    let mut evidence = own.evidence.clone();
-    for theirs in others.map(|other| &other.evidence) {
-        evidence.losses.extend(theirs.losses.clone());
-        evidence.contract.extend(theirs.contract.clone());
-        evidence.callers.extend(theirs.callers.clone());
-        evidence.callers_kept.extend(theirs.callers_kept.clone());
-        let indirect = theirs.indirect_callers.clone();
-        evidence.indirect_callers.extend(indirect);
-        evidence.test_callers = evidence.test_callers.max(theirs.test_callers);
-        evidence.imports.extend(&theirs.imports);
-        evidence.needs_person.extend(theirs.needs_person.clone());
-    }
-    evidence.callers.sort();
-    evidence.callers.dedup();
-    evidence.callers_kept.sort();
-    evidence.callers_kept.dedup();
-    evidence.indirect_callers.sort();
-    evidence.indirect_callers.dedup();
-    evidence
 }

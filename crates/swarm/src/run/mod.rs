@@ -3,6 +3,7 @@
 pub(crate) mod aim;
 pub(crate) mod by_rule;
 pub(crate) mod context_failures;
+mod deletions;
 pub(crate) mod ending;
 pub(crate) mod final_check;
 pub(crate) mod finish;

@@ -21,8 +21,8 @@ use crate::evidence::wording::some_of;
 use crate::lookup::{Lookup, Mention};
 use crate::protocol::conversation::Conversation;
 use crate::protocol::{self, Action, Asked, Pick, RunToolbox, ToolSet};
-use crate::run::by_rule;
 use crate::run::suspects::suspects;
+use crate::run::{by_rule, deletions};
 use crate::state::run_context::RunContext;
 use starling_core::prompts::{Prompt, ScoutPrompt, ScoutSystem, ScoutSystemText};
 use starling_core::{ChatReply, Finish, ModelProfile, Role, Tokens, ToolCalling, ToolSpec};
@@ -430,56 +430,7 @@ fn usable(run: &RunContext, picks: &[Pick]) -> Result<Vec<Pick>, String> {
     for (symbol, error) in errors {
         run.not_woken(symbol, &ActorId::Scout, error);
     }
-    Ok(with_own_deletions(&lookup, good))
-}
-
-/// Moves the deletions of symbols other than the picked one into separate picks, each for the owner
-/// of the deleted symbol.
-fn with_own_deletions(lookup: &Lookup, picks: Vec<Pick>) -> Vec<Pick> {
-    let mut all: Vec<Pick> = Vec::new();
-    let mut deletions: Vec<Pick> = Vec::new();
-    for mut pick in picks {
-        let Ok(own) = pick.symbol.parse::<SymbolPath>() else {
-            all.push(pick);
-            continue;
-        };
-        let others = std::mem::take(&mut pick.delete).into_iter();
-        let others: Vec<SymbolPath> = others
-            .filter_map(|name| {
-                let path = match name.contains("::") {
-                    true => lookup.address(&name).ok(),
-                    false => Some(SymbolPath::new(own.file.clone(), &name)),
-                };
-                let is_other = |path: &SymbolPath| {
-                    (own.is_module() || !own.encloses(path)) && lookup.symbol(path).is_ok()
-                };
-                let other = path.filter(|path| *path != own && is_other(path));
-                if other.is_none() {
-                    pick.delete.push(name);
-                }
-                other
-            })
-            .collect();
-        let deletion = |path: &SymbolPath| Pick {
-            symbol: path.to_string(),
-            why: pick.why.clone(),
-            delete: vec![path.to_string()],
-            intended_losses: true,
-            ..Pick::default()
-        };
-        deletions.extend(others.iter().map(deletion));
-        if others.is_empty() || pick.draft().is_some() {
-            all.push(pick);
-        }
-    }
-    for deletion in deletions {
-        match all.iter_mut().find(|pick| pick.symbol == deletion.symbol) {
-            Some(pick) if pick.draft().is_none() => *pick = deletion,
-            Some(_) => {}
-            None => all.push(deletion),
-        }
-    }
-    all
+    Ok(deletions::by_owner(&lookup, good))
 }
 
 /// Returns the best candidate, which is used if the scout picked no symbol. If the task names a

@@ -7,7 +7,7 @@ use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
 /// Maximum duration of a run of selected tests.
 pub(crate) const LONGEST: Duration = Duration::from_secs(30);
 /// If the whole test command takes no longer than this, it runs for every change.
-pub(crate) const QUICK: Duration = Duration::from_secs(2);
+pub(crate) const QUICK: Duration = Duration::from_secs(3);
 
 /// Maximum number of tests near a change that are considered, and maximum number of their test
 /// cases that run.

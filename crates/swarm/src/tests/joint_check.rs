@@ -90,12 +90,12 @@ async fn proposals_that_fail_alone_and_pass_together_are_applied_as_a_set() {
     // and at the end of the run.
     assert_eq!(test_runs(&events), 5, "{events:#?}");
     let together = events.iter().rev().find_map(|event| match event {
-        Event::ProposalChecked { evidence, .. } => {
+        Event::ProposalChecked { evidence, .. } if !evidence.contract.is_empty() => {
             evidence.together.clone().map(|_| evidence.to_string())
         }
         _ => None,
     });
-    let text = together.expect("evidence of the set");
+    let text = together.expect("evidence of the changed contract");
     assert!(!text.contains("BROKEN"), "{text}");
     assert!(text.contains("with the other waiting proposal ("), "{text}");
     assert!(text.contains("): passed\n"), "{text}");
@@ -121,6 +121,41 @@ async fn proposals_that_fail_alone_and_pass_together_are_applied_as_a_set() {
         text.contains("\ncallers: shop.py::total (changed in the same set)\n"),
         "{text}"
     );
+}
+
+/// What a part of a set loses is told with this part, whichever part is decided on last. The reviewer
+/// of the set sees the evidence of all parts.
+#[tokio::test(start_paused = true)]
+async fn evidence_of_a_set_stands_with_the_part_that_it_is_about() {
+    for approval in [Approval::Auto, Approval::Ask] {
+        let mut bed = bed(&[wider(), caller()]).with(|task| task.approval = approval);
+        let events = bed.run().await;
+        let last = |symbol: &str| {
+            let id = events.iter().find_map(|event| match event {
+                Event::ProposalMade {
+                    proposal, agent, ..
+                } => {
+                    let own = agent.symbol().map(ToString::to_string);
+                    (own.as_deref() == Some(symbol)).then_some(*proposal)
+                }
+                _ => None,
+            });
+            let mut checked = events.iter().filter_map(|event| match event {
+                Event::ProposalChecked { proposal, evidence } if Some(*proposal) == id => {
+                    evidence.together.as_ref().map(|_| evidence.contract.len())
+                }
+                _ => None,
+            });
+            checked.next_back()
+        };
+        assert_eq!(last("fees.py::fee"), Some(1), "{events:#?}");
+        assert_eq!(last("shop.py::total"), Some(0), "{events:#?}");
+        let asked = events.iter().find_map(|event| match event {
+            Event::ReviewAsked { evidence, .. } => Some(evidence.contract.len()),
+            _ => None,
+        });
+        assert_eq!(asked, (approval == Approval::Ask).then_some(1));
+    }
 }
 
 /// Returns the symbol that a proposal changes.

@@ -2,6 +2,8 @@
 //! succeeds only if they are updated: declarations in stubs, examples, strings in data files,
 //! notebooks.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use super::bed::*;
@@ -356,4 +358,33 @@ async fn headline_names_the_file_that_needs_a_person_and_the_patch_says_that_it_
         let patch = bed.read("out.patch");
         assert!(patch.starts_with("This patch is a part"), "{patch}");
     }
+}
+
+/// While the removal of a function is checked, two other changes are applied, of which the second one
+/// removes the example that still uses the function.
+#[tokio::test(start_paused = true)]
+async fn owner_is_not_notified_of_an_example_that_is_removed_during_the_check() {
+    let late = "def late_fee(days, *, rate=50):\n    return days * rate\n";
+    let money = format!("\"\"\"Fees.\n\n>>> late_fee(2, rate=50)\n100\n\"\"\"\n\n\n{late}");
+    let without = "\"\"\"Fees.\n\n>>> late_fee(2, rate=50)\n100\n\"\"\"";
+    let model = Scripted::native()
+        .on("agent fees.py::late_fee", [deleted("fees.py::late_fee")])
+        .on("agent money.py::", [whole(&money)])
+        .on("agent fees.py::", [replaced(without, "\"\"\"Fees.\"\"\"")])
+        .always("agent", finish("nothing"));
+    let mut bed = Bed::new(&[("fees.py", FEES)], model)
+        .begin(&["fees.py::late_fee", "money.py::", "fees.py::"])
+        .tests(|_| Vec::new())
+        .with(|it| it.text = "Move late_fee from fees.py to money.py".to_owned());
+    // The tests before the run, the first checks of the three changes, then the second checks of the
+    // changes of `fees.py::` and of `late_fee`, because other changes were applied meanwhile.
+    *bed.test_times.lock().unwrap() = [0, 3, 1, 1, 3, 5].map(Duration::from_secs).into();
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert!(!bed.read("fees.py").contains("late_fee"), "{events:#?}");
+    let told = woken(&events);
+    let told = told
+        .iter()
+        .filter(|(_, cause)| matches!(cause, Cause::Problems { .. }));
+    assert_eq!(told.count(), 0, "{events:#?}");
 }

@@ -670,3 +670,22 @@ async fn move_that_keeps_the_old_definition_is_reverted_and_reported_as_not_done
                 .contains("from decay import age, half")
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn copy_of_a_definition_with_other_line_ends_is_reported_as_not_done() {
+    for ends in ["\n", "\r\n"] {
+        let code = AGE.replace('\n', ends);
+        let model = Scripted::native()
+            .on("agent ages.py::", [whole(AGE), finish("done")])
+            .always("agent", finish("nothing"));
+        let task = "Move age from decay.py to ages.py.";
+        let mut bed = bed(&[("decay.py", code.as_str())], Approval::Auto, task, model)
+            .begin(&["ages.py::"])
+            .tests(|_| Vec::new());
+        let events = bed.run().await;
+        let (proof, headline) = ending(&events);
+        assert_eq!(proof, Proof::NotDone, "{ends:?}: {headline}");
+        let expected = "Not done: `age` stands twice: decay.py and ages.py; ";
+        assert!(headline.starts_with(expected), "{ends:?}: {headline}");
+    }
+}

@@ -170,7 +170,7 @@ async fn user_message_to_a_method_goes_to_the_owner_of_its_class() {
 }
 
 /// The scout (the agent that selects symbols) may draft a change that also deletes other symbols.
-/// Each deletion becomes a proposal of its own.
+/// The deletions become one proposal of the module, so that they cannot conflict.
 #[tokio::test(start_paused = true)]
 async fn draft_of_the_scout_may_delete_functions_of_the_module() {
     let text = "RATE = 2\n\n\ndef f():\n    return RATE\n\n\ndef g():\n    return f()\n\n\nX = 1\n";
@@ -190,16 +190,69 @@ async fn draft_of_the_scout_may_delete_functions_of_the_module() {
         let events = bed.run().await;
         assert!(malformed(&events).is_empty(), "{:#?}", malformed(&events));
         assert_eq!(bed.read("a.py").trim_start(), left, "{symbol} {events:#?}");
-        let made: Vec<String> = events
-            .iter()
-            .filter_map(|event| match event {
-                Event::ProposalMade { agent, .. } => agent.symbol().map(ToString::to_string),
-                _ => None,
-            })
-            .collect();
-        assert!(
-            made.contains(&"a.py::f".to_owned()) && made.contains(&"a.py::g".to_owned()),
-            "{made:?}"
-        );
+        assert_eq!(owners_of_proposals(&events), ["a.py::"], "{symbol}");
     }
+}
+
+fn owners_of_proposals(events: &[Event]) -> Vec<String> {
+    let owners = events.iter().filter_map(|event| match event {
+        Event::ProposalMade { agent, .. } => agent.symbol().map(ToString::to_string),
+        _ => None,
+    });
+    owners.collect()
+}
+
+/// If another pick is for one of the deleted symbols, that symbol belongs to its own owner.
+#[tokio::test(start_paused = true)]
+async fn draft_of_the_scout_deletes_a_picked_symbol_by_its_owner() {
+    let text = "RATE = 2\n\n\ndef f():\n    return RATE\n\n\nX = 1\n\n\ndef g():\n    return 3\n";
+    let picks = json!([
+        {"symbol": "a.py::", "why": "dead", "delete": ["f", "g"]},
+        {"symbol": "a.py::f", "why": "look at it"},
+    ]);
+    let model = Scripted::native()
+        .on("scout", [call("wake", json!({"symbols": picks}))])
+        .always("agent", finish("nothing"));
+    let mut bed = Bed::new(&[("a.py", text)], model)
+        .with(|task| task.text = "Remove what is dead in a.py.".to_owned());
+    let events = bed.run().await;
+    assert!(malformed(&events).is_empty(), "{:#?}", malformed(&events));
+    assert!(!bed.read("a.py").contains("def"), "{events:#?}");
+    let mut owners = owners_of_proposals(&events);
+    owners.sort();
+    assert_eq!(owners, ["a.py::f", "a.py::g"]);
+}
+
+/// Two functions move, of which one uses the other. Their deletions are one entry of the scout.
+#[tokio::test(start_paused = true)]
+async fn two_functions_of_which_one_uses_the_other_move_together() {
+    let line = "def line(star):\n    return star\n";
+    let table = "def table(stars):\n    return [line(star) for star in stars]\n";
+    let head = "def text(x):\n    return x\n";
+    let code = format!("{head}\n\n{line}\n\n{table}");
+    let user = "from report import table\n\n\ndef main():\n    return table([])\n";
+    let picks = json!([
+        {"symbol": "report.py::line", "why": "moves", "delete": ["report.py::line", "report.py::table"]},
+        {"symbol": "tables.py::", "why": "new home", "source": format!("{line}\n\n{table}")},
+    ]);
+    let hunks = json!([{"old": "from report import", "new": "from tables import"}]);
+    let model = Scripted::native()
+        .on("scout", [call("wake", json!({"symbols": picks}))])
+        .on(
+            "agent main.py::",
+            [call("propose", json!({"reason": "r", "hunks": hunks}))],
+        )
+        .always("agent", finish("nothing"));
+    let files = [("report.py", code.as_str()), ("main.py", user)];
+    let mut bed = Bed::new(&files, model)
+        .tests(|_| Vec::new())
+        .with(|task| task.text = "Move line and table from report.py to tables.py.".to_owned());
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert_eq!(bed.read("report.py"), head, "{events:#?}");
+    assert!(bed.read("main.py").contains("from tables import table"));
+    let undone = events
+        .iter()
+        .any(|event| matches!(event, Event::ProposalUndone { .. }));
+    assert!(!undone && malformed(&events).is_empty(), "{events:#?}");
 }

@@ -266,6 +266,38 @@ async fn docstring_does_not_use_a_new_name_before_it_is_defined() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn entry_point_does_not_use_a_new_name_before_it_is_defined() {
+    let code = "class Folder:\n    pass\n";
+    let entry = "{\n  \"folder\": \"pod.m:Folder\"\n}\n";
+    let (old, new) = ("pod.m:Folder", "pod.m:Directory");
+    let of_code = hunks("pod/m.py::Folder", &[("class Folder", "class Directory")]);
+    let of_entry = hunks("jobs.json::", &[(old, new)]);
+    let task = "Rename the class Folder to Directory, everywhere";
+    let files = [("pod/m.py", code), ("jobs.json", entry)];
+    let mut alone = bed(
+        &files,
+        task,
+        Approval::Auto,
+        std::slice::from_ref(&of_entry),
+    )
+    .tests(|_| Vec::new());
+    let events = alone.run().await;
+    assert_eq!(alone.read("jobs.json"), entry, "{events:#?}");
+    let told = malformed(&events);
+    let why = "jobs.json:2: nothing defines `Directory` yet";
+    assert!(told.iter().any(|one| one.contains(why)), "{told:#?}");
+    let mut both = bed(&files, task, Approval::Auto, &[of_entry, of_code]).tests(|_| Vec::new());
+    let events = both.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert_eq!(both.read("jobs.json"), entry.replace(old, new));
+    let applied = events.iter().filter_map(|event| match event {
+        Event::ProposalChecked { evidence, .. } => evidence.together.as_ref(),
+        _ => None,
+    });
+    assert!(applied.count() > 0, "applied one by one: {events:#?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn headline_says_partly_done_if_one_of_the_named_symbols_is_left() {
     let code = "def a():\n    return 1\n\n\ndef b():\n    return 2\n";
     let test = "from m import b\n\n\ndef test_b():\n    assert b() == 2\n";

@@ -231,9 +231,9 @@ async fn all_tests_run_at_the_end_if_the_task_is_about_unnamed_tests() {
     let mut bed = bed([whole(CHANGED), finish("done")])
         .tests(|_| vec![])
         .with(|task| task.text = "Some tests fail.".to_owned());
-    *bed.test_times.lock().unwrap() = [3].map(Duration::from_secs).into();
+    *bed.test_times.lock().unwrap() = [4].map(Duration::from_secs).into();
     let events = bed.run().await;
-    // The first run of all tests took 3 s, which is too long for each change: the nearest tests
+    // The first run of all tests took 4 s, which is too long for each change: the nearest tests
     // check the change, and all tests run once more at the end.
     assert_eq!(selected(&bed), [vec![], sorted(&NEAR), vec![]]);
     assert!(
@@ -299,6 +299,57 @@ async fn change_without_nearby_tests_is_checked_by_all_tests_if_they_are_fast() 
         assert_eq!(is_unknown, !is_known, "{text}");
         assert!(selected(&bed).iter().all(Vec::is_empty));
     }
+}
+
+/// Runs a change of one file in a project where one test of the tests in `test_many.py`, which are
+/// `others`, fails already. All tests take 20 seconds. Returns the tests that are selected for the
+/// change. An empty selection means all tests.
+async fn selected_for_change(file: &str, text: &str, changed: &str, others: usize) -> Vec<String> {
+    let others: String = (0..others)
+        .map(|at| format!("def test_{at}():\n    pass\n"))
+        .collect();
+    let files = [
+        (file, text),
+        ("test_a.py", TESTS),
+        ("test_many.py", others.as_str()),
+    ];
+    let hunks = json!([{"old": text, "new": changed}]);
+    let symbol = format!("{file}::");
+    let change = call("propose", json!({"reason": "r", "hunks": hunks}));
+    let agent = format!("agent {symbol}");
+    let model = Scripted::native().on(&agent, [change, finish("done")]);
+    let mut bed = Bed::new(&files, model)
+        .begin(&[&symbol])
+        .tests(|_| vec![("test_many.py::test_0".to_owned(), "assert 0".to_owned())]);
+    bed.selects = true;
+    *bed.test_times.lock().unwrap() = [20].map(Duration::from_secs).into();
+    let events = bed.run().await;
+    assert!(is_applied(&events), "{events:#?}");
+    selected(&bed).swap_remove(1)
+}
+
+#[tokio::test(start_paused = true)]
+async fn changed_data_file_or_template_is_checked_by_all_tests_if_they_end_in_time() {
+    let everything: [String; 0] = [];
+    for (file, text, changed) in [
+        ("data.json", "{\"load\": 1}\n", "{\"loads\": 1}\n"),
+        ("page.txt", "{{ load }}\n", "{{ loads }}\n"),
+    ] {
+        let tests = selected_for_change(file, text, changed, 20).await;
+        assert_eq!(tests, everything, "{file}");
+    }
+    // Documentation is not read by the code, but no test is near it either.
+    let tests = selected_for_change("GUIDE.md", "# Guide\n", "# Manual\n", 20).await;
+    assert_eq!(tests, everything);
+}
+
+#[tokio::test(start_paused = true)]
+async fn change_whose_nearest_tests_are_half_of_all_is_checked_by_all_tests() {
+    let (old, new) = ("load = len\n", "load = max\n");
+    let tests = selected_for_change("a.py", old, new, 3).await;
+    assert_eq!(tests, [""; 0]);
+    let tests = selected_for_change("a.py", old, new, 20).await;
+    assert_eq!(tests, ["test_a.py", "test_many.py::test_0"]);
 }
 
 /// The standalone checks of a text (without a run or an agent) give the same result.
@@ -381,10 +432,10 @@ fn timeout_is_not_blamed_on_a_change_if_the_tests_were_nearly_as_slow_without_it
 #[test]
 fn fast_test_command_runs_completely_for_every_change() {
     assert_eq!(
-        TestScope::after(&report(TestOutcome::Failed, 1_900)),
+        TestScope::after(&report(TestOutcome::Failed, 2_900)),
         TestScope::WHOLE
     );
-    let slow = TestScope::after(&report(TestOutcome::Passed, 2_100));
+    let slow = TestScope::after(&report(TestOutcome::Passed, 3_100));
     assert_eq!((slow.checks, slow.end), (Extent::Nearest, Extent::Whole));
     assert_eq!(
         TestScope::after(&report(TestOutcome::TimedOut, 100)),
@@ -513,14 +564,21 @@ async fn change_is_checked_by_all_tests_if_the_selected_tests_are_not_found() {
         true => vec![("t1".to_owned(), "assert 0".to_owned())],
         false => vec![],
     };
-    let files = [("a.py", CODE), ("test_a.py", TESTS)];
+    let others: String = (0..9)
+        .map(|at| format!("def test_{at}():\n    pass\n"))
+        .collect();
+    let files = [
+        ("a.py", CODE),
+        ("test_a.py", TESTS),
+        ("test_many.py", &others),
+    ];
     let model = Scripted::native().on("agent test_a.py::test_load", [change, finish("no")]);
     let mut bed = Bed::new(&files, model)
         .begin(&["test_a.py::test_load"])
         .tests(breaks);
     bed.selects = true;
     bed.unknown = Some("test_a.py".to_owned());
-    *bed.test_times.lock().unwrap() = [3].map(Duration::from_secs).into();
+    *bed.test_times.lock().unwrap() = [4].map(Duration::from_secs).into();
     let events = bed.run().await;
     let file = sorted(&["test_a.py"]);
     assert_eq!(selected(&bed)[..4], [vec![], file.clone(), file, vec![]]);

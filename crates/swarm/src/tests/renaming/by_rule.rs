@@ -556,6 +556,47 @@ async fn rule_based_rename_is_tested_once_and_starts_no_agent() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn evidence_of_a_rule_based_rename_stands_with_the_part_that_it_is_about() {
+    let user = "from store import first\n\n\ndef shown():\n    return first()\n";
+    let files = [
+        ("store.py", "def first():\n    return 1\n"),
+        ("cli.py", user),
+    ];
+    let mut bed = Bed::new(&files, never_asked())
+        .tests(|_| Vec::new())
+        .with(|one| one.text = "Rename the function `first` to `head`".to_owned());
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    let mut about_it = 0;
+    for event in &events {
+        let Event::ProposalChecked { proposal, evidence } = event else {
+            continue;
+        };
+        let is_definition = events.iter().any(|event| match event {
+            Event::ProposalMade {
+                proposal: made,
+                agent,
+                ..
+            } => {
+                let symbol = agent.symbol().map(ToString::to_string);
+                made == proposal && symbol.as_deref() == Some("store.py::first")
+            }
+            _ => false,
+        });
+        assert_eq!(evidence.contract.is_empty(), !is_definition, "{evidence}");
+        if is_definition {
+            about_it += 1;
+            let callers = evidence.callers_in_words();
+            assert!(
+                callers.contains("cli.py::shown (changed in the same set)"),
+                "{callers}"
+            );
+        }
+    }
+    assert!(about_it > 0, "{events:#?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn rule_based_rename_that_breaks_a_test_changes_nothing() {
     let mut bed = bed(never_asked()).tests(|all| match all.contains("def error_rate(") {
         true => vec![("test_stats.py::test_rate".to_owned(), "assert 0".to_owned())],
