@@ -606,3 +606,17 @@ async fn variable_that_a_framework_may_read_is_not_changed_without_the_model() {
         .unwrap();
     assert_eq!(changed[0], "LOAN_DAYS = 3\n");
 }
+
+#[tokio::test(start_paused = true)]
+async fn method_of_a_protocol_is_refused_with_the_methods_that_may_implement_it() {
+    let source = "class Source(Protocol):\n    def fetch_rows(self): ...\n\n\nclass Memory:\n    \
+                  def fetch_rows(self):\n        return []\n\n\nclass File:\n    def fetch_rows(self):\n        \
+                  return [1]\n";
+    let user = "def load(source):\n    return source.fetch_rows()\n";
+    let files = [("m.py", source), ("a.py", user)];
+    let task = "Rename `fetch_rows` to `load_rows`";
+    let why = by_rule(task, &files).await.unwrap_err();
+    let expected = "all of these have to change together: `fetch_rows` is defined as \
+                    m.py::File.fetch_rows, m.py::Memory.fetch_rows, m.py::Source.fetch_rows";
+    assert!(why.starts_with(expected), "{why}");
+}
