@@ -620,3 +620,16 @@ async fn method_of_a_protocol_is_refused_with_the_methods_that_may_implement_it(
                     m.py::File.fetch_rows, m.py::Memory.fetch_rows, m.py::Source.fetch_rows";
     assert!(why.starts_with(expected), "{why}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn imports_because_of_which_uses_may_be_missing_are_named() {
+    let views =
+        "from django.views import generic\n\n\nclass ToolList(generic.ListView):\n    pass\n";
+    let urls = "import lending.views\n\nurls = [lending.views.ToolList]\n";
+    let files = [("shed/views.py", views), ("urls.py", urls)];
+    let why = by_rule("Rename ToolList to ToolTable", &files).await;
+    let expected = "some uses of `ToolList` may not have been found: the module of an import is not \
+                    found: shed/views.py:1, urls.py:1; a larger model";
+    let why = why.unwrap_err();
+    assert!(why.starts_with(expected), "{why}");
+}
