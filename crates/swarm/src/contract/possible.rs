@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use super::attribute_names;
 use super::broken::offset;
 use crate::lookup::Lookup;
 use crate::task::in_strings::first_of;
@@ -61,6 +62,7 @@ pub(crate) fn left(
             told.extend(worlds.removed(name, None));
         }
     }
+    told.extend(attribute_names::left(statements, before, after));
     told
 }
 
