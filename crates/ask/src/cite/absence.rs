@@ -103,8 +103,8 @@ fn use_of(name: &str, user: &AbsentUser, only_calls: bool, index: &Index) -> Opt
         Some(format!("{}:{}", found.file, found.line))
     };
     let in_strings = || {
-        let found = index.in_strings(base).into_iter();
-        let found = found.filter(|one| !one.is_address).next()?;
+        let mut found = index.in_strings(base).into_iter();
+        let found = found.find(|one| !one.is_address)?;
         Some(format!("{}:{}", found.file, found.line))
     };
     let in_code = |fits: &dyn Fn(&Usage) -> bool| {
