@@ -279,7 +279,7 @@ async fn directory_without_python_files_is_searched_as_text() {
 #[tokio::test]
 async fn first_sentence_is_the_answer_that_the_cited_items_below_support() {
     for (first, is_marked) in [
-        ("Only two places pay for the goods.", false),
+        ("The whole shop sells its goods twice before noon.", false),
         ("No, `pay` does not use `RATE`.", false),
         ("`till` rounds the sum of the goods.", true),
     ] {
