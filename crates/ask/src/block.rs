@@ -34,7 +34,10 @@ pub struct ClaimFlaw {
 pub enum FlawKind {
     WrongCitation(DroppedCitation),
     /// A claim about code without a supporting citation.
-    Uncited,
+    Uncited {
+        /// A place that uses what the claim says is nowhere used.
+        refuted_by: Option<String>,
+    },
 }
 
 /// A block and the result of its check.
@@ -52,6 +55,9 @@ pub struct Block {
     bare: Vec<UncitedClaim>,
     /// Code names that occur in claims with a citation.
     borne_out: BTreeSet<String>,
+    /// Whether this is the first block of the answer and cites nothing. Its first sentence is the answer
+    /// in short, which the citations of the other blocks support.
+    leads: bool,
 }
 
 /// A claim (a statement about the code) that cites no line.
@@ -63,6 +69,10 @@ struct UncitedClaim {
     /// True if the claim follows a sentence with a citation, or denies a behaviour. Such a claim
     /// adds information, so it cannot be a summary of cited claims.
     is_new: bool,
+    /// True for the first sentence of its block.
+    is_first: bool,
+    /// A place that uses what the claim says is nowhere used.
+    refuted_by: Option<String>,
 }
 
 /// Minimum number of words that make a sentence without code names a claim.
@@ -85,6 +95,7 @@ impl Block {
             wrong: Vec::new(),
             bare: Vec::new(),
             borne_out: BTreeSet::new(),
+            leads: false,
         };
         if is_fence(source) {
             source.clone_into(&mut block.text);
@@ -107,20 +118,33 @@ impl Block {
                 false => claims[nth..].iter().any(is_cited),
             };
             let least = if is_behind { WORDS_BEHIND } else { WORDS };
-            if is_covered {
+            let sentence = &source[claim.span.clone()];
+            let refuted_by = match claim.denial {
+                Denial::Presence if claim.cited.is_empty() => checker.refuting_use(sentence),
+                Denial::Presence | Denial::Behaviour | Denial::No => None,
+            };
+            let is_claim = claim.denial != Denial::Presence || refuted_by.is_some();
+            if is_covered && refuted_by.is_none() {
                 block.borne_out.extend(claim.names.iter().cloned());
-            } else if claim.denial != Denial::Presence
-                && says_something(&source[claim.span.clone()], claim, least)
-            {
+            } else if is_claim && says_something(sentence, claim, least) {
                 block.bare.push(UncitedClaim {
                     span: claim.span.clone(),
                     names: claim.own_names.clone(),
                     is_new: is_behind || claim.denial == Denial::Behaviour,
+                    is_first: nth == 0,
+                    refuted_by,
                 });
             }
         }
         block.text.push_str(&source[at..]);
         block
+    }
+
+    /// Checks the first block of an answer.
+    pub fn check_first(source: &str, checker: &CitationChecker) -> Block {
+        let block = Block::check(source, checker);
+        let leads = block.citations.is_empty() && block.wrong.is_empty();
+        Block { leads, ..block }
     }
 
     /// Checks each line range of a citation and returns the text that replaces the citation.
@@ -185,22 +209,24 @@ impl Block {
     /// claim is supported if at least half of its names are among them, because it then summarizes
     /// cited claims.
     pub fn uncited(&self, borne_out: &BTreeSet<String>) -> Vec<ClaimFlaw> {
-        let flaw = |span: &Range<usize>| ClaimFlaw {
-            span: span.clone(),
-            what: FlawKind::Uncited,
+        let flaw = |bare: &UncitedClaim| ClaimFlaw {
+            span: bare.span.clone(),
+            what: FlawKind::Uncited {
+                refuted_by: bare.refuted_by.clone(),
+            },
         };
-        self.bare
-            .iter()
-            .filter(|bare| bare.rests_on_nothing(borne_out))
-            .map(|bare| flaw(&bare.span))
-            .collect()
+        let is_flaw =
+            |bare: &&UncitedClaim| bare.refuted_by.is_some() || bare.rests_on_nothing(borne_out);
+        self.bare.iter().filter(is_flaw).map(flaw).collect()
     }
 
-    /// Returns every claim to mark: unsupported claims, uncited claims that follow a cited
+    /// Returns every claim to mark: unsupported and refuted claims, uncited claims that follow a cited
     /// sentence or deny a behaviour, and claims that name no code.
     pub fn without_citation(&self, borne_out: &BTreeSet<String>) -> Vec<Range<usize>> {
         let is_marked = |bare: &&UncitedClaim| {
-            bare.is_new || bare.names.is_empty() || bare.rests_on_nothing(borne_out)
+            let adds = bare.is_new || bare.names.is_empty();
+            let is_answer = self.leads && bare.is_first && !borne_out.is_empty();
+            bare.refuted_by.is_some() || adds && !is_answer || bare.rests_on_nothing(borne_out)
         };
         let marked = self.bare.iter().filter(is_marked);
         marked.map(|bare| bare.span.clone()).collect()

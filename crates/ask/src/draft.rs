@@ -81,9 +81,22 @@ impl AnswerDraft {
         let whole = &whole[..whole.len().saturating_sub(1)];
         if whole.len() > self.blocks.len() {
             for source in &whole[self.blocks.len()..] {
-                self.blocks.push(Block::check(source, &self.checker));
+                self.add_block(source);
             }
             self.show_settled();
+        }
+    }
+
+    fn add_block(&mut self, source: &str) {
+        let block = self.checked(self.blocks.len(), source);
+        self.blocks.push(block);
+    }
+
+    /// Checks the block with this number, counted from 0.
+    fn checked(&self, number: usize, source: &str) -> Block {
+        match number {
+            0 => Block::check_first(source, &self.checker),
+            _ => Block::check(source, &self.checker),
         }
     }
 
@@ -109,7 +122,7 @@ impl AnswerDraft {
         }
         self.blocks.truncate(self.shown);
         for source in &whole[self.shown..] {
-            self.blocks.push(Block::check(source, &self.checker));
+            self.add_block(source);
         }
         self.show_settled();
     }
@@ -131,7 +144,10 @@ impl AnswerDraft {
                     FlawKind::WrongCitation(dropped) => {
                         format!("{}: {}", dropped.citation, dropped.why)
                     }
-                    FlawKind::Uncited => "no citation".to_owned(),
+                    FlawKind::Uncited { refuted_by: None } => "no citation".to_owned(),
+                    FlawKind::Uncited {
+                        refuted_by: Some(place),
+                    } => format!("not so: see {place}"),
                 };
                 // Combine all problems of a claim, so that the model sees each claim once.
                 match problems.last_mut() {
@@ -166,7 +182,7 @@ impl AnswerDraft {
                 .collect();
             if !claims.is_empty() {
                 let source = self.blocks[at].replaced(claims);
-                self.blocks[at] = Block::check(&source, &self.checker);
+                self.blocks[at] = self.checked(at, &source);
             }
         }
     }

@@ -135,7 +135,7 @@ pub async fn ask(
     }
     let ledger = Budget::new(query.limits);
     let steps = Arc::new(StepLog::new(watcher));
-    let code = CodeReader::new(index);
+    let code = CodeReader::new(Arc::clone(&index));
     let material = {
         let (code, question, session) = (code.clone(), question.clone(), session.clone());
         let profile = models.reader.profile().clone();
@@ -148,7 +148,7 @@ pub async fn ask(
         symbols: material.located,
         millis: material.millis,
     });
-    let checker = CitationChecker::new(files.clone());
+    let checker = CitationChecker::new(files.clone()).with_index(index);
     let caller = Caller {
         ledger: &ledger,
         steps: &steps,

@@ -7,7 +7,7 @@ use super::names::Names;
 use super::read::on_all_cores;
 use super::search::text_of;
 use super::{in_scripts, in_templates};
-use starling_syntax::{FilePath, Language, SymbolTree};
+use starling_syntax::{FilePath, Language, SymbolTree, string_literals};
 use starling_text::ByteRange;
 use starling_workspace::Snapshot;
 use tree_sitter::Node;
@@ -144,8 +144,9 @@ fn literals(tree: &SymbolTree, name: &str) -> Vec<Vec<ByteRange>> {
     for string in tree.strings() {
         let node = root.descendant_for_byte_range(string.start, string.end);
         let node = node.filter(|_| string.of(tree.text()).contains(name));
-        if let Some(node) = node.filter(|node| !is_statement(*node)) {
-            gather(node, &mut found);
+        if node.is_some_and(|node| !is_statement(node)) {
+            let literals = string_literals(tree, *string).into_iter();
+            found.extend(literals.map(|one| one.written));
         }
     }
     found
@@ -158,22 +159,6 @@ fn is_statement(string: Node<'_>) -> bool {
         kind => kind,
     });
     around == Some("expression_statement")
-}
-
-/// Adds the literal text ranges of a string, and those of the strings nested in its format fields.
-fn gather(node: Node<'_>, into: &mut Vec<Vec<ByteRange>>) {
-    let mut cursor = node.walk();
-    let children: Vec<Node<'_>> = node.children(&mut cursor).collect();
-    if node.kind() == "string" {
-        let written = children.iter().filter(|one| one.kind() == "string_content");
-        let ranges = written.map(|one| ByteRange::new(one.start_byte(), one.end_byte()));
-        into.push(ranges.collect());
-    }
-    for child in children {
-        if child.kind() != "string_content" {
-            gather(child, into);
-        }
-    }
 }
 
 /// Returns the offsets in a range of a text where a name is a whole part, delimited by separators.

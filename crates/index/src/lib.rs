@@ -18,6 +18,7 @@ mod left_attribute;
 mod locate;
 mod lookup;
 mod map;
+mod module_attributes;
 mod names;
 mod nearest;
 mod notebook;
@@ -48,6 +49,7 @@ pub use left_attribute::AttributeOf;
 pub use locate::{Candidate, Located, LocatedFile, content_words};
 pub use lookup::{Definition, Description, IndirectUse, Usage, Usages, Variable};
 pub use map::{MapFile, MapSymbol, RepositoryMap, Seed};
+pub use module_attributes::{ModuleAttribute, module_attributes};
 pub use names::{
     LostUse, Rebound, binds, given_names, is_built_in, lost_uses, newly_undefined, rebound,
     says_plainly, undefined_names,

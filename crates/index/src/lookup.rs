@@ -65,6 +65,9 @@ pub struct Usages {
     /// False if uses may be missing: the limit was reached, the resolver ran out of steps, a module is not
     /// found, or objects from outside may hold objects of the class.
     pub complete: bool,
+    /// The imports because of which uses may be missing, as files and lines, in order: their modules are
+    /// not found and may be the symbol's module.
+    pub gaps: Vec<(FilePath, u32)>,
 }
 
 /// A call that names a method of a base class and reaches an overriding method on some objects.
@@ -284,6 +287,7 @@ pub(super) fn indirect_calls(
         let references = References {
             uses: vec![one.call],
             complete: true,
+            gaps: Vec::new(),
         };
         Some(IndirectUse {
             usage: usages(code, snapshot, &references)?.found.pop()?,
@@ -298,6 +302,7 @@ pub(super) fn reads_of_any(code: &Code, snapshot: &Snapshot, name: &str) -> Vec<
     let references = References {
         uses: Resolver::new(code).reads_of_any(name),
         complete: true,
+        gaps: Vec::new(),
     };
     let usages = usages(code, snapshot, &references);
     usages.map(|usages| usages.found).unwrap_or_default()
@@ -306,6 +311,7 @@ pub(super) fn reads_of_any(code: &Code, snapshot: &Snapshot, name: &str) -> Vec<
 fn usages(code: &Code, snapshot: &Snapshot, references: &References) -> Option<Usages> {
     let mut usages = Usages {
         complete: references.complete,
+        gaps: references.gaps.clone(),
         found: Vec::new(),
     };
     for file in references.uses.chunk_by(|a, b| a.file == b.file) {
@@ -358,6 +364,7 @@ fn by_name(code: &Code, snapshot: &Snapshot, name: &str, limit: usize) -> Usages
     let mut usages = Usages {
         found: Vec::new(),
         complete: true,
+        gaps: Vec::new(),
     };
     let mut candidates: Vec<FileId> = code.mentioning(last);
     candidates.sort_by_key(|file| code.is_test(*file));

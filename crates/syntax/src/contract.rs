@@ -77,6 +77,29 @@ impl Contract {
             .any(|change| change.weight == ChangeImpact::Breaks)
     }
 
+    /// Returns whether the symbol is a property, so that code reads its value without a call.
+    pub fn is_property(&self) -> bool {
+        let mut names = self.decorators.iter().map(|one| decorator_name(one));
+        names.any(|name| name.ends_with("property"))
+    }
+
+    /// Returns whether a property became a plain function. Code that reads the property then gets the
+    /// function instead of its value. Returns `false` if a decorator was added that may do what the
+    /// property did.
+    pub fn becomes_plain_function(&self, newer: &Contract) -> bool {
+        const PLAIN: [&str; 6] = [
+            "abstractmethod",
+            "cache",
+            "classmethod",
+            "lru_cache",
+            "override",
+            "staticmethod",
+        ];
+        let is_plain =
+            |one: &String| self.decorators.contains(one) || PLAIN.contains(&decorator_name(one));
+        self.is_property() && !newer.is_property() && newer.decorators.iter().all(is_plain)
+    }
+
     fn differences(&self, newer: &Contract) -> Vec<ContractDifference> {
         let mut changes = DifferenceList(Vec::new());
         if self.name != newer.name {
@@ -123,6 +146,14 @@ impl Contract {
         }
         changes.0
     }
+}
+
+/// Returns the last part of a decorator's name: `cached_property` for
+/// `@functools.cached_property`.
+fn decorator_name(decorator: &str) -> &str {
+    let name = decorator.trim_start_matches('@').split('(').next();
+    let name = name.and_then(|name| name.rsplit('.').next());
+    name.unwrap_or_default().trim()
 }
 
 fn became(is_now: bool, what: &str) -> String {

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::absence::refuting_use;
 use super::{Citation, CitedPart, Claim, Files, words};
-use starling_index::is_built_in;
+use starling_index::{Index, is_built_in};
 use starling_syntax::{FilePath, Symbol, SymbolTree};
 use starling_workspace::{Snapshot, UnusualPaths};
 
@@ -36,16 +37,35 @@ pub enum CitationVerdict {
 }
 
 /// Checks citations against a snapshot of the files.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct CitationChecker {
     files: Snapshot,
     unusual: Arc<UnusualPaths>,
+    /// The index in which uses are looked up that a sentence denies.
+    index: Option<Arc<Index>>,
 }
 
 impl CitationChecker {
     pub fn new(files: Snapshot) -> Self {
         let unusual = Arc::new(files.unusual_paths());
-        CitationChecker { files, unusual }
+        CitationChecker {
+            files,
+            unusual,
+            index: None,
+        }
+    }
+
+    /// Makes the checker look up uses in an index that a sentence denies.
+    pub fn with_index(self, index: Arc<Index>) -> Self {
+        CitationChecker {
+            index: Some(index),
+            ..self
+        }
+    }
+
+    /// Returns a place that refutes a sentence which says that something is nowhere used.
+    pub fn refuting_use(&self, sentence: &str) -> Option<String> {
+        refuting_use(sentence, self.index.as_ref()?)
     }
 
     /// Checks one line range of a claim's citation.

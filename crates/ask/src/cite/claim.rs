@@ -422,11 +422,40 @@ fn denial(prose: &str) -> Denial {
     }
     let outside = prose.split('`').step_by(2).collect::<Vec<_>>().join(" ");
     let lower = outside.to_lowercase();
+    if code_does_not_use(prose) {
+        return Denial::Behaviour;
+    }
     let mut words = lower.split(|c: char| !c.is_alphanumeric());
     match names_as_code(prose).is_empty() || words.any(|word| ABSENCE.contains(&word)) {
         true => Denial::Presence,
         false => Denial::Behaviour,
     }
+}
+
+/// Returns whether a sentence says that named code does not use something, as in "`f` does not call
+/// `g`". The lines of `f` can be cited.
+fn code_does_not_use(prose: &str) -> bool {
+    const DOES_NOT: [&str; 6] = [
+        "does not ",
+        "do not ",
+        "doesn't ",
+        "don't ",
+        "never ",
+        "neither ",
+    ];
+    const VERBS: [&str; 10] = [
+        "use", "uses", "call", "calls", "read", "reads", "mention", "mentions", "import", "imports",
+    ];
+    let mut places = DOES_NOT.iter().flat_map(|words| {
+        prose
+            .match_indices(words)
+            .map(|(at, _)| (at, at + words.len()))
+    });
+    places.any(|(at, end)| {
+        let verb = prose[end..].split(|c: char| !c.is_alphanumeric()).next();
+        let is_use = verb.is_some_and(|verb| VERBS.contains(&verb));
+        is_use && !names_as_code(&prose[..at]).is_empty()
+    })
 }
 
 fn denies(prose: &str) -> bool {

@@ -1,5 +1,6 @@
 //! Finds citations in a text, checks them against the files, and corrects small errors.
 
+mod absence;
 mod check;
 mod claim;
 mod mark;

@@ -275,3 +275,38 @@ async fn directory_without_python_files_is_searched_as_text() {
     let prompt = project.model.prompt(0);
     assert!(prompt.contains("    2 function pay(cart) {"), "{prompt}");
 }
+
+#[tokio::test]
+async fn first_sentence_is_the_answer_that_the_cited_items_below_support() {
+    for (first, is_marked) in [
+        ("The whole shop sells its goods twice before noon.", false),
+        ("No, `pay` does not use `RATE`.", false),
+        ("`till` rounds the sum of the goods.", true),
+    ] {
+        let items = "- `pay` adds up [shop.py:13].\n- `RATE` counts [shop.py:8].";
+        let answer = format!("{first}\n\n{items}");
+        let project = AskTestProject::new(AskScriptedModel::new([say(&answer), say("")]));
+        let answer = project.ask("Who pays?").await;
+        let mark = if is_marked { " [uncited]" } else { "" };
+        assert_eq!(answer.answer, format!("{first}{mark}\n\n{items}"));
+    }
+    let project = AskTestProject::new(AskScriptedModel::new([
+        say("`pay` adds up [shop.py:13]. `run` does not use `RATE`."),
+        say(""),
+    ]));
+    let answer = project.ask("Who pays?").await;
+    assert_eq!(answer.uncited, ["`run` does not use `RATE`."]);
+}
+
+#[tokio::test]
+async fn sentence_that_denies_a_use_which_the_index_knows_is_sent_back_and_marked() {
+    let first = "`pay` adds up [shop.py:13].\n\nNothing calls `pay`.";
+    let project = AskTestProject::new(AskScriptedModel::new([say(first), say("")]));
+    let answer = project.ask("Who pays?").await;
+    assert_eq!(answer.uncited, ["Nothing calls `pay`."]);
+    let back = project.model.prompt(1);
+    assert!(back.contains("not so: see main.py:5"), "{back}");
+    let first = "`pay` adds up [shop.py:13].\n\nNothing calls `discount`.";
+    let project = AskTestProject::new(AskScriptedModel::new([say(first)]));
+    assert_eq!(project.ask("Who pays?").await.uncited, [""; 0]);
+}

@@ -123,6 +123,11 @@ impl Names {
         &rest[..rest.partition_point(|found| found.scope == scope)]
     }
 
+    /// Returns the bindings of all scopes.
+    pub fn all_bindings(&self) -> impl Iterator<Item = &Binding> {
+        self.bindings.iter()
+    }
+
     /// Returns whether a name is used only for attributes: of objects, and in the bodies of
     /// classes.
     pub(crate) fn is_member_only(&self, name: NameId) -> bool {

@@ -46,6 +46,8 @@ pub struct References {
     /// False if references may be missing: the search ran out of steps, a module is not found, or objects
     /// from outside the workspace may hold objects of the class.
     pub complete: bool,
+    /// The lines of imports of modules that are not found and may be the symbol's module, in order.
+    pub gaps: Vec<(FilePath, u32)>,
 }
 
 impl<S: Source> Resolver<'_, S> {
@@ -86,10 +88,25 @@ impl<S: Source> Resolver<'_, S> {
         let mut uses = self.uses(&search);
         uses.sort_by(|a, b| (&a.file, a.offset).cmp(&(&b.file, b.offset)));
         uses.dedup_by(|a, b| (&a.file, a.offset) == (&b.file, b.offset));
+        let gaps = self.lines_of(&search.unknown_imports);
         References {
             uses,
-            complete: !self.is_exhausted() && !search.is_partial && search.open.is_empty(),
+            complete: !self.is_exhausted() && gaps.is_empty() && search.open.is_empty(),
+            gaps,
         }
+    }
+
+    /// Returns the files and lines of occurrences, in order.
+    fn lines_of(&mut self, places: &[(FileId, OccurrenceId)]) -> Vec<(FilePath, u32)> {
+        let mut lines = Vec::new();
+        for (file, id) in places {
+            let names = self.names(*file);
+            let line = names.occurrence(*id).map(|found| names.line(found.at));
+            lines.extend(line.map(|line| (self.path(*file), line)));
+        }
+        lines.sort();
+        lines.dedup();
+        lines
     }
 
     /// Returns the target of a symbol and the identifier by which code refers to it.
@@ -108,9 +125,10 @@ impl<S: Source> Resolver<'_, S> {
     fn search_file(&mut self, file: FileId, word: &str, search: &mut Search) {
         let names = self.names(file);
         self.add_heirs(file, &names, search);
-        let mut imports = names.imports().iter();
-        let is_open = imports.any(|import| self.is_unresolved(file, &names, import, search));
-        search.is_partial |= is_open;
+        let imports = names.imports().iter();
+        let unknown = imports.filter(|import| self.is_unresolved(file, &names, import, search));
+        let unknown: Vec<_> = unknown.map(|import| (file, import.module)).collect();
+        search.unknown_imports.extend(unknown);
         let mut wanted: Vec<NameId> = names.find(word).into_iter().collect();
         let mut next = 0;
         while let Some(name) = wanted.get(next).copied() {

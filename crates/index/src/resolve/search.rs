@@ -27,9 +27,9 @@ pub(super) struct Search {
     pub(super) fixture: Option<Variable>,
     /// The parts of the path of the symbol's module.
     pub(super) module_parts: Vec<String>,
-    /// Whether a file that mentions the name imports a module that is not found and may be the
-    /// symbol's module. If so, references may be missing.
-    pub(super) is_partial: bool,
+    /// Imports of modules that are not found and may be the symbol's module, in files that mention the
+    /// name. If there are any, references may be missing.
+    pub(super) unknown_imports: Vec<(FileId, OccurrenceId)>,
     /// Whether the target is an `__init__` or `__new__` method. If so, class names are also
     /// searched.
     is_init: bool,
@@ -52,7 +52,7 @@ impl Search {
             is_member: false,
             fixture: None,
             module_parts: Vec::new(),
-            is_partial: false,
+            unknown_imports: Vec::new(),
             is_init: false,
             words: Vec::new(),
             next: 0,

@@ -614,6 +614,7 @@ fn unresolved_import_makes_the_references_incomplete() {
         let others: Vec<Certainty> = others.map(|one| one.certainty).collect();
         assert_eq!(others, vec![Certainty::Possible; possible], "{text}");
         assert!(!found.complete, "{text}");
+        assert_eq!(found.gaps, [(FilePath::new("web/page.py"), 1)], "{text}");
     }
     let elsewhere = [
         (CORE, "def total(x): pass\n"),

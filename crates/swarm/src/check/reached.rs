@@ -11,7 +11,7 @@ use crate::check::other_language::{is_other_language, may_be_extension};
 use crate::check::test_files::is_of_tests;
 use crate::task::whole_word::has_word;
 use starling_core::{TestReport, TestStatus};
-use starling_index::is_test_file;
+use starling_index::{is_test_file, module_attributes};
 use starling_syntax::{
     FilePath, Language, Symbol, SymbolId, SymbolKind, SymbolPath, SymbolTree, references,
 };
@@ -393,10 +393,15 @@ impl<'w> SearchedCode<'w> {
         };
         let mut owners = BTreeSet::new();
         for word in words {
+            let outside = match sought {
+                SearchTarget::Name(_) => of_outside_modules(self.world, &tree, word),
+                SearchTarget::File(_) => Vec::new(),
+            };
             for found in references(&tree, word) {
                 let is_import =
                     found.is_import && !imports_count && !is_renamed(&tree, found.range);
-                if !found.is_definition && !is_import {
+                let is_outside = outside.contains(&found.range.start);
+                if !found.is_definition && !is_import && !is_outside {
                     owners.insert(tree.owner(found.range.start).path.clone());
                 }
             }
@@ -426,6 +431,21 @@ fn is_example(id: &str, file: &FilePath) -> bool {
         Some(stem) => name.split('.').any(|part| part == stem),
         None => name == file.name(),
     }
+}
+
+/// Returns the byte offsets of the attributes called `name` of modules outside the project, such as
+/// `main` in `unittest.main()`. A module counts as outside if no file and no directory has its name.
+fn of_outside_modules(world: &Snapshot, tree: &SymbolTree, name: &str) -> Vec<usize> {
+    let is_of_project = |package: &str| {
+        let mut files = world.files().iter();
+        files.any(|file| {
+            let mut parts = file.as_str().split('/');
+            parts.any(|part| part.split('.').next() == Some(package))
+        })
+    };
+    let attributes = module_attributes(tree, name).into_iter();
+    let outside = attributes.filter(|one| !is_of_project(&one.package));
+    outside.map(|one| one.at).collect()
 }
 
 /// Returns whether an import renames a name, as in `from calc import mul as times`.
@@ -636,6 +656,22 @@ mod tests {
         assert!(of_mul(&[("calc.py", &registered)]).is_empty());
         let looked_up = format!("{CODE}\n\ndef get(name):\n    return globals()[name]\n");
         assert!(of_mul(&[("calc.py", &looked_up)]).is_empty());
+    }
+
+    #[test]
+    fn attribute_of_a_module_outside_the_project_reaches_no_function() {
+        let uses = |helper: &str| of_mul(&[("tests/helper.py", helper)]);
+        assert_eq!(
+            uses("import operator\noperator.mul(1, 2)\n"),
+            ["calc.py::mul"]
+        );
+        assert_eq!(uses("import a.b as c\nc.mul(1, 2)\n"), ["calc.py::mul"]);
+        assert!(uses("from a import b\nb.mul(1, 2)\n").is_empty());
+        let renamed = [
+            ("src/a/b.py", "from calc import mul\n"),
+            ("tests/helper.py", "import a.b\na.b.mul(1, 2)\n"),
+        ];
+        assert!(of_mul(&renamed).is_empty());
     }
 
     #[test]

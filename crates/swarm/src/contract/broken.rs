@@ -1,5 +1,5 @@
-//! Finds the code that a changed contract breaks: calls that are no longer valid, overrides that
-//! are no longer compatible, and all mentions of removed symbols.
+//! Finds the code that a changed contract breaks: calls that are no longer valid, reads of a property
+//! that became a method, overrides that are no longer compatible, and all mentions of removed symbols.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -104,8 +104,12 @@ pub(crate) fn broken_in(
     let indirect = lookup.index().indirect_calls(changed).into_iter();
     let mut calls: Vec<(Usage, Option<SymbolPath>)> = direct.map(|usage| (usage, None)).collect();
     calls.extend(indirect.map(|one| (one.usage, one.through)));
-    calls.retain(|(usage, _)| usage.is_call && elsewhere(&usage.symbol));
-    calls.retain(|(usage, _)| !holds(lookup, usage, changed, &old, &new));
+    let must_call = old.becomes_plain_function(&new);
+    calls.retain(|(usage, _)| elsewhere(&usage.symbol) && !usage.is_import);
+    calls.retain(|(usage, _)| match usage.is_call {
+        true => !holds(lookup, usage, changed, &old, &new),
+        false => must_call,
+    });
     let calls = calls.into_iter().map(|(usage, through)| BrokenLocation {
         symbol: usage.symbol,
         line: usage.line,

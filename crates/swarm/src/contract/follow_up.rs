@@ -24,7 +24,7 @@ use crate::state::waiting;
 use crate::task::asked;
 use starling_core::Driver;
 use starling_index::{Usage, is_test_file};
-use starling_syntax::{SymbolPath, SymbolTree, signature};
+use starling_syntax::{Contract, SymbolPath, SymbolTree, signature};
 
 /// Maximum number of owners that are notified of one contract change.
 pub(crate) const OWNERS_MOST: usize = 24;
@@ -97,18 +97,19 @@ fn tests_follow(run: &RunContext, draft: &Draft, changed: &SymbolPath, gone: &Me
         return asked::to_take_away(&run.task.text, name);
     }
     let tree = |text: &Arc<str>| SymbolTree::parse(draft.file.clone(), Arc::clone(text));
-    let parameters = |tree: &SymbolTree| -> BTreeSet<String> {
-        let found = tree.find(&changed.name);
-        let all = found.and_then(|symbol| symbol.contract.parameters.as_ref());
-        let all = all.into_iter().flatten();
+    let (before, after) = (tree(&draft.base), tree(&draft.text));
+    let contract = |tree: &SymbolTree| tree.find(&changed.name).map(|one| one.contract.clone());
+    let (Some(old), Some(new)) = (contract(&before), contract(&after)) else {
+        return false;
+    };
+    let parameters = |contract: &Contract| -> BTreeSet<String> {
+        let all = contract.parameters.iter().flatten();
         all.map(|one| one.name.clone()).collect()
     };
-    let (old, new) = (
-        parameters(&tree(&draft.base)),
-        parameters(&tree(&draft.text)),
-    );
-    let other: Vec<String> = old.symmetric_difference(&new).cloned().collect();
+    let (own, newer) = (parameters(&old), parameters(&new));
+    let other: Vec<String> = own.symmetric_difference(&newer).cloned().collect();
     asked::to_change_signature(&run.task.text, name, &other)
+        || old.becomes_plain_function(&new) && asked::to_make_a_method(&run.task.text, name)
 }
 
 /// Returns the owners of the code that a draft would break.

@@ -1,5 +1,6 @@
 //! Changed contracts: finds the code that a change breaks, and notifies the owners of that code.
 
+mod attribute_names;
 pub(crate) mod broken;
 pub(crate) mod follow_up;
 pub(crate) mod left_behind;

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use super::attribute_names;
 use super::broken::offset;
 use crate::lookup::Lookup;
 use crate::task::in_strings::first_of;
@@ -42,7 +43,10 @@ pub(crate) fn left(
         for symbol in old.symbols().iter().filter(|one| can_be_called(one)) {
             let now = new.as_ref().and_then(|tree| tree.find(&symbol.path.name));
             match now {
-                Some(now) => told.extend(worlds.changed(symbol, now)),
+                Some(now) => {
+                    told.extend(worlds.changed(symbol, now));
+                    told.extend(worlds.read_as_before(symbol, now));
+                }
                 None if gone.insert(symbol.path.base_name().to_owned()) => {
                     told.extend(worlds.removed(symbol.path.base_name(), Some(symbol)));
                 }
@@ -58,6 +62,7 @@ pub(crate) fn left(
             told.extend(worlds.removed(name, None));
         }
     }
+    told.extend(attribute_names::left(statements, before, after));
     told
 }
 
@@ -110,6 +115,34 @@ impl Worlds<'_> {
         let places = places(&uses);
         let name = &path.name;
         (!uses.is_empty()).then(|| format!("`{name}` may still be called as before at {places}"))
+    }
+
+    /// Describes the places that still read a property without a call although it became a method.
+    fn read_as_before(self, old: &Symbol, new: &Symbol) -> Option<String> {
+        if !old.contract.becomes_plain_function(&new.contract) {
+            return None;
+        }
+        let path = &old.path;
+        let mut uses = self.after.usages(&path.to_string(), USES_MOST).found;
+        uses.retain(|usage| {
+            let is_read = !usage.is_call && !usage.is_import && !path.encloses(&usage.symbol);
+            is_read && !is_test_file(&usage.file) && self.stood_before(usage)
+        });
+        let is_sure = |usage: &Usage| usage.certainty != Certainty::Possible;
+        let verb = match uses.iter().all(is_sure) {
+            true => "is",
+            false => "may be",
+        };
+        let places = places(&uses);
+        let name = &path.name;
+        let told = format!("`{name}` became a method and {verb} read without a call at {places}");
+        (!uses.is_empty()).then_some(told)
+    }
+
+    /// Returns whether the line of a use was in its file before the run.
+    fn stood_before(self, usage: &Usage) -> bool {
+        let before = self.before.index().snapshot().read(&usage.file).ok();
+        before.is_some_and(|text| text.lines().any(|line| line.trim() == usage.text))
     }
 
     /// Returns whether a call fits the old contract of a method, and either does not fit the new one or

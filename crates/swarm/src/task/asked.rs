@@ -353,6 +353,11 @@ pub(crate) fn to_change_signature(task: &str, function: &str, parameters: &[Stri
     asks_for_other_signature(task) && names.any(|name| mentions(task, name))
 }
 
+/// Returns whether a task asks to make a property a method or function.
+pub(crate) fn to_make_a_method(task: &str, property: &str) -> bool {
+    has_word_of(task, &["function", "method"]) && mentions(task, property)
+}
+
 fn asks_for_other_signature(task: &str) -> bool {
     has_word_of(task, &REMOVAL) || has_word_of(task, &SIGNATURE)
 }

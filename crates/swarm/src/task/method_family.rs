@@ -1,4 +1,5 @@
-//! Finds methods of related classes that share a name: in a base class, its subclasses and mixins.
+//! Finds methods of related classes that share a name: in a base class, its subclasses and mixins, and
+//! in a protocol and the classes that may implement it.
 //! If a task renames one of these methods or changes its parameters, the other methods and their
 //! callers must change as well.
 
@@ -6,7 +7,7 @@ use std::collections::BTreeSet;
 
 use crate::lookup::Lookup;
 use crate::task::asked;
-use crate::task::stated::{ExplicitEdits, Named};
+use crate::task::stated::{ExplicitEdits, Named, plain};
 use starling_index::{Usage, is_test_file};
 use starling_syntax::{SymbolKind, SymbolPath};
 
@@ -37,11 +38,17 @@ impl MethodFamily {
             .filter(|one| one.kind == SymbolKind::Method && is_code(&one.symbol))
             .map(|one| one.symbol)
             .take(DEFINITIONS_MOST);
+        let candidates: Vec<SymbolPath> = candidates.collect();
         let mut pairs = Vec::new();
-        for one in candidates {
-            let overriding = lookup.index().overriding(&one).into_iter();
+        for one in &candidates {
+            let overriding = lookup.index().overriding(one).into_iter();
             let overriding = overriding.filter(is_code);
             pairs.extend(overriding.map(|other| (one.clone(), other)));
+            if let Some(members) = members_of_protocol(lookup, one) {
+                let others = candidates.iter().filter(|other| *other != one);
+                let fitting = others.filter(|other| has_all(lookup, other, &members));
+                pairs.extend(fitting.map(|other| (one.clone(), other.clone())));
+            }
         }
         let mut methods = BTreeSet::from([method.clone()]);
         let mut count = 0;
@@ -86,6 +93,39 @@ impl MethodFamily {
         };
         format!("`{}` is defined as {}{calls}", self.name, listed(&methods))
     }
+}
+
+/// Returns the class of a method.
+fn class_of(method: &SymbolPath) -> Option<SymbolPath> {
+    let (class, _) = method.name.rsplit_once('.')?;
+    Some(SymbolPath::new(method.file.clone(), class))
+}
+
+/// Returns the methods of the protocol (`typing.Protocol`) that declares a method; `None` if the
+/// method's class is no protocol.
+fn members_of_protocol(lookup: &Lookup, method: &SymbolPath) -> Option<Vec<String>> {
+    let found = lookup.symbol(&class_of(method)?).ok()?;
+    let is_protocol = |base: &String| {
+        let name = base.split('[').next().unwrap_or_default();
+        name.rsplit('.').next() == Some("Protocol")
+    };
+    let children = found.symbol.children.iter();
+    let members = children.map(|child| plain(found.tree.get(*child).path.base_name()));
+    let is_it = found.symbol.contract.bases.iter().any(is_protocol);
+    is_it.then(|| members.collect())
+}
+
+/// Returns whether the class of a method defines all methods of a protocol, so that its objects may be
+/// used where the protocol is expected.
+fn has_all(lookup: &Lookup, method: &SymbolPath, members: &[String]) -> bool {
+    let Some(class) = class_of(method) else {
+        return false;
+    };
+    let defines = |member: &String| {
+        let path = SymbolPath::new(class.file.clone(), format!("{}.{member}", class.name));
+        lookup.symbol(&path).is_ok()
+    };
+    members.iter().all(defines)
 }
 
 fn is_code(symbol: &SymbolPath) -> bool {

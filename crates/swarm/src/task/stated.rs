@@ -90,6 +90,7 @@ pub(crate) fn of(lookup: &Lookup, task: &str) -> ExplicitEdits {
             stated;
         if let Named::Word(word) = named {
             word.is_partial |= kept::keeps_elsewhere(lookup, task, word);
+            word.kept_by = kept::keepers(task, word);
         }
     }
     found

@@ -405,3 +405,71 @@ async fn caller_that_imports_a_moved_function_from_its_new_module_is_not_notifie
     assert!(bed.read("cli.py").contains("from render import line"));
     assert!(follow_ups(&events).is_empty(), "{events:#?}");
 }
+
+/// Code that reads a property gets the method instead of its value, without an error of its own.
+const PROPERTY: [(&str, &str); 2] = [
+    (
+        "a.py",
+        "class Catalogue:\n    @property\n    def visible(self):\n        return [1]\n",
+    ),
+    (
+        "b.py",
+        "from a import Catalogue\n\n\ndef up(catalogue: Catalogue):\n    return sorted(catalogue.visible)\n",
+    ),
+];
+
+fn plain_method() -> Line {
+    call(
+        "propose",
+        json!({"reason": "r", "source": "    def visible(self):\n        return [1]\n", "intended_losses": true}),
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn code_that_reads_a_property_is_notified_when_it_becomes_a_method() {
+    for follows in [true, false] {
+        let up = match follows {
+            true => {
+                whole("def up(catalogue: Catalogue):\n    return sorted(catalogue.visible())\n")
+            }
+            false => finish("nothing"),
+        };
+        let model = Scripted::native()
+            .on("agent a.py::Catalogue.visible", [plain_method()])
+            .on("agent b.py::up", [up])
+            .always("agent", finish("nothing"));
+        let mut bed = Bed::new(&PROPERTY, model)
+            .begin(&["a.py::Catalogue.visible"])
+            .with(|it| it.text = "Refactor Catalogue.visible".to_owned())
+            .with(|it| it.approval = Approval::Ask);
+        let events = bed.run().await;
+        assert_eq!(follow_ups(&events), [("b.py::up".to_owned(), vec![5])]);
+        let (_, headline) = ending(&events);
+        let told = "`Catalogue.visible` became a method and is read without a call at b.py:5";
+        assert_eq!(headline.contains(told), !follows, "{headline}");
+        let seen = bed.approver.seen.lock().unwrap();
+        let evidence = &seen[0].evidence;
+        assert!(
+            evidence.contains("callers to follow up: b.py::up\n"),
+            "{evidence}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn property_becomes_a_method_only_together_with_the_code_that_reads_it() {
+    let model = Scripted::native()
+        .on("agent a.py::Catalogue.visible", [plain_method()])
+        .on(
+            "agent b.py::up",
+            [whole(
+                "def up(catalogue: Catalogue):\n    return sorted(catalogue.visible())\n",
+            )],
+        )
+        .always("agent", finish("nothing"));
+    let mut bed = Bed::new(&PROPERTY, model).begin(&["a.py::Catalogue.visible"]);
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert!(!bed.read("a.py").contains("property"));
+    assert!(bed.read("b.py").contains("visible()"), "{events:#?}");
+}

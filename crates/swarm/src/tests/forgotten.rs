@@ -156,19 +156,26 @@ async fn column_rename_is_applied_to_all_sql_statements_or_not_at_all() {
 
 #[tokio::test(start_paused = true)]
 async fn string_that_keeps_a_renamed_key_is_reported() {
-    let text =
-        "def f(conf):\n    return conf[\"who\"]\n\n\ndef g(conf):\n    return conf[\"who\"]\n";
-    let model = Scripted::native()
-        .on("agent a.py::f", [replaced("\"who\"", "\"guest\"")])
-        .always("agent", finish("nothing"));
-    let mut bed = Bed::new(&[("a.py", text)], model)
-        .begin(&["a.py::f"])
-        .tests(|_| Vec::new())
-        .with(|it| it.text = "Rename the key `who` to `guest`".to_owned());
-    let (proof, headline) = ending(&bed.run().await);
-    assert_eq!(proof, Proof::Unproven, "{headline}");
-    let but = "Done, but `who` still occurs in a string: a.py:6";
-    assert!(headline.starts_with(but), "{headline}");
+    for (left, is_left) in [
+        ("conf[\"who\"]", true),
+        ("f\"{conf['who']:>9} comes\"", true),
+        ("f\"{who} comes\"", false),
+    ] {
+        let text = format!(
+            "def f(conf):\n    return conf[\"who\"]\n\n\ndef g(conf, who):\n    return {left}\n"
+        );
+        let model = Scripted::native()
+            .on("agent a.py::f", [replaced("\"who\"", "\"guest\"")])
+            .always("agent", finish("nothing"));
+        let mut bed = Bed::new(&[("a.py", &text)], model)
+            .begin(&["a.py::f"])
+            .tests(|_| Vec::new())
+            .with(|it| it.text = "Rename the key `who` to `guest`".to_owned());
+        let (proof, headline) = ending(&bed.run().await);
+        assert_eq!(proof == Proof::Unproven, is_left, "{headline}");
+        let but = "Done, but `who` still occurs in a string: a.py:6";
+        assert_eq!(headline.starts_with(but), is_left, "{left}: {headline}");
+    }
 }
 
 /// Returns a small model that would break the code if it were called.

@@ -190,3 +190,68 @@ async fn callers_that_change_in_the_same_set_are_not_called_still_valid() {
         "{told:#?}"
     );
 }
+
+const TOOL: &str = "class Tool(Model):\n    deposit_cents = Field(0)\n";
+const FORMS: &str = "from models import Tool\n\n\nclass ToolForm(Form):\n    class Meta:\n        model = Tool\n\n    \
+                     def clean_deposit_cents(self):\n        return 1\n";
+const TOOL_TEST: &str =
+    "def test_tool(client):\n    client.post(\"/tools\", {\"deposit_cents\": 0})\n";
+
+/// A framework calls the method by the name of the field, and a form reads its fields by their names.
+#[tokio::test(start_paused = true)]
+async fn headline_names_methods_and_strings_that_keep_the_name_of_a_renamed_field() {
+    let migration = "operations = [RenameField(\"tool\", \"deposit_cents\", \"deposit\")]\n";
+    let files = [
+        ("models.py", TOOL),
+        ("forms.py", FORMS),
+        ("test_tool.py", TOOL_TEST),
+        ("migrations/two.py", migration),
+    ];
+    let task = "Rename the field `deposit_cents` of Tool to `deposit`";
+    let change = [(
+        "models.py::Tool",
+        "class Tool(Model):\n    deposit = Field(0)\n",
+    )];
+    let (_, events) = run(task, &files, &change, Approval::Ask).await;
+    let (proof, headline) = ending(&events);
+    assert_eq!(proof, Proof::Unproven, "{headline}");
+    for told in [
+        "`deposit_cents` is still in the name of a method: forms.py:8",
+        "`deposit_cents` still occurs in a string: test_tool.py:2",
+    ] {
+        assert!(headline.contains(told), "{headline}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn headline_names_possible_uses_of_a_renamed_name_that_something_else_keeps() {
+    let tool = |name: &str| format!("    def holder(self):\n        return self.{name}.first()\n");
+    let loan = |name: &str| {
+        format!(
+            "class Loan(Model):\n    tool = Key(Tool, related_name=\"{name}\")\n    member = Key(Member, \
+             related_name=\"loans\")\n"
+        )
+    };
+    let member =
+        "class Member(Model):\n    def open_loans(self):\n        return self.loans.all()\n";
+    let models = format!(
+        "from django.db.models import Key, Model\n\n\n{member}\n\nclass Tool(Model):\n{}\n\n{}",
+        tool("loans"),
+        loan("loans")
+    );
+    let page = "{% for loan in tool.loans.all %}{% endfor %}\n{{ member.loans.count }}\n";
+    let files = [("models.py", &*models), ("templates/tool.html", page)];
+    let task =
+        "The related_name `loans` of Loan.tool should be called `lendings`; Member keeps `loans`.";
+    let (new_tool, new_loan) = (tool("lendings"), loan("lendings"));
+    let change = [
+        ("models.py::Tool.holder", &*new_tool),
+        ("models.py::Loan", &*new_loan),
+    ];
+    let (_, events) = run(task, &files, &change, Approval::Ask).await;
+    let (proof, headline) = ending(&events);
+    assert_eq!(proof, Proof::Unproven, "{headline}");
+    let told = "`loans` may still mean what was renamed at templates/tool.html:1";
+    assert!(headline.contains(told), "{headline}");
+    assert!(!headline.contains("tool.html:2"), "{headline}");
+}

@@ -76,11 +76,15 @@ impl Contract {
     /// Returns whether a call that is valid for this contract has the same meaning under a newer
     /// contract: each argument binds to the same parameter, or to a renamed parameter at the same
     /// position, and the other parameters keep their defaults. Returns `false` if the arguments are
-    /// not fully known.
+    /// not fully known. A call of a property that became a function only has to fit the function.
     pub fn call_holds(&self, newer: &Contract, call: &Arguments, receiver: Receiver) -> bool {
         let (Some(old), Some(new)) = (&self.parameters, &newer.parameters) else {
             return false;
         };
+        if self.becomes_plain_function(newer) {
+            // The older function could not be called, so the call was written for the newer one.
+            return call.is_open || bind(new, call, receiver).is_ok();
+        }
         let mut same_parameters = newer.clone();
         same_parameters.parameters.clone_from(&self.parameters);
         if call.is_open || self.can_break(&same_parameters) {
@@ -111,8 +115,12 @@ impl Contract {
     }
 
     /// Returns whether a function with this contract can override a function with the contract
-    /// `other`: it must accept every call that the other function accepts.
+    /// `other`: it must accept every call that the other function accepts, and be a property exactly if
+    /// the other one is.
     pub fn stands_in_for(&self, other: &Contract) -> bool {
+        if self.is_property() != other.is_property() {
+            return false;
+        }
         let (Some(own), Some(theirs)) = (&self.parameters, &other.parameters) else {
             return self.parameters == other.parameters;
         };

@@ -459,4 +459,36 @@ fn override_can_replace_the_base_method_if_it_accepts_all_its_calls() {
     assert!(!stands("def f(self, a, b)", "def f(self, a)"));
     assert!(stands("def f(self, a, b=1)", "def f(self, a)"));
     assert!(!stands("def f(self)", "async def f(self)"));
+    assert!(!stands("@property\ndef f(self)", "def f(self)"));
+    assert!(stands(
+        "@property\ndef f(self)",
+        "@cached_property\ndef f(self)"
+    ));
+}
+
+#[test]
+fn property_that_loses_its_decorator_becomes_a_plain_function() {
+    let becomes = |old: &str, new: &str| {
+        let of = |decorator: &str| contract(&format!("{decorator}\ndef f(self): pass"));
+        of(old).becomes_plain_function(&of(new))
+    };
+    for old in [
+        "@property",
+        "@functools.cached_property",
+        "@kept_property(ttl=3)",
+    ] {
+        assert!(becomes(old, ""), "{old}");
+        assert!(becomes(old, "@functools.lru_cache(maxsize=1)"), "{old}");
+        assert!(!becomes(old, "@property"), "{old}");
+        assert!(!becomes(old, "@lazy"), "another descriptor may do the same");
+    }
+    assert!(!becomes("", ""));
+    assert!(!becomes("@f.setter", ""));
+    let call = Arguments::default();
+    let (old, new) = (
+        contract("@property\ndef f(self): pass"),
+        contract("def f(self): pass"),
+    );
+    assert!(old.call_holds(&new, &call, Receiver::Bound));
+    assert!(!new.call_holds(&old, &call, Receiver::Bound));
 }

@@ -76,7 +76,16 @@ pub(super) fn all_certain(usages: Usages, name: &str) -> Result<Vec<Usage>, Stri
     sure.sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
     match usages.complete {
         true => Ok(sure),
-        false => Err(unknown_uses(name)),
+        false if usages.gaps.is_empty() => Err(unknown_uses(name)),
+        false => {
+            let places = usages.gaps.iter();
+            let places = places.map(|(file, line)| format!("{file}:{line}"));
+            let places = first_of(places.collect());
+            let why = unknown_uses(name);
+            Err(format!(
+                "{why}: the module of an import is not found: {places}"
+            ))
+        }
     }
 }
 

@@ -91,20 +91,6 @@ impl KeptStrings {
 /// Returns whether a task says that a name stays in code to which the request is not restricted
 /// anyway: `remove f from the shops; keep it in Base`, `remove f except in base.py`.
 pub(super) fn keeps_elsewhere(lookup: &Lookup, task: &str, word: &Word) -> bool {
-    const EXCEPT: [&str; 4] = ["except", "excepting", "excluding", "besides"];
-    let is_kept = |clause: &&str| {
-        let bare_words: Vec<String> = clause.split_whitespace().map(bare).collect();
-        let has_name = has_word(clause, &word.name);
-        if !quoted(clause).is_empty() {
-            return false;
-        }
-        let is_exception = has_name && has(&bare_words, &EXCEPT);
-        let is_kept = has(&bare_words, &KEEP)
-            && !has(&bare_words, &NOT)
-            && !has(&bare_words, &CHANGE)
-            && (has_name || refers_to(&bare_words, word));
-        is_exception || is_kept
-    };
     let is_inside = |clause: &str| {
         let words: Vec<&str> = clause
             .split_whitespace()
@@ -119,7 +105,34 @@ pub(super) fn keeps_elsewhere(lookup: &Lookup, task: &str, word: &Word) -> bool 
         };
         word.within.is_empty() || word.within.iter().any(holds)
     };
-    clauses(task).filter(is_kept).any(is_inside)
+    let mut keeping = clauses(task).filter(|clause| keeps(clause, word));
+    keeping.any(is_inside)
+}
+
+/// Returns the words of the clauses that say that a name stays, in lower case: they name the code that
+/// keeps it.
+pub(super) fn keepers(task: &str, word: &Word) -> Vec<String> {
+    let keeping = clauses(task).filter(|clause| has_word(clause, &word.name));
+    let keeping = keeping.filter(|clause| keeps(clause, word));
+    let words = keeping.flat_map(|clause| clause.split_whitespace().map(bare));
+    let is_other = |one: &String| !one.is_empty() && *one != word.name.to_lowercase();
+    words.filter(is_other).collect()
+}
+
+/// Returns whether a clause says that a name stays.
+fn keeps(clause: &str, word: &Word) -> bool {
+    const EXCEPT: [&str; 4] = ["except", "excepting", "excluding", "besides"];
+    let bare_words: Vec<String> = clause.split_whitespace().map(bare).collect();
+    let has_name = has_word(clause, &word.name);
+    if !quoted(clause).is_empty() {
+        return false;
+    }
+    let is_exception = has_name && has(&bare_words, &EXCEPT);
+    let is_kept = has(&bare_words, &KEEP)
+        && !has(&bare_words, &NOT)
+        && !has(&bare_words, &CHANGE)
+        && (has_name || refers_to(&bare_words, word));
+    is_exception || is_kept
 }
 
 /// Returns whether a clause that says to keep something refers to a name without naming it: `keep

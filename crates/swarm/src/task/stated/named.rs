@@ -36,6 +36,9 @@ pub(crate) struct Word {
     /// Whether some uses of the name may stay: the task says so, or it restricts a deletion in words
     /// that name no file and no symbol.
     pub is_partial: bool,
+    /// Words by which the task says what else keeps the name, in lower case: `member` in "Member keeps
+    /// `loans`".
+    pub kept_by: Vec<String>,
 }
 
 impl Named {
@@ -124,6 +127,7 @@ pub(super) fn find(lookup: &Lookup, wish: &SentenceRequest<'_>) -> Option<Named>
         is_parameter,
         is_text,
         is_partial: wish.to.is_none() && !places.are_clear,
+        kept_by: Vec::new(),
     };
     let mut stands = super::count::count(lookup, &word) > 0;
     if !stands && wish.to.is_some() {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::named::Word;
 use crate::lookup::Lookup;
 use crate::task::whole_word::has_word;
-use starling_syntax::{FilePath, Language, SymbolTree};
+use starling_syntax::{FilePath, Language, SymbolTree, string_literals};
 use starling_text::ByteRange;
 
 /// Keywords that begin an SQL statement, and keywords that begin a part of one. A text that begins
@@ -176,11 +176,8 @@ fn mentioning(lookup: &Lookup, file: &FilePath, word: &str) -> Option<Arc<Symbol
 /// Returns the strings of a file that contain a word. Docstrings are left out.
 fn units<'t>(tree: &'t SymbolTree, word: &str) -> Vec<StringPart<'t>> {
     let mut found = Vec::new();
-    for string in tree.strings() {
-        if !has_word(string.of(tree.text()), word) || stands_alone(tree, *string) {
-            continue;
-        }
-        let content = content(tree.text(), *string);
+    for string in literals(tree, word) {
+        let content = content(tree.text(), string);
         let text = content.of(tree.text());
         if text == word {
             found.push(unit(tree, content, word, StringContent::Whole));
@@ -217,6 +214,22 @@ fn unit<'t>(
         line: u32::try_from(line).unwrap_or(u32::MAX),
         shape,
     }
+}
+
+/// Returns the string literals whose own text contains a word, also those in the fields of format
+/// strings, as `'key'` in `f"{row['key']}"`. Docstrings are left out.
+fn literals(tree: &SymbolTree, word: &str) -> Vec<ByteRange> {
+    let mut found = Vec::new();
+    for string in tree.strings() {
+        if !has_word(string.of(tree.text()), word) || stands_alone(tree, *string) {
+            continue;
+        }
+        let literals = string_literals(tree, *string).into_iter();
+        let has_it = |part: &ByteRange| has_word(part.of(tree.text()), word);
+        let named = literals.filter(|one| one.written.iter().any(has_it));
+        found.extend(named.map(|one| one.whole));
+    }
+    found
 }
 
 /// Returns whether a string is a whole statement, as a docstring is.

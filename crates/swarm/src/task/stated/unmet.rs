@@ -233,6 +233,7 @@ fn unmet_word(word: &Word, to: Option<&str>, before: &Lookup, after: &Lookup) ->
         is_parameter: false,
         is_text: false,
         is_partial: false,
+        kept_by: Vec::new(),
     };
     let is_new = count(after, &new) > count(before, &new);
     match (is_new, stood) {

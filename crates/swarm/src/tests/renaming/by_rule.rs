@@ -661,3 +661,30 @@ async fn hidden_file_that_runs_a_function_stops_a_rule() {
     let why = "`build` occurs in a script: .github/workflows/ci.yml:1";
     assert!(why_not.contains(why), "{why_not}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn method_of_a_protocol_is_refused_with_the_methods_that_may_implement_it() {
+    let source = "class Source(Protocol):\n    def fetch_rows(self): ...\n\n\nclass Memory:\n    \
+                  def fetch_rows(self):\n        return []\n\n\nclass File:\n    def fetch_rows(self):\n        \
+                  return [1]\n";
+    let user = "def load(source):\n    return source.fetch_rows()\n";
+    let files = [("m.py", source), ("a.py", user)];
+    let task = "Rename `fetch_rows` to `load_rows`";
+    let why = by_rule(task, &files).await.unwrap_err();
+    let expected = "all of these have to change together: `fetch_rows` is defined as \
+                    m.py::File.fetch_rows, m.py::Memory.fetch_rows, m.py::Source.fetch_rows";
+    assert!(why.starts_with(expected), "{why}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn imports_because_of_which_uses_may_be_missing_are_named() {
+    let views =
+        "from django.views import generic\n\n\nclass ToolList(generic.ListView):\n    pass\n";
+    let urls = "import lending.views\n\nurls = [lending.views.ToolList]\n";
+    let files = [("shed/views.py", views), ("urls.py", urls)];
+    let why = by_rule("Rename ToolList to ToolTable", &files).await;
+    let expected = "some uses of `ToolList` may not have been found: the module of an import is not \
+                    found: shed/views.py:1, urls.py:1; a larger model";
+    let why = why.unwrap_err();
+    assert!(why.starts_with(expected), "{why}");
+}
