@@ -306,7 +306,8 @@ impl NamedCode {
         let after = checker.lookup();
         let gone = names.not_there.iter();
         let files = gone.flat_map(|one| one.nearest.iter().chain([&one.file]));
-        let named: Vec<SymbolPath> = names.sure.clone();
+        let declarations = names.command_line.declarations.iter();
+        let named: Vec<SymbolPath> = names.sure.iter().chain(declarations).cloned().collect();
         let symbols: Vec<SymbolPath> = (named.iter())
             .filter(|one| !one.is_module())
             .cloned()

@@ -1,6 +1,7 @@
 //! The names in a task: symbols and files of the project, and files that do not exist.
 
 use crate::lookup::{Lookup, Mention, MissingFile};
+use crate::task::command_line::CommandLine;
 use starling_index::is_test_file;
 use starling_syntax::{FilePath, Language, SymbolPath};
 
@@ -13,12 +14,14 @@ const SHORTEST_WORD: usize = 3;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Names {
     /// Symbols that the task names for certain: in code style, by `@` or `#` mentions, or by a word
-    /// next to the name of their file. A file is represented by its module.
+    /// next to the name of their file, or by the command line. A file is represented by its module.
     pub sure: Vec<SymbolPath>,
     /// Symbols whose names occur as plain words.
     pub by_word: Vec<SymbolPath>,
     /// File names after `@` for which no file exists.
     pub not_there: Vec<MissingFile>,
+    /// The subcommands and options that the task names.
+    pub command_line: CommandLine,
 }
 
 impl Names {
@@ -31,6 +34,8 @@ impl Names {
                 sure.push(symbol);
             }
         }
+        let command_line = CommandLine::of(lookup, text);
+        sure.extend(command_line.handlers.iter().cloned());
         let is_in_file = |symbol: &SymbolPath| {
             let mut named = sure.iter();
             named.any(|one| one.is_module() && one.file == symbol.file)
@@ -46,6 +51,7 @@ impl Names {
             sure,
             by_word,
             not_there: lookup.not_there(text),
+            command_line,
         }
     }
 
@@ -61,7 +67,8 @@ impl Names {
 
     /// Returns whether the names are clear enough to choose the symbols to work on without a model.
     pub fn lead(&self) -> bool {
-        self.code().next().is_some() || !self.not_there.is_empty()
+        let is_command = !self.command_line.words.is_empty();
+        is_command || self.code().next().is_some() || !self.not_there.is_empty()
     }
 
     /// Returns the symbols and code files that the task names for certain.

@@ -84,6 +84,7 @@ fn found_in(
         targets,
         files,
         is_named: named.lead(),
+        command_line: named.command_line.clone(),
     };
     belonging(goal::of(task), task, &lookup, &report, &about)
 }
@@ -374,4 +375,60 @@ fn test_that_reaches_the_code_only_from_afar_is_required_only_if_its_words_fit_t
     let found = found_in_garden(&format!("{task}. The red tests are unrelated."), &[]);
     assert_eq!(names(found.required), [""; 0]);
     assert_eq!(names(found.possible), [""; 0]);
+}
+
+/// A program with subcommands, and a function that has nothing to do with most of them.
+const SHELF: [(&str, &str); 4] = [
+    (
+        "pyproject.toml",
+        "[project.scripts]\nshelf = \"cli:main\"\n",
+    ),
+    (
+        "lengths.py",
+        "def format_length(minutes):\n    return str(minutes)\n",
+    ),
+    (
+        "cli.py",
+        "import argparse\nfrom lengths import format_length\n\n\n\
+         def cmd_notes(args):\n    print('no book')\n\n\n\
+         def cmd_next(args):\n    print(args.now)\n\n\n\
+         def cmd_stats(args):\n    print(format_length(3))\n\n\n\
+         def main(argv):\n    parser = argparse.ArgumentParser()\n    \
+         commands = parser.add_subparsers(dest='command')\n    commands.add_parser('notes')\n    \
+         late = commands.add_parser('next')\n    late.add_argument('--now')\n    \
+         commands.add_parser('stats')\n    args = parser.parse_args(argv)\n    \
+         return globals()['cmd_' + args.command](args)\n",
+    ),
+    (
+        "test_shelf.py",
+        "from cli import main\nfrom lengths import format_length\n\n\n\
+         def test_format():\n    assert format_length(90) == '1:30'\n\n\n\
+         def test_stats():\n    assert main(['stats']) == 0\n\n\n\
+         def test_notes():\n    assert main(['notes']) == 1\n\n\n\
+         def test_next():\n    assert main(['next', '--now', '2026-01-01']) == 0\n",
+    ),
+];
+
+#[test]
+fn command_line_in_the_task_decides_which_failing_tests_belong_to_it() {
+    let cases = ["test_format", "test_stats", "test_notes", "test_next"];
+    let case = |name: &&str| TestCase {
+        id: format!("test_shelf.py::{name}"),
+        ..case(name, "assert 1 == 2")
+    };
+    for (task, required) in [
+        (
+            "shelf notes 99 prints to stdout and exits with 0; it should go to stderr and exit with 1",
+            "test_notes",
+        ),
+        (
+            "shelf next --now with a naive time prints the wrong release",
+            "test_next",
+        ),
+        ("`--now` is ignored", "test_next"),
+    ] {
+        let found = found_in(&SHELF, task, &[], cases.iter().map(case).collect());
+        assert_eq!(names(found.required), [required], "{task}");
+        assert_eq!(names(found.possible), [""; 0], "{task}");
+    }
 }
