@@ -75,6 +75,8 @@ pub(crate) fn note_failing(checker: &Checker, report: &TestReport) {
         let state = checker.tests();
         let named = state.required.names.iter().flat_map(Names::code);
         let files = named.filter(|one| one.is_module());
+        let beside = state.required.names.iter().flat_map(Names::beside_data);
+        let files = files.chain(beside);
         TaskCode {
             targets: state.required.targets.clone(),
             files: files.cloned().collect(),
@@ -89,7 +91,10 @@ pub(crate) fn note_failing(checker: &Checker, report: &TestReport) {
     let found = belonging(checker.goal, task, &lookup, report, &about);
     let excluded = ExcludedTests::of(task);
     let mut left = failing_ids(report);
-    left.retain(|id| excluded.holds(id) || excluded.hold_the_rest() && id != WHOLE_RUN);
+    let may_be = |id: &String| found.possible.contains(id);
+    left.retain(|id| {
+        excluded.holds(id) || excluded.hold_the_rest() && id != WHOLE_RUN && !may_be(id)
+    });
     let mut state = checker.tests();
     let required = &mut state.required;
     required.ids.extend(found.required);
@@ -358,7 +363,11 @@ fn belonging(
     };
     near.retain(|id| !required.contains(id));
     if excluded.hold_the_rest() {
-        (near, possible) = Default::default();
+        near.clear();
+        // "The other tests" are those that the task is not about otherwise.
+        if !excluded.hold_only_others() || !required.is_empty() {
+            possible.clear();
+        }
     }
     TaskTests {
         required,

@@ -9,6 +9,10 @@ use starling_syntax::{FilePath, Language, SymbolPath};
 const DEFINITIONS: usize = 3;
 /// Minimum length of a plain word that may be a name of code.
 const SHORTEST_WORD: usize = 3;
+/// Extensions of data files.
+const DATA: [&str; 9] = [
+    "json", "toml", "yaml", "yml", "csv", "tsv", "ini", "cfg", "xml",
+];
 
 /// The names in a task.
 #[derive(Debug, Clone, Default)]
@@ -56,19 +60,40 @@ impl Names {
     }
 
     /// Returns the named symbols and modules. Symbols named by plain words are returned only if
-    /// there are no others.
+    /// there are no others, and if the task names no data file: in "episode 13 gets a tag in
+    /// episodes.json", the word is no class `Episode`.
     pub fn symbols(&self) -> impl Iterator<Item = &SymbolPath> {
-        let chosen = match self.lead() {
+        let chosen = match self.lead() || self.names_data() {
             true => &self.sure,
             false => &self.by_word,
         };
         chosen.iter()
     }
 
+    /// Returns the symbols that a task may only mention beside the data file that it names: those
+    /// that plain words name.
+    pub fn beside_data(&self) -> impl Iterator<Item = &SymbolPath> {
+        let are_data = self.names_data();
+        self.by_word.iter().filter(move |_| are_data)
+    }
+
     /// Returns whether the names are clear enough to choose the symbols to work on without a model.
     pub fn lead(&self) -> bool {
         let is_command = !self.command_line.words.is_empty();
         is_command || self.code().next().is_some() || !self.not_there.is_empty()
+    }
+
+    /// Returns whether the task names a data file and no code.
+    fn names_data(&self) -> bool {
+        let is_data = |symbol: &SymbolPath| {
+            let ending = symbol
+                .file
+                .name()
+                .rsplit_once('.')
+                .map(|(_, ending)| ending);
+            ending.is_some_and(|ending| DATA.contains(&ending))
+        };
+        !self.lead() && self.sure.iter().any(is_data)
     }
 
     /// Returns the symbols and code files that the task names for certain.

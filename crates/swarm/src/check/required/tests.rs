@@ -82,7 +82,10 @@ fn found_in(
     }
     let about = TaskCode {
         targets,
-        files,
+        files: files
+            .into_iter()
+            .chain(named.beside_data().cloned())
+            .collect(),
         is_named: named.lead(),
         command_line: named.command_line.clone(),
     };
@@ -431,4 +434,45 @@ fn command_line_in_the_task_decides_which_failing_tests_belong_to_it() {
         assert_eq!(names(found.required), [required], "{task}");
         assert_eq!(names(found.possible), [""; 0], "{task}");
     }
+}
+
+#[test]
+fn plain_word_is_no_code_that_must_be_fixed_if_the_task_names_a_data_file() {
+    let files = [
+        ("episodes.json", "[]\n"),
+        (
+            "shows.py",
+            "class Episode:\n    pass\n\n\ndef newest(all):\n    return all[0]\n",
+        ),
+        (
+            "test_shows.py",
+            "from shows import Episode, newest\n\n\n\
+             def test_order():\n    assert newest([Episode()]) is None\n",
+        ),
+    ];
+    let red = || {
+        vec![TestCase {
+            id: "test_shows.py::test_order".to_owned(),
+            ..case("test_order", "assert 1 == 2")
+        }]
+    };
+    let task = "Episode 13 gets the tag water in episodes.json";
+    let found = found_in(&files, task, &["episodes.json::"], red());
+    assert_eq!(names(found.required), [""; 0]);
+    assert_eq!(names(found.near), ["test_order"]);
+    let found = found_in(&files, task, &["shows.py::newest"], red());
+    assert_eq!(names(found.required), ["test_order"]);
+    let found = found_in(&files, "Episode 13 has no tag", &[], red());
+    assert_eq!(names(found.required), ["test_order"]);
+}
+
+#[test]
+fn other_tests_that_the_task_leaves_are_those_that_its_words_do_not_fit() {
+    let task = "The season in November must be autumn, but is not.";
+    let others = format!("{task} Other red tests are unrelated.");
+    let found = found_in_garden(&others, &[]);
+    assert_eq!(names(found.required), [""; 0]);
+    assert_eq!(names(found.possible), ["test_season_of"]);
+    let all = format!("{task} The red tests are unrelated.");
+    assert_eq!(names(found_in_garden(&all, &[]).possible), [""; 0]);
 }
