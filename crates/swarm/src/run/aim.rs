@@ -307,7 +307,10 @@ impl NamedCode {
         let gone = names.not_there.iter();
         let files = gone.flat_map(|one| one.nearest.iter().chain([&one.file]));
         let declarations = names.command_line.declarations.iter();
-        let named: Vec<SymbolPath> = names.sure.iter().chain(declarations).cloned().collect();
+        // A word that is the name of a file, such as Makefile, names it.
+        let files_by_word = names.by_word.iter().filter(|one| one.is_module());
+        let named = names.sure.iter().chain(declarations).chain(files_by_word);
+        let named: Vec<SymbolPath> = named.cloned().collect();
         let symbols: Vec<SymbolPath> = (named.iter())
             .filter(|one| !one.is_module())
             .cloned()
