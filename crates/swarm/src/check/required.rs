@@ -31,6 +31,7 @@ use crate::evidence::test_evidence::failing_ids;
 use crate::lookup::{Lookup, test_symbol};
 use crate::state::checker::Checker;
 use crate::state::test_state::TestState;
+use crate::task::command_line::CommandLine;
 use crate::task::goal::Goal;
 use crate::task::goal::excluded::ExcludedTests;
 use crate::task::names::Names;
@@ -74,17 +75,26 @@ pub(crate) fn note_failing(checker: &Checker, report: &TestReport) {
         let state = checker.tests();
         let named = state.required.names.iter().flat_map(Names::code);
         let files = named.filter(|one| one.is_module());
+        let beside = state.required.names.iter().flat_map(Names::beside_data);
+        let files = files.chain(beside);
         TaskCode {
             targets: state.required.targets.clone(),
             files: files.cloned().collect(),
             is_named: state.required.names.as_ref().is_some_and(Names::lead),
+            command_line: (state.required.names.iter())
+                .map(|names| names.command_line.clone())
+                .next()
+                .unwrap_or_default(),
         }
     };
     let task = &checker.task.text;
     let found = belonging(checker.goal, task, &lookup, report, &about);
     let excluded = ExcludedTests::of(task);
     let mut left = failing_ids(report);
-    left.retain(|id| excluded.holds(id) || excluded.hold_the_rest() && id != WHOLE_RUN);
+    let may_be = |id: &String| found.possible.contains(id);
+    left.retain(|id| {
+        excluded.holds(id) || excluded.hold_the_rest() && id != WHOLE_RUN && !may_be(id)
+    });
     let mut state = checker.tests();
     let required = &mut state.required;
     required.ids.extend(found.required);
@@ -257,6 +267,7 @@ struct TaskCode {
     files: Vec<SymbolPath>,
     /// Whether the task names code for certain, so that the targets are no guess.
     is_named: bool,
+    command_line: CommandLine,
 }
 
 /// Returns the failing tests that a task is about.
@@ -316,10 +327,14 @@ fn belonging(
             };
             near = ids(&|case| !cannot_run(case) && of_files.includes(lookup, case));
             let wishes = Wishes::of(task);
+            let runs = |case: &TestCase, is_in: fn(&CommandLine, &str) -> bool| {
+                let test = test_of(lookup, case).and_then(|test| lookup.symbol(&test).ok());
+                test.is_some_and(|test| is_in(&about.command_line, test.source()))
+            };
             let reached = |case: &TestCase| match reach.distance(lookup, case) {
                 Some(Distance::Near) => true,
                 Some(Distance::Far) => wishes.share_a_word(&TestWords::of(lookup, case)),
-                None => of_files.is_run(lookup, case),
+                None => of_files.is_run(lookup, case) || runs(case, CommandLine::is_whole_in),
             };
             let fits = |case: &TestCase| wishes.fit(&TestWords::of(lookup, case));
             let is_meant = |case: &TestCase| !about.is_named && fits(case) == Some(WordFit::Whole);
@@ -330,8 +345,12 @@ fn belonging(
             let is_open = !about.is_named
                 && wishes.leave_one_open(&of_required.collect::<Vec<_>>(), &about.targets);
             possible = ids(&|case| {
-                let may_be =
-                    || is_open || fits(case).is_some() || reach.distance(lookup, case).is_some();
+                let may_be = || {
+                    is_open
+                        || fits(case).is_some()
+                        || reach.distance(lookup, case).is_some()
+                        || runs(case, CommandLine::is_in)
+                };
                 !cannot_run(case) && !required.contains(&case.id) && may_be()
             });
             required
@@ -344,7 +363,11 @@ fn belonging(
     };
     near.retain(|id| !required.contains(id));
     if excluded.hold_the_rest() {
-        (near, possible) = Default::default();
+        near.clear();
+        // "The other tests" are those that the task is not about otherwise.
+        if !excluded.hold_only_others() || !required.is_empty() {
+            possible.clear();
+        }
     }
     TaskTests {
         required,

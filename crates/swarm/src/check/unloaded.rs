@@ -1,7 +1,8 @@
 //! Finds tests that could not run when the tests ran before the change, because their file could not
-//! be loaded (its import failed) or because such a file stopped the whole command. They do not count as
-//! tests that passed before: the tests of a file that could not be loaded count as failing, and nothing
-//! is known of the others.
+//! be loaded (its import failed), because such a file stopped the whole command, or because a command
+//! like `make test` stopped after its first failing part. They do not count as tests that passed
+//! before: the tests of a file that could not be loaded count as failing, and nothing is known of the
+//! others.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +11,7 @@ use crate::evidence::test_evidence::failing_ids;
 use crate::state::checker::Checker;
 use crate::state::test_state::TestState;
 use crate::task::whole_word::has_word;
-use starling_core::{TestReport, TestStatus};
+use starling_core::{TestOutcome, TestReport, TestStatus};
 use starling_syntax::FilePath;
 use starling_workspace::Snapshot;
 
@@ -33,7 +34,9 @@ pub(crate) fn note(checker: &Checker, world: &Snapshot, report: &TestReport) {
         let mut known = state.failing_before.iter();
         let file = known.find(|file| is_inside(&case.id, file)).cloned();
         let is_failing = failing.contains(&case.id);
-        if file.is_none() && !(was_stopped && is_failing && did_not_run(&state, &case.id)) {
+        let is_behind = !selects && is_failing && is_behind_a_failure(&state, &case.id);
+        let was_kept = was_stopped && is_failing && did_not_run(&state, &case.id);
+        if file.is_none() && !was_kept && !is_behind {
             continue;
         }
         if is_new(checker, world, &case.id) {
@@ -73,6 +76,31 @@ fn was_stopped(state: &TestState) -> bool {
     let mut cases = before.cases.iter();
     !before.cases.is_empty()
         && cases.all(|case| case.status == TestStatus::Error && case.id.ends_with(".py"))
+}
+
+/// Returns whether the command failed before the run and listed the tests that passed, but no test of
+/// this test's file or class, so that a failing part of the command may have kept them from running.
+fn is_behind_a_failure(state: &TestState, id: &str) -> bool {
+    let Some(before) = &state.before else {
+        return false;
+    };
+    let group = |id: &str| {
+        let (file, name) = id.split_once("::").unwrap_or(("", id));
+        let class = name.rsplit_once('.').map_or("", |(class, _)| class);
+        match file.is_empty() {
+            true => class.to_owned(),
+            false => file.to_owned(),
+        }
+    };
+    let own = group(id);
+    let lists_passed = (before.cases.iter()).any(|case| case.status == TestStatus::Passed);
+    let is_listed = before.cases.iter().any(|case| group(&case.id) == own);
+    before.outcome == TestOutcome::Failed
+        && before.source.is_reporter()
+        && lists_passed
+        && !own.is_empty()
+        && !is_listed
+        && did_not_run(state, id)
 }
 
 fn did_not_run(state: &TestState, id: &str) -> bool {

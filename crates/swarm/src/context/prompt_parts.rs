@@ -16,7 +16,7 @@ use crate::lookup::{Lookup, MissingFile, cap};
 use crate::state::agent_state::AgentState;
 use crate::state::run_context::RunContext;
 use crate::state::views::Views;
-use crate::task::goal::Goal;
+use crate::task::goal::{self, Goal};
 use crate::task::method_family::MethodFamily;
 use crate::task::stated::absent;
 use starling_core::prompts::{CausePrompt, Excerpt, Prompt, SoloPrompt, SymbolPrompt, TaskPrompt};
@@ -105,7 +105,11 @@ pub(crate) fn frozen(run: &RunContext) -> String {
     let failures = required::shown(run)
         .map(|report| failures(&report, caps.failures))
         .unwrap_or_default();
-    let asks_for_behaviour = matches!(required::goal(run), Goal::Bug | Goal::Feature);
+    let asks_for_behaviour = match required::goal(run) {
+        Goal::Bug | Goal::Feature => true,
+        Goal::NewTest => goal::tells_of_code(&run.task.text),
+        Goal::RedTests | Goal::Refactoring | Goal::Documentation | Goal::Question => false,
+    };
     TaskPrompt {
         test_is_needed: run.must_prove() && asks_for_behaviour && failures.is_empty(),
         task: cap(&run.task.text, caps.task),

@@ -20,9 +20,10 @@ use crate::state::agent_state::AgentState;
 use crate::state::draft::Draft;
 use crate::state::run_context::RunContext;
 use crate::state::{draft, refresh};
+use crate::task::asked;
 use starling_core::{Approval, EditorError};
 use starling_syntax::{
-    FilePath, HiddenCharacter, Place, Rewrite, RewriteError, Rewritten, Symbol, SymbolId,
+    FilePath, HiddenCharacter, Loss, Place, Rewrite, RewriteError, Rewritten, Symbol, SymbolId,
     SymbolPath, SymbolTree, carry, omission_marks, rewrite,
 };
 use starling_text::ChangeSet;
@@ -642,7 +643,13 @@ fn guard(
         }
     }
     let by_accident = change.source.is_some() && !change.intended_losses;
-    let lost: Vec<String> = done.losses.iter().map(ToString::to_string).collect();
+    // The comment of a TODO goes with its task.
+    let is_done = |loss: &&Loss| match loss {
+        Loss::Comment { text } => asked::to_do(&run.task.text, text),
+        Loss::Child { .. } | Loss::Decorator { .. } | Loss::Docstring => false,
+    };
+    let lost = done.losses.iter().filter(|loss| !is_done(loss));
+    let lost: Vec<String> = lost.map(ToString::to_string).collect();
     if by_accident && !lost.is_empty() {
         let lost = lost.join(", ");
         return unusable(

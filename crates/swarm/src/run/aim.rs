@@ -306,7 +306,11 @@ impl NamedCode {
         let after = checker.lookup();
         let gone = names.not_there.iter();
         let files = gone.flat_map(|one| one.nearest.iter().chain([&one.file]));
-        let named: Vec<SymbolPath> = names.sure.clone();
+        let declarations = names.command_line.declarations.iter();
+        // A word that is the name of a file, such as Makefile, names it.
+        let files_by_word = names.by_word.iter().filter(|one| one.is_module());
+        let named = names.sure.iter().chain(declarations).chain(files_by_word);
+        let named: Vec<SymbolPath> = named.cloned().collect();
         let symbols: Vec<SymbolPath> = (named.iter())
             .filter(|one| !one.is_module())
             .cloned()

@@ -10,7 +10,7 @@ mod words;
 pub(crate) use facts::{LastCheck, RunFacts, TakenBack};
 use last_test::{LastTestResult, checked, cut_short};
 pub(crate) use not_applied::{left_out, refused, rejected};
-use phrases::{failures, first_line, first_word, now_and_then, pass, with_status};
+use phrases::{failed_before, failures, first_line, first_word, now_and_then, pass, with_status};
 use shown::{are_all_fixed, whole};
 pub(crate) use unchanged::{Unchanged, unchanged};
 use words::{is_all_documentation, only_words};
@@ -215,6 +215,9 @@ pub(crate) fn unproven(facts: &RunFacts<'_>) -> Option<String> {
         LastTestResult::Fails(_) | LastTestResult::Untested(_) if is_all_documentation(facts) => {
             None
         }
+        LastTestResult::Fails(why) if fail_as_before(facts) => {
+            Some(unshown_by_tests(facts).unwrap_or(why))
+        }
         LastTestResult::Fails(why) | LastTestResult::Untested(why) => Some(why),
     }
 }
@@ -380,15 +383,38 @@ fn done(facts: &RunFacts<'_>) -> (Proof, String) {
 }
 
 /// Returns the headline of a run that settled although tests fail.
-fn done_but_failing(facts: &RunFacts<'_>, what: &str) -> String {
+fn done_but_failing(facts: &RunFacts<'_>, all: &str) -> String {
     let passing = passing(facts);
     let passing = passing.trim_end_matches("; ");
     let beside = match passing.is_empty() {
         true => String::new(),
         false => format!("; {passing}"),
     };
-    let headline = cases_left(facts).unwrap_or_else(|| format!("Done, but {what}"));
+    let headline = cases_left(facts);
+    let headline = headline.unwrap_or_else(|| {
+        let what = failures_of_the_task(facts);
+        format!("Done, but {}", what.as_deref().unwrap_or(all))
+    });
     format!("{headline}{beside}")
+}
+
+/// Describes the failing tests that may be part of the task, if the others are not: all failed before
+/// the run, and the task is about tests that pass now. Otherwise returns `None`.
+fn failures_of_the_task(facts: &RunFacts<'_>) -> Option<String> {
+    let LastCheck::Known(report) = facts.last_check else {
+        return None;
+    };
+    let may_belong = |id: &String| facts.required.contains(id) || facts.possible.contains(id);
+    let mut failing = failing_ids(report);
+    let count = failing.len();
+    failing.retain(may_belong);
+    let is_told = !facts.required.is_empty() && fail_as_before(facts);
+    let is_part = !failing.is_empty() && failing.len() < count;
+    (is_told && is_part).then(|| {
+        let which = failures(&failing, &report.command);
+        let before = failed_before(&failing, facts);
+        format!("{which}{before}{}", other_failures(report, &failing))
+    })
 }
 
 /// Returns the headline of a run that settled because it fixed other cases of the parametrized tests
@@ -478,7 +504,9 @@ fn unshown_as_whole(facts: &RunFacts<'_>) -> Option<String> {
     // documentation or an answer.
     let asks_for_behaviour = match facts.goal {
         Goal::Bug | Goal::RedTests | Goal::Feature | Goal::Documentation | Goal::Question => true,
-        Goal::NewTest | Goal::Refactoring => false,
+        // If code was changed as well, the new test is to show that change.
+        Goal::NewTest => true,
+        Goal::Refactoring => false,
     };
     let why = match facts.new_tests.passes.len() {
         0 if fixed().next().is_some() => {

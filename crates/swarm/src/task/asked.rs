@@ -73,6 +73,8 @@ const CHANGE: [&str; 40] = [
     "tighten",
     "reorganize",
 ];
+/// Further verbs that begin a request to change something in several places.
+const USES: [&str; 2] = ["use", "call"];
 /// Verbs that request a change of their object if the object is a file without tests. For a test,
 /// "fix" can mean to fix the code under test.
 const MEND: [&str; 7] = [
@@ -179,6 +181,17 @@ pub(crate) fn to_take_away(task: &str, name: &str) -> bool {
     words(task).any(is_removal) && words(task).any(|word| word == name)
 }
 
+/// Returns whether a comment says what is left to do and the task asks to do that: "do the TODO in
+/// mean".
+pub(crate) fn to_do(task: &str, comment: &str) -> bool {
+    const MARKS: [&str; 2] = ["todo", "fixme"];
+    let names_mark = |text: &str, mark: &str| {
+        words(text).any(|word| word.to_lowercase().trim_end_matches('s') == mark)
+    };
+    let mut marks = MARKS.iter();
+    marks.any(|mark| names_mark(comment, mark) && names_mark(task, mark))
+}
+
 /// Returns whether a task is about the parameters of functions, so that callers matter.
 pub(crate) fn speaks_of_parameters(task: &str) -> bool {
     let task = task.to_lowercase();
@@ -221,12 +234,52 @@ pub(crate) fn to_change_file(
     }
     let is_it = by_word(&is_it);
     let mends = !holds_tests && asks(task, &is_it, &[&MEND]);
-    mends || asks(task, &is_it, &[&CHANGE]) || asks(task, &is_all_tests, &[&CHANGE])
+    mends || asks(task, &is_it, &[&CHANGE]) || asks_for_tests(task)
 }
 
 /// Returns whether a task asks to change all tests and does not forbid it for a file.
 pub(crate) fn to_change_all_tests(task: &str, file: &FilePath) -> bool {
-    !forbids(task, file) && asks(task, &is_all_tests, &[&CHANGE])
+    !forbids(task, file) && asks_for_tests(task)
+}
+
+/// Returns whether a task asks to change the tests, or to change something in the tests, too.
+fn asks_for_tests(task: &str) -> bool {
+    asks(task, &is_all_tests, &[&CHANGE])
+        || sentences(task).iter().any(|sentence| {
+            let tests = (0..sentence.len()).filter(|at| is_all_tests(sentence, *at));
+            tests.into_iter().any(|at| is_also_meant(sentence, at))
+        })
+}
+
+/// Returns whether a sentence asks for a change "also in the tests" or "in the tests, too", where
+/// `at` is the index of the word for the tests.
+fn is_also_meant(sentence: &[Token], at: usize) -> bool {
+    let lower = |token: &Token| token.word.to_lowercase();
+    let before: Vec<String> = sentence[..at].iter().map(lower).collect();
+    let after = sentence.get(at + 1).map(lower);
+    let place = match before.as_slice() {
+        [rest @ .., within, article]
+            if within == "in" && ["the", "its", "all"].contains(&article.as_str()) =>
+        {
+            rest
+        }
+        [rest @ .., within] if within == "in" => rest,
+        _ => return false,
+    };
+    let also = place.last().is_some_and(|word| word == "also");
+    let too = after.is_some_and(|word| ["too", "also"].contains(&word.as_str()));
+    let request = if also {
+        &place[..place.len() - 1]
+    } else {
+        place
+    };
+    let last = request.iter().rev().take(2);
+    let is_negated = last
+        .into_iter()
+        .any(|word| NEGATION.contains(&word.as_str()));
+    let is_change =
+        |word: &String| CHANGE.contains(&word.as_str()) || USES.contains(&word.as_str());
+    (also || too) && !is_negated && request.first().is_some_and(is_change)
 }
 
 /// Returns whether a task asks to change docstrings or the examples in them.
@@ -593,6 +646,9 @@ mod tests {
             "Return 3. The test must be updated as well.",
             "Return 3; adjust the corresponding test case",
             "Return 3 and update the expected value in the test.",
+            "Use `days` instead of `weeks` everywhere, also in the tests",
+            "Rename f to g, in the tests too",
+            "Rename f to g, also in the tests.",
         ] {
             assert!(to_change_file(task, &file, true, &|_| false), "{task}");
         }
@@ -618,6 +674,9 @@ mod tests {
             "Change f, following the test.",
             "Change the value that the test expects",
             "Return 3. Do not change the test.",
+            "Rename f to g, but not in the tests",
+            "Rename f to g, never also in the tests",
+            "f must return 3, also in the tests",
             "Return 3 and change the test test_b, too",
             "Add a test",
             "Update test_b.py",

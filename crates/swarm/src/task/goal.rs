@@ -188,6 +188,14 @@ pub(crate) fn documents_to_change(task: &str) -> Vec<String> {
     asked.flat_map(|clause| clause.documents()).collect()
 }
 
+/// Returns whether a sentence of the task is not about tests, so that a task for a new test may also be
+/// about code that must change.
+pub(crate) fn tells_of_code(task: &str) -> bool {
+    let task = &ExcludedTests::of(task).rest();
+    let sentences = sentences(task);
+    sentences.iter().any(|sentence| !sentence.fits("@newtest"))
+}
+
 /// Returns whether only documents must be changed.
 fn is_documentation(sentences: &[Sentence]) -> bool {
     let clauses: Vec<Sentence> = sentences.iter().flat_map(Sentence::clauses).collect();

@@ -1,6 +1,7 @@
 //! Interprets the user's request by fixed rules, without a model.
 
 pub(crate) mod asked;
+pub(crate) mod command_line;
 pub(crate) mod examples;
 pub(crate) mod goal;
 pub(crate) mod in_strings;

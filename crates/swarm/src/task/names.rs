@@ -1,6 +1,7 @@
 //! The names in a task: symbols and files of the project, and files that do not exist.
 
 use crate::lookup::{Lookup, Mention, MissingFile};
+use crate::task::command_line::CommandLine;
 use starling_index::is_test_file;
 use starling_syntax::{FilePath, Language, SymbolPath};
 
@@ -8,17 +9,23 @@ use starling_syntax::{FilePath, Language, SymbolPath};
 const DEFINITIONS: usize = 3;
 /// Minimum length of a plain word that may be a name of code.
 const SHORTEST_WORD: usize = 3;
+/// Extensions of data files.
+const DATA: [&str; 9] = [
+    "json", "toml", "yaml", "yml", "csv", "tsv", "ini", "cfg", "xml",
+];
 
 /// The names in a task.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Names {
     /// Symbols that the task names for certain: in code style, by `@` or `#` mentions, or by a word
-    /// next to the name of their file. A file is represented by its module.
+    /// next to the name of their file, or by the command line. A file is represented by its module.
     pub sure: Vec<SymbolPath>,
     /// Symbols whose names occur as plain words.
     pub by_word: Vec<SymbolPath>,
     /// File names after `@` for which no file exists.
     pub not_there: Vec<MissingFile>,
+    /// The subcommands and options that the task names.
+    pub command_line: CommandLine,
 }
 
 impl Names {
@@ -31,6 +38,8 @@ impl Names {
                 sure.push(symbol);
             }
         }
+        let command_line = CommandLine::of(lookup, text);
+        sure.extend(command_line.handlers.iter().cloned());
         let is_in_file = |symbol: &SymbolPath| {
             let mut named = sure.iter();
             named.any(|one| one.is_module() && one.file == symbol.file)
@@ -46,22 +55,45 @@ impl Names {
             sure,
             by_word,
             not_there: lookup.not_there(text),
+            command_line,
         }
     }
 
     /// Returns the named symbols and modules. Symbols named by plain words are returned only if
-    /// there are no others.
+    /// there are no others, and if the task names no data file: in "episode 13 gets a tag in
+    /// episodes.json", the word is no class `Episode`.
     pub fn symbols(&self) -> impl Iterator<Item = &SymbolPath> {
-        let chosen = match self.lead() {
+        let chosen = match self.lead() || self.names_data() {
             true => &self.sure,
             false => &self.by_word,
         };
         chosen.iter()
     }
 
+    /// Returns the symbols that a task may only mention beside the data file that it names: those
+    /// that plain words name.
+    pub fn beside_data(&self) -> impl Iterator<Item = &SymbolPath> {
+        let are_data = self.names_data();
+        self.by_word.iter().filter(move |_| are_data)
+    }
+
     /// Returns whether the names are clear enough to choose the symbols to work on without a model.
     pub fn lead(&self) -> bool {
-        self.code().next().is_some() || !self.not_there.is_empty()
+        let is_command = !self.command_line.words.is_empty();
+        is_command || self.code().next().is_some() || !self.not_there.is_empty()
+    }
+
+    /// Returns whether the task names a data file and no code.
+    fn names_data(&self) -> bool {
+        let is_data = |symbol: &SymbolPath| {
+            let ending = symbol
+                .file
+                .name()
+                .rsplit_once('.')
+                .map(|(_, ending)| ending);
+            ending.is_some_and(|ending| DATA.contains(&ending))
+        };
+        !self.lead() && self.sure.iter().any(is_data)
     }
 
     /// Returns the symbols and code files that the task names for certain.

@@ -1,5 +1,6 @@
 //! Failing tests that are unrelated to the task, and changes that miss the named code.
 
+use serde_json::json;
 use starling_core::Approval;
 
 use super::bed::*;
@@ -326,4 +327,26 @@ async fn functions_that_were_not_documented_are_named() {
         };
         assert_eq!(proof, expected, "{task}: {headline}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn file_that_the_task_only_mentions_need_not_be_changed() {
+    let files = [
+        ("Makefile", "all:\n\ttrue\n"),
+        ("moon.py", "print('moon')\n"),
+    ];
+    let hunks = json!([{"old": "\ttrue", "new": "\ttrue\n\nmoon:\n\tpython moon.py"}]);
+    let model = Scripted::native()
+        .on(
+            "agent Makefile::",
+            [call("propose", json!({"reason": "r", "hunks": hunks}))],
+        )
+        .always("agent", finish("nothing more"));
+    let mut bed = Bed::new(&files, model).begin(&["Makefile::"]).with(|it| {
+        it.text = "Add a target moon to the Makefile that runs moon.py".to_owned();
+        it.approval = Approval::Ask;
+    });
+    let (_, headline) = ending(&bed.run().await);
+    assert!(bed.read("Makefile").contains("moon:"), "{headline}");
+    assert!(!headline.contains("which the task names"), "{headline}");
 }

@@ -243,6 +243,18 @@ async fn with_required_tests_agents_are_asked_for_a_failing_test_if_none_fails()
         bed.model.prompts("agent a.py::f")[0].contains(needs)
     };
     assert!(told(Approval::Auto, passing).await);
+    for task in [
+        "The error of a bad line in a catalogue gives a line number that is one too small.",
+        "f(1) closes nothing. Close it in every case, and add a test.",
+    ] {
+        let mut bed = strict(Approval::Auto, bed(changes()).tests(passing))
+            .with(|it| it.text = task.to_owned());
+        bed.run().await;
+        assert!(
+            bed.model.prompts("agent a.py::f")[0].contains(needs),
+            "{task}"
+        );
+    }
     // The prompt does not ask for a test if one fails already, or if a person may accept an
     // unproven change.
     assert!(!told(Approval::Auto, mended_by_the_change).await);

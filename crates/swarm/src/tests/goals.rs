@@ -379,3 +379,28 @@ async fn fix_of_some_cases_of_a_test_is_kept_and_the_other_cases_are_reported() 
     assert!(!stop.is_settled(), "{ending:?}");
     assert_eq!(text, FORMATS);
 }
+
+/// The function has a comment that says what is left to do.
+#[tokio::test(start_paused = true)]
+async fn comment_of_a_todo_may_go_if_the_task_asks_to_do_it() {
+    let old = "def mean(values):\n    # TODO: empty lists\n    # exact for integers\n    \
+               return sum(values) / len(values)\n";
+    let done = "def mean(values):\n    # exact for integers\n    \
+                return sum(values) / len(values) if values else 0\n";
+    for (task, new, is_changed) in [
+        ("Do the TODO in mean", done, true),
+        ("Do the TODO in mean", RIGHT, false),
+        ("mean() is wrong for empty lists", done, false),
+    ] {
+        let model = Scripted::native()
+            .on("agent stats.py::mean", [whole(new)])
+            .always("agent", finish("nothing more"));
+        let files = [("stats.py", old)];
+        let mut bed = Bed::new(&files, model)
+            .begin(&["stats.py::mean"])
+            .with(|it| it.text = task.to_owned());
+        let events = bed.run().await;
+        let text = if is_changed { new } else { old };
+        assert_eq!(bed.read("stats.py"), text, "{task}: {events:#?}");
+    }
+}

@@ -145,3 +145,32 @@ async fn failing_test_that_the_change_adds_counts_against_it() {
     bed.run().await;
     assert_eq!(bed.read("test_help.py"), TEST_HELP);
 }
+
+/// The command runs the tests of two directories, and stops after the first one that fails.
+#[tokio::test(start_paused = true)]
+async fn failures_behind_the_first_failing_command_do_not_refuse_a_change() {
+    const FIRST: (&str, &str) = ("test_help.py::test_forename", "E   NameError");
+    const LATER: (&str, &str) = ("later/test_fee.py::test_fee", "E   assert 1 == 2");
+    let before = &[FIRST, ("later/test_fee.py::test_fee", GONE)];
+    let after = &[("test_help.py::test_forename", PASSES), LATER];
+    let mut red = bed("test_forename fails", before, after);
+    let (proof, headline) = ending(&red.run().await);
+    assert_eq!(red.read("help.py"), NEW, "{headline}");
+    assert_eq!(proof, Proof::Unproven, "{headline}");
+    let fails = "1 test fails: later/test_fee.py::test_fee (it did not run before)";
+    assert!(headline.contains(fails), "{headline}");
+    // If the other tests of its file ran before, the test was not kept from running.
+    let before = &[
+        FIRST,
+        ("later/test_fee.py::test_fee", GONE),
+        ("later/test_fee.py::test_other", PASSES),
+    ];
+    let after = &[
+        ("test_help.py::test_forename", PASSES),
+        ("later/test_fee.py::test_other", PASSES),
+        LATER,
+    ];
+    let mut bed = bed("test_forename fails", before, after);
+    bed.run().await;
+    assert_eq!(bed.read("help.py"), HELP);
+}

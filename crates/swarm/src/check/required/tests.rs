@@ -82,8 +82,12 @@ fn found_in(
     }
     let about = TaskCode {
         targets,
-        files,
+        files: files
+            .into_iter()
+            .chain(named.beside_data().cloned())
+            .collect(),
         is_named: named.lead(),
+        command_line: named.command_line.clone(),
     };
     belonging(goal::of(task), task, &lookup, &report, &about)
 }
@@ -374,4 +378,101 @@ fn test_that_reaches_the_code_only_from_afar_is_required_only_if_its_words_fit_t
     let found = found_in_garden(&format!("{task}. The red tests are unrelated."), &[]);
     assert_eq!(names(found.required), [""; 0]);
     assert_eq!(names(found.possible), [""; 0]);
+}
+
+/// A program with subcommands, and a function that has nothing to do with most of them.
+const SHELF: [(&str, &str); 4] = [
+    (
+        "pyproject.toml",
+        "[project.scripts]\nshelf = \"cli:main\"\n",
+    ),
+    (
+        "lengths.py",
+        "def format_length(minutes):\n    return str(minutes)\n",
+    ),
+    (
+        "cli.py",
+        "import argparse\nfrom lengths import format_length\n\n\n\
+         def cmd_notes(args):\n    print('no book')\n\n\n\
+         def cmd_next(args):\n    print(args.now)\n\n\n\
+         def cmd_stats(args):\n    print(format_length(3))\n\n\n\
+         def main(argv):\n    parser = argparse.ArgumentParser()\n    \
+         commands = parser.add_subparsers(dest='command')\n    commands.add_parser('notes')\n    \
+         late = commands.add_parser('next')\n    late.add_argument('--now')\n    \
+         commands.add_parser('stats')\n    args = parser.parse_args(argv)\n    \
+         return globals()['cmd_' + args.command](args)\n",
+    ),
+    (
+        "test_shelf.py",
+        "from cli import main\nfrom lengths import format_length\n\n\n\
+         def test_format():\n    assert format_length(90) == '1:30'\n\n\n\
+         def test_stats():\n    assert main(['stats']) == 0\n\n\n\
+         def test_notes():\n    assert main(['notes']) == 1\n\n\n\
+         def test_next():\n    assert main(['next', '--now', '2026-01-01']) == 0\n",
+    ),
+];
+
+#[test]
+fn command_line_in_the_task_decides_which_failing_tests_belong_to_it() {
+    let cases = ["test_format", "test_stats", "test_notes", "test_next"];
+    let case = |name: &&str| TestCase {
+        id: format!("test_shelf.py::{name}"),
+        ..case(name, "assert 1 == 2")
+    };
+    for (task, required) in [
+        (
+            "shelf notes 99 prints to stdout and exits with 0; it should go to stderr and exit with 1",
+            "test_notes",
+        ),
+        (
+            "shelf next --now with a naive time prints the wrong release",
+            "test_next",
+        ),
+        ("`--now` is ignored", "test_next"),
+    ] {
+        let found = found_in(&SHELF, task, &[], cases.iter().map(case).collect());
+        assert_eq!(names(found.required), [required], "{task}");
+        assert_eq!(names(found.possible), [""; 0], "{task}");
+    }
+}
+
+#[test]
+fn plain_word_is_no_code_that_must_be_fixed_if_the_task_names_a_data_file() {
+    let files = [
+        ("episodes.json", "[]\n"),
+        (
+            "shows.py",
+            "class Episode:\n    pass\n\n\ndef newest(all):\n    return all[0]\n",
+        ),
+        (
+            "test_shows.py",
+            "from shows import Episode, newest\n\n\n\
+             def test_order():\n    assert newest([Episode()]) is None\n",
+        ),
+    ];
+    let red = || {
+        vec![TestCase {
+            id: "test_shows.py::test_order".to_owned(),
+            ..case("test_order", "assert 1 == 2")
+        }]
+    };
+    let task = "Episode 13 gets the tag water in episodes.json";
+    let found = found_in(&files, task, &["episodes.json::"], red());
+    assert_eq!(names(found.required), [""; 0]);
+    assert_eq!(names(found.near), ["test_order"]);
+    let found = found_in(&files, task, &["shows.py::newest"], red());
+    assert_eq!(names(found.required), ["test_order"]);
+    let found = found_in(&files, "Episode 13 has no tag", &[], red());
+    assert_eq!(names(found.required), ["test_order"]);
+}
+
+#[test]
+fn other_tests_that_the_task_leaves_are_those_that_its_words_do_not_fit() {
+    let task = "The season in November must be autumn, but is not.";
+    let others = format!("{task} Other red tests are unrelated.");
+    let found = found_in_garden(&others, &[]);
+    assert_eq!(names(found.required), [""; 0]);
+    assert_eq!(names(found.possible), ["test_season_of"]);
+    let all = format!("{task} The red tests are unrelated.");
+    assert_eq!(names(found_in_garden(&all, &[]).possible), [""; 0]);
 }

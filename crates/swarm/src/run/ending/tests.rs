@@ -54,6 +54,7 @@ struct FinishedRun<'a> {
     doubtful: &'a [&'a str],
     report_before: Option<TestReport>,
     nothing_to_change: bool,
+    new_tests: WithoutChange,
 }
 
 impl Default for FinishedRun<'_> {
@@ -83,11 +84,18 @@ impl Default for FinishedRun<'_> {
             doubtful: &[],
             report_before: None,
             nothing_to_change: false,
+            new_tests: WithoutChange::default(),
         }
     }
 }
 
 fn ends(run: &FinishedRun<'_>) -> (Proof, String) {
+    let ending = with_facts(run, ending);
+    (ending.proof, ending.headline)
+}
+
+/// Calls a function with the facts about a finished run.
+fn with_facts<R>(run: &FinishedRun<'_>, read: impl FnOnce(&RunFacts<'_>) -> R) -> R {
     let changed: Vec<SymbolPath> = run.changed.iter().map(|one| one.parse().unwrap()).collect();
     let before = run.before.iter().map(|id| (*id).to_owned()).collect();
     let required = run.required.iter().map(|id| (*id).to_owned()).collect();
@@ -103,7 +111,7 @@ fn ends(run: &FinishedRun<'_>) -> (Proof, String) {
     let (unsteady, doubtful) = (owned(run.unsteady), owned(run.doubtful));
     let unheld = owned(run.unheld);
     let (rejected, problems) = (owned(run.rejected), owned(run.problems));
-    let ending = ending(&RunFacts {
+    read(&RunFacts {
         stop_reason: &run.stop_reason,
         task: run.task,
         goal: run.goal.unwrap_or_else(|| crate::task::goal::of(run.task)),
@@ -120,7 +128,7 @@ fn ends(run: &FinishedRun<'_>) -> (Proof, String) {
         did_not_run: &BTreeSet::new(),
         required: &required,
         possible: &possible,
-        new_tests: &crate::evidence::without_change::WithoutChange::default(),
+        new_tests: &run.new_tests,
         unshown_parts: &[],
         unreached: &unreached,
         behaves_otherwise: run.behaves_otherwise,
@@ -140,8 +148,7 @@ fn ends(run: &FinishedRun<'_>) -> (Proof, String) {
         doubtful: &doubtful,
         report_before: run.report_before.as_ref(),
         nothing_to_change: run.nothing_to_change,
-    });
-    (ending.proof, ending.headline)
+    })
 }
 
 fn settled(last: TestReport, before: &[&str]) -> (Proof, String) {
@@ -934,4 +941,64 @@ fn headline_names_the_proposals_that_the_user_rejected() {
     let headline = "Done, but b.py:1: `h` is not defined in a.py; 3 tests pass as before; \
                     you rejected #2 (a.py::g)";
     assert_eq!(broken, is(Proof::Unproven, headline));
+}
+
+#[test]
+fn new_test_that_passes_without_the_fix_leaves_it_unproven() {
+    let run = |task, behaves_otherwise| FinishedRun {
+        task,
+        last: Some(passing(2)),
+        behaves_otherwise,
+        new_tests: WithoutChange {
+            passes: vec!["test_closes".to_owned()],
+            ..WithoutChange::default()
+        },
+        ..FinishedRun::default()
+    };
+    let headline = "Done, but the new test passes without it, too; 2 tests pass";
+    for task in [
+        "observing() leaves the session open when the block raises. Close it in every case, and \
+         add a test to tests/test_session.py.",
+        "observing() leaves the session open. Fix it, and add a test.",
+    ] {
+        let fix = run(task, true);
+        assert_eq!(ends(&fix), is(Proof::Unproven, headline), "{task}");
+        assert!(with_facts(&fix, unproven).is_some(), "{task}");
+    }
+    let headline = "Done: 2 tests pass; the new test passes without the change, too";
+    let only_a_test = run("Add a test for observing.", false);
+    assert_eq!(ends(&only_a_test), is(Proof::AsBefore, headline));
+}
+
+#[test]
+fn reason_for_a_missing_proof_is_the_missing_test_and_no_test_that_failed_before() {
+    let cases = [("a", TestStatus::Passed), ("b", TestStatus::Failed)];
+    let run = |unreached| FinishedRun {
+        task: "The line number is one too small.",
+        last: Some(report(TestOutcome::Failed, &cases)),
+        before: &["b"],
+        behaves_otherwise: true,
+        unreached,
+        ..FinishedRun::default()
+    };
+    let why = |unreached| with_facts(&run(unreached), unproven).unwrap();
+    assert_eq!(why(&[]), "no test was seen to fail without it");
+    assert_eq!(why(&["door.js::"]), "no test reaches door.js::");
+}
+
+#[test]
+fn headline_names_only_the_failing_tests_that_may_be_part_of_the_task() {
+    use TestStatus::{Failed, Passed};
+    let cases = [("a", Passed), ("b", Failed), ("c", Failed)];
+    let run = FinishedRun {
+        task: "format pads nothing",
+        last: Some(report(TestOutcome::Failed, &cases)),
+        before: &["a", "b", "c"],
+        required: &["a"],
+        possible: &["c"],
+        ..FinishedRun::default()
+    };
+    let headline = "Done, but 1 test fails: c (it failed before) (1 other test fails, no part of the \
+                    task); 1 test passes";
+    assert_eq!(ends(&run), is(Proof::Unproven, headline));
 }

@@ -275,6 +275,12 @@ impl<'t> ExcludedTests<'t> {
     pub fn hold_the_rest(&self) -> bool {
         self.unnamed.is_some()
     }
+
+    /// Returns whether the task says to leave the *other* tests as they are, so that it is about
+    /// some of the failing tests.
+    pub fn hold_only_others(&self) -> bool {
+        self.unnamed == Some(UnnamedLeft::Others)
+    }
 }
 
 /// Returns the byte ranges of the clauses that say that no new test is wanted.
