@@ -5,9 +5,32 @@ use super::notebook::{self, SourcePart};
 use starling_syntax::{FilePath, SymbolTree, references};
 
 /// Extensions of files that may contain Python code.
-const ENDINGS: [&str; 20] = [
-    "ipynb", "sh", "bash", "zsh", "fish", "bat", "cmd", "ps1", "mk", "just", "nu", "cfg", "ini",
-    "toml", "yaml", "yml", "j2", "jinja", "jinja2", "pyx",
+const ENDINGS: [&str; 25] = [
+    "conf",
+    "gradle",
+    "groovy",
+    "properties",
+    "service",
+    "ipynb",
+    "sh",
+    "bash",
+    "zsh",
+    "fish",
+    "bat",
+    "cmd",
+    "ps1",
+    "mk",
+    "just",
+    "nu",
+    "cfg",
+    "ini",
+    "toml",
+    "yaml",
+    "yml",
+    "j2",
+    "jinja",
+    "jinja2",
+    "pyx",
 ];
 /// Names of files that may contain Python code.
 const NAMES: [&str; 8] = [

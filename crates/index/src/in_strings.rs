@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::generated::is_generated;
 use super::names::Names;
 use super::read::on_all_cores;
 use super::search::text_of;
@@ -13,7 +14,17 @@ use starling_workspace::Snapshot;
 use tree_sitter::Node;
 
 /// Extensions of data files in which strings are searched.
-const DATA: [&str; 7] = ["cfg", "conf", "ini", "json", "toml", "yaml", "yml"];
+const DATA: [&str; 9] = [
+    "cfg",
+    "conf",
+    "ini",
+    "json",
+    "jsonl",
+    "properties",
+    "toml",
+    "yaml",
+    "yml",
+];
 /// Characters that separate the parts of a string: `handlers:EchoHandler`,
 /// `pkg/handlers#EchoHandler`.
 const BETWEEN: [char; 6] = ['.', ':', '/', '#', '"', '\''];
@@ -65,10 +76,16 @@ pub(super) fn in_file(snapshot: &Snapshot, file: &FilePath, name: &str) -> Vec<I
     let is_text = is_data(file) || in_scripts::is_script(file);
     let text = text_of(snapshot, file).filter(|text| text.contains(name));
     match text {
-        Some(text) if is_text => in_text(file, &text, name),
+        Some(text) if is_text || is_unread(file, &text) => in_text(file, &text, name),
         Some(text) => in_code(file, text, name),
         None => Vec::new(),
     }
+}
+
+/// Returns whether the index holds no names of a Python file: it is hidden or generated. Its lines are
+/// searched as those of a script.
+fn is_unread(file: &FilePath, text: &str) -> bool {
+    file.as_str().split('/').any(|part| part.starts_with('.')) || is_generated(text)
 }
 
 /// Returns whether a file is searched for strings, or for lines of code: a Python module, a data
@@ -189,7 +206,7 @@ fn in_text(file: &FilePath, text: &str, name: &str) -> Vec<InString> {
         true => in_data(file, text, name),
         false => Vec::new(),
     };
-    if in_scripts::is_script(file) {
+    if !is_data(file) || in_scripts::is_script(file) {
         let known: Vec<u32> = found.iter().map(|one| one.line).collect();
         let lines = in_scripts::lines(file, text, name).into_iter();
         let lines = lines.filter(|line| !known.contains(line));

@@ -201,6 +201,32 @@ fn unicode_variant_of_an_identifier_is_a_use_of_it() {
 }
 
 #[test]
+fn name_that_a_star_import_no_longer_brings_is_unresolved() {
+    let user = "from a.m import *\n\n\ndef use(x):\n    return print(helper(x), other)\n";
+    let dangling = |user: &str, module: &str| {
+        let files =
+            |module| index_of(&[("a/__init__.py", ""), ("a/m.py", module), ("a/u.py", user)]);
+        let before = files("def helper(x):\n    return x\n");
+        let found = files(module).newly_dangling(&before, &[FilePath::new("a/m.py")]);
+        let named = found
+            .iter()
+            .map(|one| format!("{}:{} {}", one.file, one.line, one.name));
+        named.collect::<Vec<_>>()
+    };
+    assert_eq!(dangling(user, "x = 1\n"), ["a/u.py:5 helper"]);
+    assert_eq!(
+        dangling(user, "from a import *\nx = 1\n"),
+        ["a/u.py:5 helper"]
+    );
+    // Another star import may bring it, or the module defines names at run time.
+    let others = format!("from library import *\n{user}");
+    assert_eq!(dangling(&others, "x = 1\n"), [""; 0]);
+    assert_eq!(dangling(user, "globals()['helper'] = 1\n"), [""; 0]);
+    let own = format!("{user}\n\ndef helper(x):\n    return x\n");
+    assert_eq!(dangling(&own, "x = 1\n"), [""; 0]);
+}
+
+#[test]
 fn file_path_in_a_name_selects_among_definitions_with_the_same_name() {
     let index = index_of(&[
         ("a.py", "def f(): 1\ndef f(): 2\n"),

@@ -165,9 +165,7 @@ impl Names {
         plain
             .filter(|found| !bound.contains(&found.name))
             .map(|found| self.name(found.name))
-            .filter(|name| {
-                !name.starts_with("__") && !is_built_in(name) && !is_nearly_built_in(name)
-            })
+            .filter(|name| !name.starts_with("__") && !is_always_defined(name))
             .collect()
     }
 }
@@ -175,6 +173,11 @@ impl Names {
 /// Returns whether a name is available in every Python module.
 pub fn is_built_in(name: &str) -> bool {
     BUILTINS.split_whitespace().any(|known| known == name)
+}
+
+/// Returns whether a name may be available in every Python module.
+pub(crate) fn is_always_defined(name: &str) -> bool {
+    is_built_in(name) || is_nearly_built_in(name)
 }
 
 fn is_nearly_built_in(name: &str) -> bool {

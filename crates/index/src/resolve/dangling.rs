@@ -6,8 +6,10 @@ use rustc_hash::FxHashSet;
 use super::class::Member;
 use super::resolver::Resolver;
 use super::source::{FileId, Source};
-use super::value::{Def, ModuleId, Value};
-use crate::names::{Imported, Names, Occurrence, OccurrenceId, Role, ScopeId, SymbolNumber};
+use super::value::{Def, ModuleId, Target, Value};
+use crate::names::{
+    Imported, Names, Occurrence, OccurrenceId, Role, ScopeId, SymbolNumber, is_always_defined,
+};
 use starling_syntax::{FilePath, SymbolPath};
 
 /// A module that mentions one of these words may define names at run time.
@@ -77,9 +79,8 @@ impl<S: Source> Resolver<'_, S> {
                 Role::Read | Role::Call if one.receiver().is_some() => {
                     self.attribute_of_none(file, &names, OccurrenceId(index as u32))
                 }
-                Role::Read
-                | Role::Call
-                | Role::Store
+                Role::Read | Role::Call => self.starred_from_nowhere(file, &names, one),
+                Role::Store
                 | Role::Delete
                 | Role::Definition
                 | Role::Parameter
@@ -134,6 +135,28 @@ impl<S: Source> Resolver<'_, S> {
         }
         let module = self.imported_module(file, names, import, import.parts as usize)?;
         self.lacks(module, names.name(one.name))
+    }
+
+    /// Returns the module of a file if a plain name must come from its star imports, and certainly does
+    /// not.
+    fn starred_from_nowhere(
+        &mut self,
+        file: FileId,
+        names: &Names,
+        one: &Occurrence,
+    ) -> Option<Holder> {
+        let name = names.name(one.name);
+        let mut imports = names.imports().iter();
+        let has_stars = imports.any(|import| import.what == Imported::Star);
+        let is_bound = Self::scope_of(names, one).is_some();
+        if !has_stars || is_bound || name.starts_with('_') || is_always_defined(name) {
+            return None;
+        }
+        let is_there = self.plain_targets(file, one) != [Target::Outside];
+        if is_there || self.makes_names(file, STARS_DEEP) {
+            return None;
+        }
+        Some(Holder::Module(self.path(file)))
     }
 
     /// Returns the module of a file if the name in its `__all__` is certainly not one of its own.
