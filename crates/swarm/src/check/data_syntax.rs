@@ -4,10 +4,8 @@ use starling_core::{Problem, ProblemKind, Severity};
 use starling_syntax::FilePath;
 use starling_workspace::Snapshot;
 
+use crate::check::names_check::{OWN, evidence_of};
 use crate::evidence::check_results::DiagnosticEvidence;
-
-/// Tool name in problems that this check reports.
-const OWN: &str = "starling";
 
 /// A format of data files that is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,17 +97,7 @@ pub(crate) fn parsed(
             error_of(file, old.as_deref(), &text)
         })
         .collect();
-    match new.is_empty() {
-        true => DiagnosticEvidence::Absent,
-        false => DiagnosticEvidence::Known {
-            tool: OWN.to_owned(),
-            before: 0,
-            after: new.len(),
-            new,
-            millis: 0,
-            unknown: None,
-        },
-    }
+    evidence_of(new)
 }
 
 fn error_of(file: &FilePath, old: Option<&str>, text: &str) -> Option<Problem> {

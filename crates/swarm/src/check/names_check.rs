@@ -18,8 +18,8 @@ use starling_syntax::{FilePath, Language, SymbolTree};
 use starling_text::ByteRange;
 use starling_workspace::Snapshot;
 
-/// Tool name in problems that this check reports.
-const OWN: &str = "starling";
+/// Tool name in problems that Starling itself finds.
+pub(crate) const OWN: &str = "starling";
 /// Tool name in problems about locations that a change leaves outdated, and that no agent was asked
 /// to update. See [`left_behind`].
 pub(crate) const LEFT: &str = "starling, left behind";
@@ -103,7 +103,8 @@ pub(crate) fn without_awaited(found: &mut DiagnosticEvidence, texts: &[Arc<str>]
     count > new.len()
 }
 
-fn evidence_of(mut new: Vec<Problem>) -> DiagnosticEvidence {
+/// Returns the problems that Starling itself found, at most [`MOST`].
+pub(crate) fn evidence_of(mut new: Vec<Problem>) -> DiagnosticEvidence {
     new.truncate(MOST);
     match new.is_empty() {
         true => DiagnosticEvidence::Absent,
