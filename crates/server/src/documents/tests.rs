@@ -134,7 +134,9 @@ async fn did_change_without_edits_updates_the_document_version() {
 #[tokio::test]
 async fn document_store_returns_texts_only_of_open_files() {
     let documents = DocumentStore::open(tokio::runtime::Handle::current());
-    documents.send(changed("/w/a.py", 2, json!([{"text": "x"}])));
+    let start = json!({"line": 0, "character": 0});
+    let part = json!([{"range": {"start": start, "end": start}, "text": "x"}]);
+    documents.send(changed("/w/a.py", 2, part));
     assert_eq!(text_of(&documents, "/w/a.py").await, None);
     documents.send(DocumentMessage::Opened {
         uri: Url::parse("untitled:Untitled-1").unwrap(),

@@ -161,8 +161,10 @@ async fn uncertain_document_accepts_edits_after_reopening() {
     let mut client = client(editing("a.py"), project());
     client.initialize(full()).await;
     // The message that opened the document was lost.
+    let start = json!({"line": 0, "character": 0});
     let change = json!({
-        "textDocument": {"uri": client.uri(), "version": 2}, "contentChanges": [{"text": BASE}],
+        "textDocument": {"uri": client.uri(), "version": 2},
+        "contentChanges": [{"range": {"start": start, "end": start}, "text": ""}],
     });
     client.connection.notify("textDocument/didChange", change);
     begin(&client, "x").await;
