@@ -7,6 +7,7 @@ mod tests;
 
 use std::borrow::Cow;
 use std::io;
+use std::string::FromUtf8Error;
 
 use memchr::{memchr_iter, memrchr};
 use serde::de::DeserializeOwned;
@@ -36,13 +37,18 @@ pub enum Malformed {
     #[error("a message is shorter than its Content-Length header says")]
     Cut,
     #[error("a message is not UTF-8 text")]
-    NotUtf8,
+    NotUtf8 {
+        /// The message with U+FFFD in place of what is not UTF-8; `None` if that is not JSON.
+        body: Option<Value>,
+    },
     #[error("a message is not JSON: {0}")]
     NotJson(String),
     #[error("not a JSON-RPC message: {message}")]
     NotAMessage {
         id: Option<Value>,
         message: String,
+        /// The message as it is.
+        body: Value,
         /// Whether the message is a response. A response must not be answered.
         is_response: bool,
     },
@@ -302,9 +308,9 @@ fn is_header(line: &[u8]) -> bool {
 fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, Malformed> {
     let text = match std::str::from_utf8(body) {
         Ok(text) => Cow::Borrowed(text),
-        Err(_) => Cow::Owned(
-            String::from_utf8(without_encoded_surrogates(body)).map_err(|_| Malformed::NotUtf8)?,
-        ),
+        Err(_) => {
+            Cow::Owned(String::from_utf8(without_encoded_surrogates(body)).map_err(not_utf8)?)
+        }
     };
     let error = match serde_json::from_str(&text) {
         Ok(message) => return Ok(message),
@@ -327,7 +333,16 @@ fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, Malformed> {
         id: id.filter(|id| id.is_string() || id.is_i64()),
         message: error.to_string(),
         is_response: !has("method") && (has("result") || has("error")),
+        body,
     })
+}
+
+/// Reads what can be read of a message that is not UTF-8.
+fn not_utf8(bytes: FromUtf8Error) -> Malformed {
+    let text = String::from_utf8_lossy(bytes.as_bytes());
+    Malformed::NotUtf8 {
+        body: serde_json::from_str(&without_escaped_surrogates(&text)).ok(),
+    }
 }
 
 /// Replaces surrogates that are encoded in UTF-8 like characters.

@@ -188,10 +188,10 @@ impl Backend {
 
     /// Handles a message that could not be read: tells the user which documents are in doubt now.
     pub async fn message_lost(&self, message: LostMessage) {
-        let doubtful = self.documents.message_lost(message.uri);
+        let doubt = self.documents.message_lost(message.uri);
         let window = Arc::clone(&self.context.window);
         tokio::spawn(async move {
-            if let Some(warning) = warning(&doubtful.await.unwrap_or_default()) {
+            if let Some(warning) = warning(&doubt.await.unwrap_or_default()) {
                 window.warn(&warning).await;
             }
         });

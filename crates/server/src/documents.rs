@@ -1,11 +1,12 @@
 //! The document store owns the open buffers. An actor processes the client's messages in the order
 //! in which they arrive; only `didChange` changes a text.
 
+mod lost_openings;
 #[cfg(test)]
 mod tests;
 
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
 use tower_lsp::lsp_types::{Range, TextDocumentContentChangeEvent, Url};
 
+use self::lost_openings::LostOpenings;
 use super::paths::disk_path;
 use super::symbol_markers::{Splice, SymbolMarkers};
 use super::text_history::TextHistory;
@@ -66,11 +68,11 @@ pub enum DocumentMessage {
         path: PathBuf,
         reply: oneshot::Sender<Option<DocumentView>>,
     },
-    /// A message of the client could not be read. It may have changed this document, or any open one
-    /// if there is no URI. The reply are the documents that were not in doubt before.
+    /// A message of the client could not be read. It may have opened or changed this document, or any
+    /// one if there is no URI. The reply says what was not in doubt before.
     MessageLost {
         uri: Option<Url>,
-        reply: oneshot::Sender<Vec<PathBuf>>,
+        reply: oneshot::Sender<Doubt>,
     },
     /// The symbols of a document were parsed.
     SymbolsRead {
@@ -112,6 +114,14 @@ pub enum ExpectReply {
     },
 }
 
+/// What has become uncertain through a lost message.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Doubt {
+    pub documents: Vec<PathBuf>,
+    /// Whether also each file that is not known to be open may be open.
+    pub any_unopened: bool,
+}
+
 /// The actor has stopped because the server is shutting down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the server is shutting down")]
@@ -132,7 +142,7 @@ impl DocumentStore {
         let mut documents = DocumentActor {
             open: HashMap::new(),
             openings: 0,
-            changed_unopened: HashSet::new(),
+            lost_openings: LostOpenings::default(),
             watches: Vec::new(),
             sender: sender.downgrade(),
             count,
@@ -191,11 +201,11 @@ impl DocumentStore {
     }
 
     /// Notes that a message of the client could not be read, about this document or about any. The
-    /// reply are the documents that are in doubt from now on.
-    pub fn message_lost(&self, uri: Option<Url>) -> oneshot::Receiver<Vec<PathBuf>> {
-        let (reply, doubtful) = oneshot::channel();
+    /// reply says what is in doubt from now on.
+    pub fn message_lost(&self, uri: Option<Url>) -> oneshot::Receiver<Doubt> {
+        let (reply, doubt) = oneshot::channel();
         self.send(DocumentMessage::MessageLost { uri, reply });
-        doubtful
+        doubt
     }
 
     /// Checks that a document has the text `base`, then watches for the text `after`. Each text of
@@ -299,8 +309,7 @@ struct DocumentActor {
     open: HashMap<PathBuf, Document>,
     /// The number of documents that were opened so far.
     openings: u64,
-    /// Documents that changed without having been opened: the `didOpen` message was lost.
-    changed_unopened: HashSet<PathBuf>,
+    lost_openings: LostOpenings,
     watches: Vec<TextWaiter>,
     /// Sends messages to this actor.
     sender: mpsc::WeakUnboundedSender<DocumentMessage>,
@@ -321,7 +330,7 @@ impl DocumentActor {
             DocumentMessage::Closed { uri } => {
                 if let Some(path) = disk_path(&uri) {
                     self.open.remove(&path);
-                    self.changed_unopened.remove(&path);
+                    self.lost_openings.found(&path);
                     self.count.send_modify(|count| *count += 1);
                 }
             }
@@ -445,14 +454,14 @@ impl DocumentActor {
             sync: SyncState::InSync,
             waiting: Vec::new(),
         };
-        self.changed_unopened.remove(&path);
+        self.lost_openings.found(&path);
         self.open.insert(path.clone(), document);
         self.count.send_modify(|count| *count += 1);
         self.notify_watches(&path);
     }
 
-    /// Marks documents as uncertain. Returns those that were not.
-    fn message_lost(&mut self, uri: Option<&Url>) -> Vec<PathBuf> {
+    /// Marks documents as uncertain. Returns what was not.
+    fn message_lost(&mut self, uri: Option<&Url>) -> Doubt {
         let path = uri.map(disk_path);
         let is_meant = |open: &PathBuf| match &path {
             Some(path) => path.as_ref() == Some(open),
@@ -465,32 +474,44 @@ impl DocumentActor {
                 doubtful.push(open.clone());
             }
         }
-        if let Some(path) = path.flatten()
-            && !self.open.contains_key(&path)
-            && self.changed_unopened.insert(path.clone())
-        {
-            doubtful.push(path);
-        }
+        let any_unopened = match path {
+            None => self.lost_openings.lost_any(),
+            Some(Some(path)) if !self.open.contains_key(&path) => {
+                doubtful.extend(self.lost_openings.lost(&path).then_some(path));
+                false
+            }
+            Some(_) => false,
+        };
         doubtful.sort();
-        doubtful
+        Doubt {
+            documents: doubtful,
+            any_unopened,
+        }
     }
 
     fn changed(
         &mut self,
         uri: &Url,
         version: DocVersion,
-        changes: &[TextDocumentContentChangeEvent],
+        given: &[TextDocumentContentChangeEvent],
         encoding: Encoding,
     ) {
         let Some(path) = disk_path(uri) else { return };
+        let mut changes = given;
         match self.open.get_mut(&path) {
             // A message without changes still updates the version, because the client refuses edits
             // for an older version.
             Some(document) => document.version = version,
             None => {
                 tracing::warn!(%uri, "a change came for a document that is not open");
-                self.changed_unopened.insert(path);
-                return;
+                let whole = changes.iter().position(|change| change.range.is_none());
+                let Some(whole) = whole else {
+                    self.lost_openings.lost(&path);
+                    return;
+                };
+                // The whole text is as good as the message that opened the document.
+                changes = &changes[whole + 1..];
+                self.opened(uri.clone(), version, &given[whole].text);
             }
         }
         for change in changes {
@@ -545,7 +566,7 @@ impl DocumentActor {
             }
             Some(document) if document.text != base => return ExpectReply::Stale,
             Some(document) => Some((document.uri.clone(), document.version)),
-            None if self.changed_unopened.contains(&path) => return ExpectReply::Uncertain,
+            None if self.lost_openings.may_be_open(&path) => return ExpectReply::Uncertain,
             None => None,
         };
         let (tell, arrived) = oneshot::channel();

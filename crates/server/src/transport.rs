@@ -21,7 +21,7 @@ use tracing::Instrument;
 use tracing::instrument::Instrumented;
 
 use super::initialize::drop_unreadable_capabilities;
-use super::lost_messages::{LostMessage, readable_notification};
+use super::lost_messages::{lost_with, readable_notification};
 use super::spelling::UriSpellings;
 use super::window::seen;
 use starling_rpc::frames::{Malformed, MessageReader};
@@ -325,6 +325,7 @@ where
                 id,
                 message,
                 is_response: true,
+                ..
             })) => {
                 tracing::error!(message, "a response of the client cannot be used");
                 // An unreadable response gets no answer, but it must end the request that waits for
@@ -334,10 +335,8 @@ where
             }
             Some(Err(malformed)) => {
                 tracing::error!("{malformed}");
-                if malformed != Malformed::Noise {
-                    // It may have changed any document.
-                    let lost = LostMessage::default().into_notification();
-                    service.pass(lost).await?;
+                if let Some(lost) = lost_with(&malformed) {
+                    service.pass(lost.into_notification()).await?;
                 }
                 service.answer(refusal(malformed)).await?;
             }
@@ -367,7 +366,7 @@ fn refusal(malformed: Malformed) -> Response {
         Malformed::Noise
         | Malformed::Headers
         | Malformed::Cut
-        | Malformed::NotUtf8
+        | Malformed::NotUtf8 { .. }
         | Malformed::NotJson(_) => (ErrorCode::ParseError, None),
     };
     let data = None;

@@ -75,6 +75,10 @@ fn check(bad: &[u8], expected: &Malformed) {
     );
 }
 
+fn not_utf8(body: Option<Value>) -> Malformed {
+    Malformed::NotUtf8 { body }
+}
+
 #[test]
 fn message_after_a_malformed_one_is_decoded() {
     check(b"stray words", &Malformed::Noise);
@@ -93,7 +97,9 @@ fn message_after_a_malformed_one_is_decoded() {
     );
     check(b"Content-Length: 99\r\n\r\n{\"id\":0}", &Malformed::Cut);
     check(b"Content-Length: 12\r\n\r\n{\"id\":0}", &Malformed::Cut);
-    check(b"Content-Length: 3\r\n\r\n\"\xff\"", &Malformed::NotUtf8);
+    let text = not_utf8(Some(json!("\u{fffd}")));
+    check(b"Content-Length: 3\r\n\r\n\"\xff\"", &text);
+    check(b"Content-Length: 2\r\n\r\n\"\xff", &not_utf8(None));
     let unfinished = Malformed::NotJson("EOF while parsing a value at line 1 column 1".into());
     check(b"Content-Length: 1\r\n\r\n ", &unfinished);
     let cut = Malformed::NotJson("EOF while parsing a value at line 1 column 6".into());
@@ -147,7 +153,8 @@ fn lone_surrogates_are_replaced_without_changing_the_length() {
     }
     let encoded = b"\"a\xed\xa0\x80b\"";
     assert_eq!(decode::<Value>(encoded), Ok(json!("a\u{fffd}b")));
-    assert_eq!(decode::<Value>(b"\"\xed\xa0\""), Err(Malformed::NotUtf8));
+    let half = not_utf8(Some(json!("\u{fffd}\u{fffd}")));
+    assert_eq!(decode::<Value>(b"\"\xed\xa0\""), Err(half));
     let units = |text: &str| text.encode_utf16().count();
     assert_eq!(units("\u{fffd}"), 1, "as many as a lone surrogate");
 }

@@ -134,7 +134,9 @@ async fn did_change_without_edits_updates_the_document_version() {
 #[tokio::test]
 async fn document_store_returns_texts_only_of_open_files() {
     let documents = DocumentStore::open(tokio::runtime::Handle::current());
-    documents.send(changed("/w/a.py", 2, json!([{"text": "x"}])));
+    let start = json!({"line": 0, "character": 0});
+    let part = json!([{"range": {"start": start, "end": start}, "text": "x"}]);
+    documents.send(changed("/w/a.py", 2, part));
     assert_eq!(text_of(&documents, "/w/a.py").await, None);
     documents.send(DocumentMessage::Opened {
         uri: Url::parse("untitled:Untitled-1").unwrap(),
@@ -249,9 +251,9 @@ async fn document_is_uncertain_after_a_lost_change_message() {
     let is_in_doubt = async |path: &str| matches!(expect(path).await, Ok(ExpectReply::Uncertain));
     documents.send(opened("/w/a.py", 1, "old"));
     let lost = documents.message_lost(None).await.unwrap();
-    assert_eq!(lost, [PathBuf::from("/w/a.py")]);
+    assert_eq!(lost, doubt(&["/w/a.py"], true));
     let again = documents.message_lost(None).await.unwrap();
-    assert!(again.is_empty(), "each document is told once: {again:?}");
+    assert_eq!(again, doubt(&[], false), "each document is told once");
     assert!(is_in_doubt("/w/a.py").await);
     // An incremental change does not end the uncertainty, because it applies to a stored text that
     // may differ from the editor's. Only the full text ends it.
@@ -261,8 +263,8 @@ async fn document_is_uncertain_after_a_lost_change_message() {
     assert!(is_in_doubt("/w/a.py").await);
     documents.send(changed("/w/a.py", 3, json!([{"text": "old"}])));
     assert!(!is_in_doubt("/w/a.py").await);
-    // The message that opened this document was lost.
-    assert!(!is_in_doubt("/w/b.py").await);
+    // The lost message may have opened this document.
+    assert!(is_in_doubt("/w/b.py").await);
     documents.send(changed("/w/b.py", 2, json!([nothing])));
     assert!(is_in_doubt("/w/b.py").await);
     documents.send(opened("/w/b.py", 3, "old"));
@@ -270,7 +272,47 @@ async fn document_is_uncertain_after_a_lost_change_message() {
     // A lost message about one document leaves the others certain.
     let uri = Url::parse("file:///w/b.py").unwrap();
     let lost = documents.message_lost(Some(uri)).await.unwrap();
-    assert_eq!(lost, [PathBuf::from("/w/b.py")]);
+    assert_eq!(lost, doubt(&["/w/b.py"], false));
     assert!(is_in_doubt("/w/b.py").await);
     assert!(!is_in_doubt("/w/a.py").await);
+}
+
+fn doubt(documents: &[&str], any_unopened: bool) -> Doubt {
+    Doubt {
+        documents: documents.iter().map(PathBuf::from).collect(),
+        any_unopened,
+    }
+}
+
+#[tokio::test]
+async fn file_whose_opening_was_lost_is_uncertain_under_every_name_until_it_is_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let (real, link) = (folder.path().join("a.py"), folder.path().join("link.py"));
+    std::fs::write(&real, "old").unwrap();
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    let documents = DocumentStore::open(tokio::runtime::Handle::current());
+    let (old, new): (Arc<str>, Arc<str>) = ("old".into(), "new".into());
+    let expect = async |path: &PathBuf| {
+        let texts = TextHistory::default();
+        let expected = documents.expect(path.clone(), old.clone(), new.clone(), texts);
+        expected.await.unwrap()
+    };
+    let uri = Url::from_file_path(&link).unwrap();
+    let lost = documents.message_lost(Some(uri.clone())).await.unwrap();
+    assert_eq!(lost, doubt(&[link.to_str().unwrap()], false));
+    let again = documents.message_lost(Some(uri)).await.unwrap();
+    assert_eq!(again, Doubt::default());
+    for path in [&real, &link] {
+        assert!(matches!(expect(path).await, ExpectReply::Uncertain));
+    }
+    let other = folder.path().join("b.py");
+    assert!(matches!(expect(&other).await, ExpectReply::Closed { .. }));
+    // The whole text is as good as an opening.
+    let whole = json!([{"text": "ol"}, {
+        "range": {"start": {"line": 0, "character": 2}, "end": {"line": 0, "character": 2}},
+        "text": "d",
+    }]);
+    documents.send(changed(link.to_str().unwrap(), 2, whole));
+    assert!(matches!(expect(&link).await, ExpectReply::Open { .. }));
+    assert!(matches!(expect(&real).await, ExpectReply::Closed { .. }));
 }

@@ -161,8 +161,10 @@ async fn uncertain_document_accepts_edits_after_reopening() {
     let mut client = client(editing("a.py"), project());
     client.initialize(full()).await;
     // The message that opened the document was lost.
+    let start = json!({"line": 0, "character": 0});
     let change = json!({
-        "textDocument": {"uri": client.uri(), "version": 2}, "contentChanges": [{"text": BASE}],
+        "textDocument": {"uri": client.uri(), "version": 2},
+        "contentChanges": [{"range": {"start": start, "end": start}, "text": ""}],
     });
     client.connection.notify("textDocument/didChange", change);
     begin(&client, "x").await;
@@ -642,4 +644,37 @@ async fn file_open_under_a_link_is_read_from_its_buffer() {
     assert_eq!(shown["before"], unsaved);
     assert_eq!(shown["version"], 1);
     assert_eq!(shown["uri"], client.uri());
+}
+
+#[tokio::test]
+async fn no_edit_goes_to_a_file_whose_opening_cannot_be_read_until_it_is_opened_again() {
+    let mut client = client(editing("a.py"), project());
+    client.initialize(full()).await;
+    // The message about `a.py` is not taken for one about the file that is open.
+    let other = json!({"textDocument": {
+        "uri": client.uri().as_str().unwrap().replace("a.py", "b.py"),
+        "languageId": "python", "version": 1, "text": "x = 1\n",
+    }});
+    client.connection.notify("textDocument/didOpen", other);
+    for _ in 0..2 {
+        let unreadable = json!({"textDocument": {"uri": client.uri(), "text": 1}});
+        client.connection.notify("textDocument/didOpen", unreadable);
+    }
+    begin(&client, "x").await;
+    let (_, shown) = client.next_of("window/showMessage").await;
+    let message = shown["message"].as_str().unwrap();
+    assert!(
+        message.contains("a.py, so") && !message.contains("b.py"),
+        "{message}"
+    );
+    let refused = told(&mut client).await;
+    assert!(
+        refused.contains("close the file and open it again"),
+        "{refused}"
+    );
+    open(&client, BASE);
+    begin(&client, "y").await;
+    let (_, edit) = client.next_of("workspace/applyEdit").await;
+    let document = &edit["edit"]["documentChanges"][0]["textDocument"];
+    assert_eq!(document["version"], 1, "{edit}");
 }
