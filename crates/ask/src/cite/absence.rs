@@ -5,27 +5,35 @@ use starling_index::{Certainty, Index, Usage, is_test_file};
 
 /// Maximum number of uses that are considered.
 const USES_MOST: usize = 200;
-/// Words of which at least one is in a sentence that denies a use.
-const DENIALS: [&str; 7] = ["no", "none", "never", "nobody", "nothing", "nowhere", "not"];
-const CALLS: [&str; 5] = ["call", "called", "caller", "callers", "calls"];
-const USES: [&str; 9] = [
+/// Words for "no code at all", which use or call a name.
+const NOBODY: [&str; 5] = ["no", "nobody", "none", "nothing", "nowhere"];
+/// Words that deny what is said of a name: "`f` is never used".
+const NOT: [&str; 2] = ["never", "not"];
+const CALLS: [&str; 4] = ["call", "caller", "callers", "calls"];
+const CALLED: &str = "called";
+const USES: [&str; 6] = [
     "mention",
-    "mentioned",
     "mentions",
     "reference",
-    "referenced",
     "references",
     "use",
-    "used",
     "uses",
 ];
+const USED: [&str; 3] = ["mentioned", "referenced", "used"];
 const TEMPLATES: [&str; 2] = ["template", "templates"];
 const TESTS: [&str; 2] = ["test", "tests"];
+/// Words that mean all of the project, also after "the".
+const WHOLE: [&str; 6] = [
+    "code",
+    "codebase",
+    "project",
+    "repository",
+    "templates",
+    "tests",
+];
 /// Words that do not restrict what a sentence says. A sentence with any other word, such as "No other
-/// view uses `f`", is not checked.
-const OTHERS: [&str; 37] = [
-    "a",
-    "all",
+/// view uses `f`" or "Nothing in the class uses `f`", is not checked.
+const OTHERS: [&str; 20] = [
     "any",
     "anywhere",
     "are",
@@ -33,34 +41,19 @@ const OTHERS: [&str; 37] = [
     "by",
     "class",
     "classes",
-    "code",
-    "codebase",
-    "does",
-    "do",
     "file",
     "files",
-    "from",
     "function",
     "functions",
     "in",
     "is",
-    "it",
-    "line",
     "method",
     "methods",
     "module",
     "modules",
-    "of",
-    "one",
     "place",
-    "project",
-    "repository",
-    "string",
-    "strings",
     "that",
-    "the",
     "there",
-    "use",
 ];
 
 /// What a sentence says does not use a name.
@@ -81,18 +74,40 @@ pub fn refuting_use(sentence: &str, index: &Index) -> Option<String> {
     let words = prose.split(|c: char| !c.is_alphanumeric());
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
     let has = |known: &[&str]| words.iter().any(|word| known.contains(word));
-    let all = [&DENIALS[..], &CALLS, &USES, &TEMPLATES, &TESTS, &OTHERS].concat();
-    let is_plain = words.iter().all(|word| all.contains(word));
-    if !is_plain || !has(&DENIALS) || !(has(&CALLS) || has(&USES)) {
+    let all = [
+        &NOBODY[..],
+        &NOT,
+        &CALLS,
+        &[CALLED],
+        &USES,
+        &USED,
+        &TEMPLATES,
+        &TESTS,
+        &WHOLE,
+        &OTHERS,
+    ]
+    .concat();
+    let is_plain = words.iter().enumerate().all(|(at, word)| {
+        let is_whole = || words.get(at + 1).is_some_and(|next| WHOLE.contains(next));
+        all.contains(word) || *word == "the" && is_whole()
+    });
+    let (is_active, is_passive) = (has(&CALLS) || has(&USES), has(&[CALLED]) || has(&USED));
+    // "It does not use `f`" says nothing about other code.
+    let is_denied = match has(&NOBODY) {
+        true => is_active || is_passive,
+        false => has(&NOT) && is_passive && !is_active,
+    };
+    if !is_plain || !is_denied {
         return None;
     }
+    let only_calls = has(&CALLS) || has(&[CALLED]);
     let user = match (has(&TEMPLATES), has(&TESTS)) {
         (true, true) => return None,
         (true, false) => AbsentUser::Templates,
         (false, true) => AbsentUser::Tests,
         (false, false) => AbsentUser::Anything,
     };
-    use_of(name, &user, has(&CALLS), index)
+    use_of(name, &user, only_calls, index)
 }
 
 /// Returns the first place, as `path:line`, where a name is used or, if `only_calls` is true, called.
@@ -171,6 +186,10 @@ mod tests {
             // Other words may restrict the sentence.
             ("No other template uses `holder`.", None),
             ("No template of the admin uses `holder`.", None),
+            ("Nothing in the class uses `holder`.", None),
+            ("It does not use `holder`.", None),
+            ("The method does not call `holder`.", None),
+            ("Nothing in the project uses `free`.", Some("a.py:14")),
             ("`Tool` never calls `holder`.", None),
         ] {
             let found = refuting_use(sentence, &index);
