@@ -14,9 +14,11 @@ use tower_lsp::lsp_types::{
     DidChangeWatchedFilesParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
     DidSaveTextDocumentParams, ExecuteCommandOptions, ExecuteCommandParams, Hover, HoverContents,
     HoverParams, HoverProviderCapability, InitializeParams, InitializeResult, InitializedParams,
-    MarkupContent, MarkupKind, SaveOptions, ServerCapabilities, ServerInfo,
+    MarkupContent, MarkupKind, OneOf, PrepareRenameResponse, RenameOptions, RenameParams,
+    SaveOptions, ServerCapabilities, ServerInfo, TextDocumentPositionParams,
     TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions,
-    TextDocumentSyncSaveOptions, Url, WorkDoneProgressCancelParams,
+    TextDocumentSyncSaveOptions, Url, WorkDoneProgressCancelParams, WorkDoneProgressOptions,
+    WorkspaceEdit,
 };
 use tower_lsp::{Client, LanguageServer};
 
@@ -36,6 +38,7 @@ use super::protocol::{
     ModelsReply, ProposalParams, ProposalReply, StateReply,
 };
 use super::refresh;
+use super::rename::RenameRequest;
 use super::review_actions::ReviewAction;
 use super::review_dialogs::ReviewDialogs;
 use super::run_snapshots::{proposal_reply, review_actions_in, run_snapshots, waiting_at};
@@ -61,6 +64,7 @@ pub struct Backend {
     context: ClientContext,
     session: RunSession,
     asks: Asks,
+    services: Services,
     compose: TaskComposer,
     front_end: OnceLock<Arc<LspFrontEnd>>,
     refreshes: OnceLock<AbortOnDropHandle<()>>,
@@ -120,7 +124,8 @@ impl Backend {
         Backend {
             client,
             asks: Asks::new(services.clone(), documents.clone(), context.clone()),
-            session: RunSession::new(services, context.refresh.clone()),
+            session: RunSession::new(services.clone(), context.refresh.clone()),
+            services,
             documents,
             context,
             compose,
@@ -248,6 +253,21 @@ impl Backend {
         let settings = self.settings().ok()?;
         let file = file_of(settings.root.as_deref()?, uri)?;
         Some((settings, file))
+    }
+
+    /// Returns a request to rename the name at a position; `None` if its file is not in the project, or
+    /// is not to be shown.
+    fn rename_request(
+        &self,
+        place: &TextDocumentPositionParams,
+    ) -> Option<(&ClientSettings, RenameRequest)> {
+        let (settings, file) = self.workspace_file(&place.text_document.uri)?;
+        let front_end = self.front_end.get()?;
+        if front_end.is_withheld(&file) {
+            return None;
+        }
+        let request = RenameRequest::new(&self.documents, settings, file, place.position);
+        Some((settings, request))
     }
 
     async fn document_view(&self, uri: &Url) -> Option<DocumentView> {
@@ -497,6 +517,41 @@ impl LanguageServer for Backend {
             .and_then(|document| self.hover_at(place.position.line, &file, &document, settings)))
     }
 
+    async fn prepare_rename(
+        &self,
+        params: TextDocumentPositionParams,
+    ) -> Result<Option<PrepareRenameResponse>> {
+        let Some((_, request)) = self.rename_request(&params) else {
+            return Ok(None);
+        };
+        let target = request
+            .target(&self.services)
+            .await
+            .map_err(failed_rename)?;
+        Ok(
+            target.map(|target| PrepareRenameResponse::RangeWithPlaceholder {
+                range: target.range,
+                placeholder: target.name,
+            }),
+        )
+    }
+
+    async fn rename(&self, params: RenameParams) -> Result<Option<WorkspaceEdit>> {
+        let place = &params.text_document_position;
+        let Some((settings, request)) = self.rename_request(place) else {
+            return Ok(None);
+        };
+        let to = params.new_name.clone();
+        let renamed = request.rename(to, &self.services, &self.documents, settings);
+        let renamed = renamed.await.map_err(failed_rename)?;
+        if !renamed.doubts.is_empty() {
+            let (to, doubts) = (&params.new_name, renamed.doubts.join("; "));
+            let text = format!("Starling: the rename to `{to}` may be incomplete: {doubts}");
+            self.context.window.warn(&text).await;
+        }
+        Ok(Some(renamed.edit))
+    }
+
     /// Ends all runs and questions. The next server offers the waiting reviews again. The transport
     /// has recorded the shutdown before this handler is called.
     async fn shutdown(&self) -> Result<()> {
@@ -554,6 +609,10 @@ fn refusal(error: RunError) -> Error {
     failure(&error.into())
 }
 
+fn failed_rename(why: String) -> Error {
+    failure(&anyhow::Error::msg(why))
+}
+
 fn failure(error: &anyhow::Error) -> Error {
     Error {
         code: ErrorCode::ServerError(-32000),
@@ -591,6 +650,13 @@ fn capabilities(settings: &ClientSettings) -> ServerCapabilities {
             ]),
             ..CodeActionOptions::default()
         })),
+        rename_provider: Some(match settings.prepares_renames {
+            true => OneOf::Right(RenameOptions {
+                prepare_provider: Some(true),
+                work_done_progress_options: WorkDoneProgressOptions::default(),
+            }),
+            false => OneOf::Left(true),
+        }),
         hover_provider: Some(HoverProviderCapability::Simple(true)),
         ..ServerCapabilities::default()
     }

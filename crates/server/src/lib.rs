@@ -21,6 +21,7 @@ mod progress;
 mod proposed_file;
 pub mod protocol;
 mod refresh;
+mod rename;
 mod review_actions;
 mod review_dialogs;
 mod run_snapshots;

@@ -29,6 +29,8 @@ pub struct ClientSettings {
     /// The client shows lenses, and accepts requests to refresh them.
     pub lenses: bool,
     pub lens_refresh: bool,
+    /// The client asks for the place of a name before it renames the name.
+    pub prepares_renames: bool,
     /// The client opens documents on request.
     pub documents: bool,
     /// The client shows questions with buttons (`window/showMessageRequest`).
@@ -86,6 +88,9 @@ impl ClientSettings {
             lenses: lens_refresh
                 || text_document.is_some_and(|document| document.code_lens.is_some()),
             lens_refresh,
+            prepares_renames: text_document
+                .and_then(|document| document.rename.as_ref()?.prepare_support)
+                == Some(true),
             documents: capabilities
                 .window
                 .as_ref()

@@ -15,6 +15,7 @@ mod plain;
 mod refused;
 mod refused_late;
 mod relied_on;
+mod renaming;
 mod restart;
 mod retry;
 mod schemes;

@@ -65,6 +65,11 @@ pub mod sending {
     pub use crate::proposal::send::{AnnouncedEdit, Purpose, Sent, announce, send};
 }
 
+/// Renames that an editor makes itself, without a run.
+pub mod renaming {
+    pub use crate::run::by_rule::{RenameEdits, rename_edits};
+}
+
 /// Read-only access to the workspace for other crates: lookups and tool descriptions.
 pub mod reading {
     pub use crate::excerpt::found::Found;

@@ -7,18 +7,22 @@ mod edits;
 mod uses;
 mod variable;
 
+use std::collections::BTreeMap;
+
 use crate::lookup::Lookup;
 use crate::protocol::Pick;
 use crate::state::run_context::RunContext;
 use crate::task::mentions;
 use crate::task::method_family::{self, MethodFamily};
+use crate::task::refactoring::Refactoring;
 use crate::task::requested::requested;
 use crate::task::stated::{ExplicitEdit, ExplicitEdits, Named, stub_of};
 use crate::task::whole_word::is_word_at;
 use doubts::Doubts;
 use edits::Edits;
 use starling_index::{Heritage, Usage, binds, says_plainly};
-use starling_syntax::{Symbol, SymbolKind, SymbolPath, SymbolTree};
+use starling_syntax::{FilePath, Symbol, SymbolKind, SymbolPath, SymbolTree};
+use starling_text::Edit;
 use starling_workspace::WriteRule;
 use uses::{offset, places};
 
@@ -27,6 +31,44 @@ pub(crate) struct ChangeByRule {
     pub picks: Vec<Pick>,
     /// Why the change may be incomplete; one sentence for each reason.
     pub doubts: Vec<String>,
+}
+
+/// The edits of a rename, for an editor that makes them itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RenameEdits {
+    /// Edits of the definitions and of the certain uses, in order.
+    pub certain: BTreeMap<FilePath, Vec<Edit>>,
+    /// Edits of the places that may mean something else, in order.
+    pub unsure: BTreeMap<FilePath, Vec<Edit>>,
+    /// Why the rename may be incomplete; one sentence for each reason.
+    pub doubts: Vec<String>,
+}
+
+/// Returns the edits that rename a symbol (`path/to/file.py::Class.method`) or a variable of a module.
+///
+/// # Errors
+/// Returns a message if there is no such symbol, or if it cannot have the new name.
+pub fn rename_edits(lookup: &Lookup, symbol: &str, to: &str) -> Result<RenameEdits, String> {
+    let refactoring = Refactoring::Rename {
+        symbol: symbol.to_owned(),
+        to: to.to_owned(),
+        only_if_certain: false,
+    };
+    let edit = requested(lookup, &refactoring)?;
+    let (mut certain, mut unsure) = (Edits::default(), Edits::default());
+    let mut doubts = Doubts::of(&refactoring);
+    if let ExplicitEdit::Renamed { from, to } = &edit {
+        rename(lookup, from, to, &mut certain, &mut doubts)?;
+        rename_in_documents(lookup, from, to, &mut certain);
+        let mut uses = doubts.unsure().to_vec();
+        uses.sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
+        replace_uses(lookup, &uses, (from.base_name(), to), &mut unsure)?;
+    }
+    Ok(RenameEdits {
+        certain: certain.by_file(),
+        unsure: unsure.by_file(),
+        doubts: doubts.reported(),
+    })
 }
 
 /// Returns the changes that carry out the renames and deletions of the task; `None` if the task

@@ -1,6 +1,7 @@
 //! Reasons why a rename may not reach all uses, or may change something else.
 
 use crate::task::refactoring::Refactoring;
+use starling_index::Usage;
 
 /// The doubts about one request, and what happens because of them.
 #[derive(Debug)]
@@ -9,6 +10,8 @@ pub(super) struct Doubts {
     refuse: bool,
     /// One sentence for each doubt.
     reported: Vec<String>,
+    /// The uses that may mean something else.
+    unsure: Vec<Usage>,
 }
 
 impl Doubts {
@@ -17,6 +20,7 @@ impl Doubts {
         Doubts {
             refuse: true,
             reported: Vec::new(),
+            unsure: Vec::new(),
         }
     }
 
@@ -32,6 +36,7 @@ impl Doubts {
         Doubts {
             refuse,
             reported: Vec::new(),
+            unsure: Vec::new(),
         }
     }
 
@@ -50,6 +55,20 @@ impl Doubts {
                 Ok(())
             }
         }
+    }
+
+    /// Adds the uses that may mean something else.
+    ///
+    /// # Errors
+    /// Returns the doubt if the change is not made because of it.
+    pub(super) fn add_unsure(&mut self, uses: Vec<Usage>, doubt: String) -> Result<(), String> {
+        self.unsure.extend(uses);
+        self.add(Err(doubt))
+    }
+
+    /// Returns the uses that may mean something else.
+    pub(super) fn unsure(&self) -> &[Usage] {
+        &self.unsure
     }
 
     /// Returns the doubts about a change that was made all the same.

@@ -24,6 +24,14 @@ impl Edits {
         }
     }
 
+    /// Returns the edits of each file, in order.
+    pub(super) fn by_file(mut self) -> BTreeMap<FilePath, Vec<Edit>> {
+        for edits in self.0.values_mut() {
+            edits.sort_by_key(|edit| edit.range.start);
+        }
+        self.0
+    }
+
     /// Converts the edits to picks, that is, changes for the owners of the symbols.
     ///
     /// # Errors

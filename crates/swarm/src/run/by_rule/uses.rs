@@ -106,7 +106,8 @@ pub(super) fn sorted(
     if !unsure.is_empty() {
         let count = counted(unsure.len(), "place");
         let places = places(&unsure);
-        doubts.add(Err(format!("{count} may mean another `{name}`: {places}")))?;
+        let doubt = format!("{count} may mean another `{name}`: {places}");
+        doubts.add_unsure(unsure, doubt)?;
     }
     doubts.add(are_all_found)?;
     sure.sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
