@@ -10,7 +10,7 @@ use super::code::args::{
 use super::option_values::{approval, dollars, driver, existing_path, path, proposal};
 #[cfg(feature = "bench")]
 use super::swebench::args::SwebenchCommand;
-use starling_config::Trust;
+use starling_config::ProcessTrust;
 use starling_core::{Approval, Driver};
 use starling_swarm::ProposalId;
 
@@ -167,19 +167,13 @@ pub struct ConfigurationArgs {
     /// directories and Starling's cache are always hidden. May be repeated.
     #[arg(long, value_name = "PATH", value_parser = existing_path())]
     pub hide_from_tests: Vec<PathBuf>,
-    /// Use the project's own .starling/config.toml in this run even if the project is not trusted. Check
-    /// that file first.
+    /// Use the project's own .starling/config.toml in this run even if the project is not trusted, until
+    /// it changes. Check that file first.
     #[arg(long)]
     pub trust: bool,
-}
-
-impl ConfigurationArgs {
-    pub fn trust(&self) -> Trust {
-        match self.trust {
-            true => Trust::Trusted,
-            false => Trust::NotTrusted,
-        }
-    }
+    /// What `trust` covers.
+    #[arg(skip)]
+    pub process_trust: ProcessTrust,
 }
 
 // The arguments of `starling run`.
@@ -435,7 +429,7 @@ mod tests {
         assert_eq!((run.approve, run.driver), (None, None));
         assert_eq!((run.budget_usd, run.budget_tokens), (None, None));
         assert_eq!((run.repo, run.test, run.json), (None, None, false));
-        assert_eq!(run.world.trust(), Trust::NotTrusted);
+        assert!(!run.world.trust);
         assert!(run.world.set.is_empty() && run.world.model.is_none());
     }
 
@@ -542,7 +536,7 @@ mod tests {
             assert_eq!(world.set, ["limits.calls=1"], "{line}");
             assert_eq!(world.allow_write, ["a/**"], "{line}");
             assert_eq!(world.hide_from_tests, [here.join("src")], "{line}");
-            assert_eq!(world.trust(), Trust::Trusted, "{line}");
+            assert!(world.trust, "{line}");
         }
     }
 
