@@ -50,7 +50,9 @@ Exit status:
      - nothing was changed in the code or document that the task names;
      - the results of the tests were read only from the printed output of the test command;
      - the checks rejected the change of a symbol, no other change of that symbol was applied, and
-       no test that failed before decides whether the task is done";
+       no test that failed before decides whether the task is done
+  4  the run ended, and stdout could not be written, for example because the disk is full; stderr
+     says how the run ended";
 
 const EXIT_STATUS_REVIEW: &str = "\
 Exit status:
@@ -62,7 +64,8 @@ const EXIT_STATUS_UNDO: &str = "\
 Exit status:
   0  all requested changes were undone
   1  some or all of the requested changes were not undone
-  2  wrong arguments";
+  2  wrong arguments
+  4  stdout could not be written; stderr says what was undone";
 
 // The commands of the program. Their doc comments are the help texts.
 #[derive(Debug, Subcommand)]
@@ -387,7 +390,7 @@ mod tests {
         let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let readme = joined(include_str!("../../README.md"));
         let help = joined(EXIT_STATUS);
-        let statuses = ["0", "1", "2", "3"].map(|status| {
+        let statuses = ["0", "1", "2", "3", "4"].map(|status| {
             let (_, rest) = readme.split_once(&format!("| {status} | ")).unwrap();
             let (meaning, _) = rest.split_once(" |").unwrap();
             format!("{status} {meaning}")
