@@ -2,6 +2,7 @@
 //! module contains no LSP type: other front ends can use it.
 
 mod approver;
+mod arrived;
 mod drive;
 mod earlier_params;
 mod edit;
