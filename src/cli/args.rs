@@ -10,7 +10,7 @@ use super::code::args::{
 use super::option_values::{approval, dollars, driver, existing_path, path, proposal};
 #[cfg(feature = "bench")]
 use super::swebench::args::SwebenchCommand;
-use starling_config::Trust;
+use starling_config::ProcessTrust;
 use starling_core::{Approval, Driver};
 use starling_swarm::{ProposalId, Refactoring};
 
@@ -50,7 +50,9 @@ Exit status:
      - nothing was changed in the code or document that the task names;
      - the results of the tests were read only from the printed output of the test command;
      - the checks rejected the change of a symbol, no other change of that symbol was applied, and
-       no test that failed before decides whether the task is done";
+       no test that failed before decides whether the task is done
+  4  the run ended, and stdout could not be written, for example because the disk is full; stderr
+     says how the run ended";
 
 const EXIT_STATUS_REFACTOR: &str = "\
 Exit status:
@@ -69,7 +71,8 @@ const EXIT_STATUS_UNDO: &str = "\
 Exit status:
   0  all requested changes were undone
   1  some or all of the requested changes were not undone
-  2  wrong arguments";
+  2  wrong arguments
+  4  stdout could not be written; stderr says what was undone";
 
 // The commands of the program. Their doc comments are the help texts.
 #[derive(Debug, Subcommand)]
@@ -177,19 +180,13 @@ pub struct ConfigurationArgs {
     /// directories and Starling's cache are always hidden. May be repeated.
     #[arg(long, value_name = "PATH", value_parser = existing_path())]
     pub hide_from_tests: Vec<PathBuf>,
-    /// Use the project's own .starling/config.toml in this run even if the project is not trusted. Check
-    /// that file first.
+    /// Use the project's own .starling/config.toml in this run even if the project is not trusted, until
+    /// it changes. Check that file first.
     #[arg(long)]
     pub trust: bool,
-}
-
-impl ConfigurationArgs {
-    pub fn trust(&self) -> Trust {
-        match self.trust {
-            true => Trust::Trusted,
-            false => Trust::NotTrusted,
-        }
-    }
+    /// What `trust` covers.
+    #[arg(skip)]
+    pub process_trust: ProcessTrust,
 }
 
 // The arguments of `starling run`.
@@ -463,7 +460,7 @@ mod tests {
         let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let readme = joined(include_str!("../../README.md"));
         let help = joined(EXIT_STATUS);
-        let statuses = ["0", "1", "2", "3"].map(|status| {
+        let statuses = ["0", "1", "2", "3", "4"].map(|status| {
             let (_, rest) = readme.split_once(&format!("| {status} | ")).unwrap();
             let (meaning, _) = rest.split_once(" |").unwrap();
             format!("{status} {meaning}")
@@ -505,7 +502,7 @@ mod tests {
         assert_eq!((run.approve, run.driver), (None, None));
         assert_eq!((run.budget_usd, run.budget_tokens), (None, None));
         assert_eq!((run.repo, run.test, run.json), (None, None, false));
-        assert_eq!(run.world.trust(), Trust::NotTrusted);
+        assert!(!run.world.trust);
         assert!(run.world.set.is_empty() && run.world.model.is_none());
     }
 
@@ -615,7 +612,7 @@ mod tests {
             assert_eq!(world.set, ["limits.calls=1"], "{line}");
             assert_eq!(world.allow_write, ["a/**"], "{line}");
             assert_eq!(world.hide_from_tests, [here.join("src")], "{line}");
-            assert_eq!(world.trust(), Trust::Trusted, "{line}");
+            assert!(world.trust, "{line}");
         }
     }
 

@@ -96,17 +96,20 @@ pub async fn run(args: AskArgs) -> anyhow::Result<Outcome> {
     clock.abort();
     waiting.end();
     let (answer, session) = answered.map_err(as_wrong_use)?;
-    match args.json {
-        true => print_line(harmless_json(&serde_json::to_string_pretty(&answer)?))?,
+    // The session is kept also if stdout cannot be written.
+    let written = match args.json {
+        true => print_line(harmless_json(&serde_json::to_string_pretty(&answer)?)),
         false => {
-            unless_gone(end(&answer, Paint::of_stdout()))?;
+            let written = unless_gone(end(&answer, Paint::of_stdout()));
             let cost = Line::of(Style::Dim, &cost(&answer));
             note(cost.paint(Paint::of_stderr()));
+            written
         }
-    }
+    };
     if let Some(file) = file {
         file.keep(&session)?;
     }
+    written?;
     Ok(match answer.ended {
         ExplorationEnd::Answered => Outcome::Settled,
         ExplorationEnd::BudgetUsedUp { .. }

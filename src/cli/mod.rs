@@ -17,6 +17,7 @@ mod keys;
 mod killed;
 mod languages;
 mod log;
+mod lost_output;
 mod lsp;
 mod models;
 mod option_values;
@@ -59,6 +60,8 @@ pub enum Outcome {
     Unproven,
     /// The task is not done, or the command failed.
     NotSettled,
+    /// The command carried out its work, and stdout could not be written. stderr has the result.
+    OutputLost,
 }
 
 impl From<Outcome> for ExitCode {
@@ -67,6 +70,7 @@ impl From<Outcome> for ExitCode {
             Outcome::Settled => ExitCode::SUCCESS,
             Outcome::NotSettled => ExitCode::from(1),
             Outcome::Unproven => ExitCode::from(3),
+            Outcome::OutputLost => ExitCode::from(4),
         }
     }
 }
@@ -77,7 +81,7 @@ impl From<Outcome> for ExitCode {
 pub struct WrongUse(pub String);
 
 /// Runs the program and returns its exit code: 0 settled, 1 not settled, 2 wrong use, 3 changes
-/// without proof.
+/// without proof, 4 result not written to stdout.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     #[cfg(feature = "local")]

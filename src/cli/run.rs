@@ -20,6 +20,7 @@ use super::fetch;
 use super::first_model;
 use super::input::{Input, InputSource, Inputs};
 use super::languages;
+use super::lost_output::result_on_stderr;
 use super::project::{Project, to_name};
 use super::review::{EndedRun, OFFERED_WITHIN, Reviewed};
 use super::screen::Screen;
@@ -336,8 +337,11 @@ impl<'a> Viewer<'a> {
             repo: to_name(root),
             tree: self.tree,
         };
-        self.screen.say(&summary(&self.state, traces))?;
-        self.screen.end()?;
+        let summary = summary(&self.state, traces);
+        self.screen.say(&summary)?;
+        if let Err(error) = self.screen.end() {
+            return Ok(result_on_stderr(&error, &summary));
+        }
         Ok(self
             .state
             .finished

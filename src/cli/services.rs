@@ -141,7 +141,7 @@ pub fn configuration(
     args: &ConfigurationArgs,
 ) -> Result<LoadedConfig, starling_config::ConfigError> {
     let file = ProjectFile::of(root);
-    let trust = trust::of(root, args.trust(), &file);
+    let trust = trust::of(root, args, &file);
     starling_config::load(&ConfigSources::of_process(file, trust, args.set.clone()))
 }
 
@@ -366,16 +366,19 @@ fn container(config: &starling_config::SandboxSettings) -> Option<Container> {
     })
 }
 
-/// Returns the search paths of language servers. Programs of the project are used only if the
-/// project is trusted.
+/// Returns the search paths of language servers.
 pub fn places(root: &Path, args: &ConfigurationArgs) -> ProgramSearch {
-    let own_programs = match trust::of(root, args.trust(), &ProjectFile::of(root)) {
+    ProgramSearch::of_process(root.to_owned(), own_programs(root, args))
+}
+
+/// Programs of the project are used only if the project is trusted.
+fn own_programs(root: &Path, args: &ConfigurationArgs) -> OwnPrograms {
+    match trust::of(root, args, &ProjectFile::of(root)) {
         starling_config::Trust::Trusted => OwnPrograms::Allowed,
         starling_config::Trust::NotTrusted | starling_config::Trust::Changed => {
             OwnPrograms::Refused
         }
-    };
-    ProgramSearch::of_process(root.to_owned(), own_programs)
+    }
 }
 
 fn wanted(language: &starling_config::LanguageSettings) -> ServerSelection {
@@ -416,6 +419,31 @@ mod tests {
         assert_eq!(defaults.approval, Approval::Ask);
         assert_eq!(defaults.driver, Driver::Swarm);
         assert_eq!(defaults.ask_intent, AskIntent::Contract);
+    }
+
+    #[test]
+    fn trust_option_does_not_cover_a_later_change_of_the_configuration() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join(".starling/config.toml");
+        std::fs::create_dir(dir.path().join(".starling")).unwrap();
+        let args = ConfigurationArgs {
+            trust: true,
+            ..ConfigurationArgs::default()
+        };
+        std::fs::write(&file, "[tests]\nseconds = 77\n").unwrap();
+        let loaded = configuration(dir.path(), &args).unwrap();
+        assert_eq!(loaded.config.tests.seconds, 77);
+        assert_eq!(own_programs(dir.path(), &args), OwnPrograms::Allowed);
+
+        std::fs::write(&file, "[language]\nservers = [\"./evil\"]\n").unwrap();
+        let loaded = configuration(dir.path(), &args.clone()).unwrap();
+        assert_eq!(
+            loaded.config.language.servers,
+            starling_lang::known_servers()
+        );
+        assert_eq!(loaded.config.tests.seconds, Config::default().tests.seconds);
+        assert!(loaded.warnings[0].to_string().contains("it changed since"));
+        assert_eq!(own_programs(dir.path(), &args), OwnPrograms::Refused);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
-use super::args::{RunArgs, TrustArgs};
+use super::args::{ConfigurationArgs, RunArgs, TrustArgs};
 use super::project::root;
 use super::question::{self, Answers, StdinAnswers};
 use super::services::configuration;
@@ -84,9 +84,10 @@ fn programs(file: &ProjectFile) -> Vec<String> {
     lines
 }
 
-/// Returns the saved decision about a project with this configuration file. `--trust` overrides it.
-pub fn of(root: &Path, given: Trust, file: &ProjectFile) -> Trust {
-    if given == Trust::Trusted {
+/// Returns whether a project with this configuration file is trusted: by `--trust`, as long as the
+/// file stays as it was at its first use in this process, or else by the saved decision.
+pub fn of(root: &Path, args: &ConfigurationArgs, file: &ProjectFile) -> Trust {
+    if args.trust && args.process_trust.covers(file) {
         return Trust::Trusted;
     }
     match TrustList::of_user().and_then(|list| list.decision(root)) {
@@ -94,6 +95,7 @@ pub fn of(root: &Path, given: Trust, file: &ProjectFile) -> Trust {
             true => Trust::Trusted,
             false => Trust::Changed,
         },
+        Ok(Some(TrustDecision::Refused) | None) if args.trust => Trust::Changed,
         Ok(Some(TrustDecision::Refused) | None) => Trust::NotTrusted,
         Err(error) => {
             tracing::warn!("no project is treated as trusted: {error}");

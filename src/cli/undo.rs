@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::args::UndoArgs;
 use super::killed::{killed_lines, left_by_kills};
+use super::lost_output::result_on_stderr;
 use super::project::root;
 use super::question::{self, StdinAnswers};
 use super::standard::{SurvivingWriter, note, print_line};
@@ -231,12 +232,16 @@ fn ended(
     outcome: &UndoOutcome,
     (planned, warning): (usize, Option<String>),
 ) -> anyhow::Result<Outcome> {
-    match args.json {
+    let summary = summary(run, outcome, planned);
+    let written = match args.json {
         true => print_json(&UndoOutput {
             warning,
             ..UndoOutput::of(Some(&run.id), outcome)
-        })?,
-        false => say(false, &summary(run, outcome, planned))?,
+        }),
+        false => say(false, &summary),
+    };
+    if let Err(error) = written {
+        return Ok(result_on_stderr(&error, &summary));
     }
     Ok(
         match outcome.refused.is_empty() && !outcome.taken_back().is_empty() {
@@ -547,10 +552,8 @@ pub fn say(json: bool, lines: &[Line]) -> io::Result<()> {
     Ok(())
 }
 
-fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
-    Ok(print_line(harmless_json(&serde_json::to_string_pretty(
-        value,
-    )?))?)
+fn print_json(value: &impl Serialize) -> io::Result<()> {
+    print_line(harmless_json(&serde_json::to_string_pretty(value)?))
 }
 
 /// The outcome of an undo, as JSON.

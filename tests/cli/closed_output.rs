@@ -36,6 +36,51 @@ fn run_goes_on_to_its_end_when_its_output_is_closed() {
     }
 }
 
+/// Runs a command whose stdout is a full disk.
+#[cfg(target_os = "linux")]
+fn on_full_disk(bed: &TestProject, args: &[&str]) -> CommandResult {
+    let full = std::fs::File::options().write(true).open("/dev/full");
+    let mut command = bed.starling();
+    let output = command.args(args).stdout(full.unwrap()).output();
+    CommandResult::of(&output.unwrap())
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn end_of_a_run_and_of_an_undo_is_on_stderr_if_stdout_cannot_be_written() {
+    let bed = TestProject::new();
+    let model = bed.tape(&[NEW]);
+    let args = ["run", "--json", "--approve", "auto", "--model", &model];
+    let said = on_full_disk(&bed, &[&args as &[&str], &["Simplify f."]].concat());
+    assert_eq!(bed.work(), NEW);
+    assert_eq!(said.code, Some(4), "{said:?}");
+    for part in [
+        "stdout cannot be written: No space left",
+        "Done: ",
+        "changed",
+    ] {
+        assert!(said.err.contains(part), "no {part:?}: {said:?}");
+    }
+    let said = on_full_disk(&bed, &["undo", "--yes", "--json"]);
+    assert_eq!(bed.work(), OLD);
+    assert_eq!(said.code, Some(4), "{said:?}");
+    assert!(said.err.contains("taken back"), "{said:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn session_of_a_question_is_kept_if_stdout_cannot_be_written() {
+    let bed = TestProject::new();
+    let model = super::ask::told(&bed, &["`f` gives one [work.py:2]."]);
+    let args = ["ask", "--session", "one.json", "--model", &model];
+    let question = "What does `f` return in work.py?";
+    let said = on_full_disk(&bed, &[&args as &[&str], &[question]].concat());
+    assert_eq!(said.code, Some(1), "{said:?}");
+    let text = std::fs::read_to_string(bed.root().join("one.json")).unwrap();
+    let session: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(session["turns"][0]["question"], question);
+}
+
 #[test]
 fn run_goes_on_to_its_end_when_the_reader_stops_early() {
     let bed = TestProject::new();

@@ -24,4 +24,4 @@ pub use settings::{
     BlockingProblem, Config, LanguageSettings, ModelConfig, ModelKind, NetworkSettings,
     OutputLimitField, RoleSettings, RunSettings, SandboxMissing, SandboxSettings, TestSettings,
 };
-pub use trust::{TrustDecision, TrustError, TrustList};
+pub use trust::{ProcessTrust, TrustDecision, TrustError, TrustList};

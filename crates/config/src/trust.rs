@@ -1,14 +1,15 @@
 //! The projects whose own configuration the user trusts: a list in the user's state directory, by
 //! project root. If the configuration file changes, the project is no longer trusted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use super::project::Fingerprint;
+use super::project::{Fingerprint, ProjectFile};
 use starling_workspace::{replace_private_file, state_dir};
 
 /// The user's decision about a project.
@@ -19,6 +20,23 @@ pub enum TrustDecision {
     Trusted(Fingerprint),
     /// The user refused to trust the project and is not asked again.
     Refused,
+}
+
+/// The trust that `--trust` gives to one process: it covers each project's configuration file with
+/// the contents that the process read first. Clones share what was read.
+#[derive(Debug, Clone, Default)]
+pub struct ProcessTrust {
+    /// The fingerprint by the path of the file; `None` for a file that could not be read.
+    first: Arc<Mutex<HashMap<PathBuf, Option<Fingerprint>>>>,
+}
+
+impl ProcessTrust {
+    /// Whether the file still has the contents that this process read first.
+    pub fn covers(&self, file: &ProjectFile) -> bool {
+        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = first.entry(file.path().to_owned());
+        *known.or_insert_with(|| file.fingerprint()) == file.fingerprint()
+    }
 }
 
 /// A decision as stored in the list.
@@ -178,6 +196,29 @@ mod tests {
             .unwrap()
             .collect();
         assert_eq!(left.len(), 1, "nothing half written stays: {left:?}");
+    }
+
+    #[test]
+    fn trust_of_a_process_covers_each_file_as_it_was_first_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        let write = |name: &str, text: &str| fs::write(path(name), text).unwrap();
+        let trust = ProcessTrust::default();
+        let covers = |name: &str| trust.clone().covers(&ProjectFile::at(path(name)));
+        write("one", "[limits]\n");
+        assert!(covers("one") && covers("one") && covers("two"));
+        write("one", "[tests]\n");
+        write("two", "[tests]\n");
+        assert!(!covers("one") && !covers("two"), "changed, and created");
+        write("one", "[limits]\n");
+        assert!(covers("one"), "restored");
+        fs::remove_file(path("one")).unwrap();
+        assert!(!covers("one"), "removed");
+        fs::create_dir(path("three")).unwrap();
+        assert!(covers("three"), "unreadable from the start");
+        fs::remove_dir(path("three")).unwrap();
+        write("three", "[tests]\n");
+        assert!(!covers("three"), "readable later");
     }
 
     #[test]

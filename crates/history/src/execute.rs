@@ -422,7 +422,8 @@ impl UndoRecorder for JournalingRecorder<'_> {
 }
 
 /// Appends events to the trajectory of an ended run: its applied changes were undone after the end,
-/// or the editor made them again. Events that the trajectory already contains are skipped.
+/// or the editor made them again. Events that the trajectory already contains are skipped. The undo of
+/// a change whose result a killed server did not record also records that the change was applied.
 ///
 /// # Errors
 /// Another program has the trajectory open, or it cannot be read or written.
@@ -434,10 +435,21 @@ pub fn record(found: &RunFile, events: Vec<Event>) -> Result<(), HistoryError> {
 ///
 /// # Errors
 /// The trajectory cannot be read or written.
-pub fn record_in(file: &mut File, path: &Path, mut events: Vec<Event>) -> Result<(), HistoryError> {
+pub fn record_in(file: &mut File, path: &Path, events: Vec<Event>) -> Result<(), HistoryError> {
     let mut run = PastRun::read_open(file, path)?;
-    events.retain(|event| !run.already_records(event));
-    let appended = run.append(file, events);
+    let applied = |event: &Event| {
+        let (undone, stands) = event.standing()?;
+        let mut unfinished = run.unfinished.iter().filter(|_| !stands);
+        let change = unfinished.find(|one| one.proposal == undone)?;
+        Some(change.applied())
+    };
+    let new = events
+        .into_iter()
+        .filter(|event| !run.already_records(event));
+    let whole: Vec<Event> = new
+        .flat_map(|event| applied(&event).into_iter().chain([event]))
+        .collect();
+    let appended = run.append(file, whole);
     appended.map_err(|source| HistoryError::Io {
         path: path.to_owned(),
         source,

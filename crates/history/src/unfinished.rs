@@ -38,6 +38,12 @@ impl UnfinishedChange {
         !is_misplaced && is_in(&self.change, text)
     }
 
+    /// Returns whether a text of the file contains the change with all its lines. Unlike
+    /// [`UnfinishedChange::is_in`], lines that were changed once more do not count.
+    pub fn is_surely_in(&self, text: &str) -> bool {
+        self.misplaced_in(text).is_none() && is_surely_in(&self.change, &after(&self.change), text)
+    }
+
     /// Returns the event that records that the change was applied.
     pub fn applied(&self) -> Event {
         let change = &self.change;
@@ -56,13 +62,12 @@ pub(super) fn is_in(change: &AppliedChange, text: Option<&str>) -> bool {
         return false;
     };
     let after = after(change);
-    if text == after || text == &*change.before {
-        return text == after;
+    if is_surely_in(change, &after, text) {
+        return true;
     }
-    let removes_something =
-        |inverse: ChangeSet| inverse.apply(text).is_ok_and(|earlier| earlier != text);
     match inverse_over(change, &after, text) {
-        Ok(inverse) => removes_something(inverse),
+        Ok(_) => false,
+        Err(_) if text == &*change.before => false,
         Err(_) => {
             let forward = ChangeSet::between_lines(&change.before, &after);
             let made = MadeChange {
@@ -74,6 +79,16 @@ pub(super) fn is_in(change: &AppliedChange, text: Option<&str>) -> bool {
                 || !made.is_undone_in(text)
         }
     }
+}
+
+/// Returns whether a text contains the lines of a change, which lead from its text before to `after`.
+fn is_surely_in(change: &AppliedChange, after: &str, text: &str) -> bool {
+    if text == after || text == &*change.before {
+        return text == after;
+    }
+    let removes_something =
+        |inverse: ChangeSet| inverse.apply(text).is_ok_and(|earlier| earlier != text);
+    inverse_over(change, after, text).is_ok_and(removes_something)
 }
 
 /// Returns the changes without a recorded result, in the order in which they were sent.

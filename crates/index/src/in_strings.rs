@@ -14,14 +14,16 @@ use starling_workspace::Snapshot;
 use tree_sitter::Node;
 
 /// Extensions of data files in which strings are searched.
-const DATA: [&str; 9] = [
+const DATA: [&str; 11] = [
     "cfg",
     "conf",
+    "csv",
     "ini",
     "json",
     "jsonl",
     "properties",
     "toml",
+    "tsv",
     "yaml",
     "yml",
 ];
@@ -245,6 +247,7 @@ fn in_template(snapshot: &Snapshot, file: &FilePath, name: &str) -> Vec<InString
 
 fn in_data(file: &FilePath, text: &str, name: &str) -> Vec<InString> {
     let is_json = file.name().ends_with(".json");
+    let is_table = file.name().ends_with(".csv") || file.name().ends_with(".tsv");
     let mut found = Vec::new();
     for (line, written) in (1..).zip(text.lines()) {
         if !written.contains(name) {
@@ -253,9 +256,14 @@ fn in_data(file: &FilePath, text: &str, name: &str) -> Vec<InString> {
         let has_name = |string: &&&str| {
             let whole = ByteRange::new(0, string.len());
             let is_one = !string.contains(char::is_whitespace);
-            is_one && parts_at(string, whole, name).next().is_some()
+            // The name alone is more likely a word of the table, such as a column.
+            let is_word = is_table && **string == name;
+            is_one && !is_word && parts_at(string, whole, name).next().is_some()
         };
-        let strings = strings_of(written, is_json);
+        let strings = match is_table {
+            true => cells_of(written),
+            false => strings_of(written, is_json),
+        };
         found.extend(strings.iter().find(has_name).map(|string| InString {
             file: file.clone(),
             line,
@@ -265,6 +273,11 @@ fn in_data(file: &FilePath, text: &str, name: &str) -> Vec<InString> {
         }));
     }
     found
+}
+
+/// Returns the cells in a line of a table, with or without quotation marks.
+fn cells_of(line: &str) -> Vec<&str> {
+    line.split([',', ';', '\t', '"']).map(str::trim).collect()
 }
 
 /// Returns the strings in a line of a data file: the quoted strings and, except in JSON, the
@@ -393,6 +406,9 @@ mod tests {
             ("a.yml", "Echo: it's one"),
             ("a.ini", "echo = handlers.Echo"),
             ("setup.cfg", "    echo=handlers:Echo"),
+            ("a.csv", "1,handlers:Echo,two words"),
+            ("a.csv", "two words; \"handlers.Echo\""),
+            ("a.tsv", "two words\thandlers:Echo"),
         ] {
             assert_eq!(lines(file, &format!("\n{line}\n")), ["2"], "{line}");
         }
@@ -403,6 +419,8 @@ mod tests {
             ("a.yaml", "text: The Echo of it"),
             ("a.yaml", "echo: handlers:Echoes"),
             ("a.md", "\"Echo\""),
+            ("a.csv", "Echo,\"Echo\""),
+            ("a.csv", "\"the handlers:Echo of it\""),
         ] {
             assert_eq!(lines(file, &format!("\n{line}\n")), [""; 0], "{line}");
         }

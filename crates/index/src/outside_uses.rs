@@ -301,6 +301,8 @@ mod tests {
             ("a.toml", "fee = \"tools.shop.fees:late_fee\""),
             ("a.yaml", "  - shop.fees.late_fee"),
             ("a.json", "{\"fee\": \"shop/fees#late_fee\"}"),
+            ("a.csv", "standard,shop.fees:late_fee,0.5"),
+            ("a.tsv", "standard rate\tshop.fees.late_fee"),
             ("a.py", "FEE = 'shop.fees.late_fee'"),
             (
                 "a.ipynb",
@@ -319,6 +321,7 @@ mod tests {
             ("a.sh", "python3 -c 'import till; till.late_fee(1)'"),
             ("a.sh", "# fees.late_fee(1)"),
             ("a.json", "{\"late_fee\": \"fees\"}"),
+            ("a.csv", "fees,late_fee"),
             ("a.py", "KEY = 'late_fee'"),
             ("a.py", "KEY = '/fees/late_fee'"),
             ("a.md", "`fees.late_fee(1)`"),

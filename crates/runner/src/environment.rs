@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use super::redact::has_login;
 use starling_platform::processes::variables;
+use starling_workspace::private_keys;
 
 /// Variables that tests inherit if they are set. A name that ends in `*` matches all names with
 /// that prefix.
@@ -59,7 +61,7 @@ const PASSES: [&str; 46] = [
 ];
 
 /// Parts of variable names whose values tests never inherit, whatever the configuration says.
-const SECRET: [&str; 12] = [
+const SECRET: [&str; 14] = [
     "KEY",
     "TOKEN",
     "SECRET",
@@ -72,9 +74,11 @@ const SECRET: [&str; 12] = [
     "CREDENTIAL",
     "JWT",
     "AUTH_SOCK",
+    "SEEDPHRASE",
+    "SEED_PHRASE",
 ];
 /// Words of such names, between underscores.
-const SECRET_WORDS: [&str; 14] = [
+const SECRET_WORDS: [&str; 16] = [
     "AUTH",
     "AUTHORIZATION",
     "COOKIE",
@@ -86,9 +90,22 @@ const SECRET_WORDS: [&str; 14] = [
     "PASS",
     "PASSCODE",
     "PAT",
+    "PHRASE",
     "PIN",
+    "PRIVATE",
     "PW",
     "TOTP",
+];
+
+/// Words that end like `MYPASS` and name no password.
+const NO_SECRET_WORDS: [&str; 7] = [
+    "BYPASS",
+    "COMPASS",
+    "ENCOMPASS",
+    "OVERPASS",
+    "SURPASS",
+    "TRESPASS",
+    "UNDERPASS",
 ];
 
 /// Directories that tools search in the home directory, which is empty in the sandbox.
@@ -113,7 +130,7 @@ fn passed_on(
     home: Option<&Path>,
 ) -> BTreeMap<OsString, OsString> {
     let mut kept: BTreeMap<_, _> = variables
-        .filter(|(name, _)| passes(name, further))
+        .filter(|(name, value)| passes(name, further) && !holds_secret(value))
         .collect();
     kept.insert("PYTHONDONTWRITEBYTECODE".into(), "1".into());
     for (name, below) in AT_HOME {
@@ -148,13 +165,17 @@ pub(super) fn withheld(
     environment: &BTreeMap<OsString, OsString>,
     name: &str,
 ) -> Option<&'static str> {
-    let is_set = std::env::var_os(name).is_some();
-    if !is_set || environment.contains_key(OsStr::new(name)) {
+    let value = std::env::var_os(name)?;
+    if environment.contains_key(OsStr::new(name)) {
         return None;
     }
-    Some(match is_secret(name) {
-        true => "tests never see it, because its name looks like the name of a secret",
-        false => "tests see it only if `sandbox.environment` names it",
+    Some(if is_secret(name) {
+        "tests never see it, because its name looks like the name of a secret"
+    } else if holds_secret(&value) {
+        "tests never see it, because its value holds a password or a key: name an address without \
+         one in `tests.command` (`env NAME=VALUE command`)"
+    } else {
+        "tests see it only if `sandbox.environment` names it"
     })
 }
 
@@ -175,10 +196,24 @@ pub fn needed_variables(text: &str) -> BTreeSet<&str> {
 
 fn is_secret(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
+    let is_password = |word: &str| word.ends_with("PASS") && !NO_SECRET_WORDS.contains(&word);
     // `PWD` alone is the working directory.
     SECRET.iter().any(|part| upper.contains(part))
-        || upper.split('_').any(|word| SECRET_WORDS.contains(&word))
+        || upper
+            .split('_')
+            .any(|word| SECRET_WORDS.contains(&word) || is_password(word))
         || upper.ends_with("_PWD")
+}
+
+/// Returns whether a value holds a password, in a URL or in a connection string
+/// (`Server=h;Password=x`), or a private key.
+fn holds_secret(value: &OsStr) -> bool {
+    let value = value.to_string_lossy();
+    let is_field = |field: &str| {
+        let field = field.trim_start_matches('-').split_once('=');
+        field.is_some_and(|(name, value)| !value.is_empty() && is_secret(name))
+    };
+    has_login(&value) || value.split([';', ' ']).any(is_field) || !private_keys(&value).is_empty()
 }
 
 fn passes(name: &OsStr, further: &[String]) -> bool {
@@ -287,14 +322,62 @@ mod tests {
             "COOKIE",
             "TOTP",
             "MNEMONIC",
+            "MYPASS",
+            "PRIVATE",
+            "SEED_PHRASE",
         ];
         assert_eq!(names(&secrets, &secrets), ["PYTHONDONTWRITEBYTECODE"]);
-        let harmless = ["PWD", "PATTERN", "COMPASS", "AUTHOR", "PINNED"];
+        let harmless = [
+            "PWD",
+            "PATTERN",
+            "COMPASS",
+            "BYPASS",
+            "AUTHOR",
+            "PINNED",
+            "GOPRIVATE",
+            "SEED",
+        ];
         for name in harmless {
             assert!(
                 names(&harmless, &harmless).contains(&name.to_owned()),
                 "{name}"
             );
+        }
+    }
+
+    #[test]
+    fn variables_whose_values_hold_secrets_are_never_passed() {
+        let passed = |value: &str| {
+            let given = [("SETTING".into(), value.into())].into_iter();
+            passed_on(given, &["SETTING".to_owned()], None).contains_key(OsStr::new("SETTING"))
+        };
+        let key = concat!(
+            "-----BEGIN ",
+            "PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n"
+        );
+        for value in [
+            "postgres://u:pw@h/db",
+            "postgresql+psycopg://app:postgres@localhost:5432/test?sslmode=require",
+            "redis://:pw@h:6379/0",
+            "https://0123456789abcdef0123456789abcdef@o1.ingest.sentry.io/2",
+            "Server=h;User=u;Password=pw",
+            "host=h user=u password=pw",
+            "DefaultEndpointsProtocol=https;AccountName=a;AccountKey=b",
+            "--index https://u:pw@h/simple",
+            key,
+        ] {
+            assert!(!passed(value), "{value}");
+        }
+        for value in [
+            "sqlite:///test.db",
+            "postgres://localhost/db",
+            "postgres://app@localhost/db",
+            "git+ssh://git@example.org/a.git",
+            "host=h user=u password=",
+            "a=b;c=d",
+            "me@example.org",
+        ] {
+            assert!(passed(value), "{value}");
         }
     }
 

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use files::{Directories, FILE_BYTES, SecretFile};
 use keys::PrivateKeys;
 use starling_workspace::read_regular;
+pub(crate) use values::has_login;
 use values::{GIT_CONFIG, SHORTEST, values_of};
 
 /// Limits of the secret files that are read.

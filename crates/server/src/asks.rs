@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -15,7 +16,7 @@ use super::outgoing::ClientPlugin;
 use super::protocol::{
     AnswerNotification, AnswerParams, AnswerUpdate, AskId, AskParams, AskReply, AskSnapshot,
 };
-use super::session::{OpenRequest, OpenedRun, RefreshNotifier, RunError, Services, overlay};
+use super::session::{OpenRequest, OpenedRun, RefreshNotifier, RunError, Services, listed_overlay};
 use super::settings::ClientSettings;
 use super::window::ClientWindow;
 use starling_ask::session::Session;
@@ -222,8 +223,10 @@ impl Asks {
         } = plan.params;
         let buffers = plan.buffers.await.unwrap_or_default();
         let root = plan.settings.root.unwrap_or_default();
+        let of_root = root.clone();
+        let overlay = spawn_blocking(move || listed_overlay(of_root, buffers));
         let opening = OpenRequest {
-            overlay: overlay(&root, buffers),
+            overlay: overlay.await.unwrap_or_default(),
             root,
             test: None,
             limits: limits.clone(),

@@ -38,8 +38,8 @@ use starling_text::{ChangeSet, Encoding, position_of};
 use starling_workspace::{self, PathPolicy, WriteRule, may_show};
 
 /// Why an edit is not sent to a document whose text may differ from the editor's.
-const UNCERTAIN: &str = "a message from the editor could not be read, so the editor may have changed \
-    this file; close the file and open it again, then accept once more";
+const UNCERTAIN: &str = "a message from the editor could not be read, so the editor may have another \
+    text of this file; open the file (if it is open, close it first), then accept once more";
 
 /// Interval at which a file is read while it is watched for an edit that was given up.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);

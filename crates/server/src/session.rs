@@ -2,6 +2,7 @@
 //! module contains no LSP type: other front ends can use it.
 
 mod approver;
+mod arrived;
 mod drive;
 mod earlier_params;
 mod edit;
@@ -60,7 +61,7 @@ pub use explanation::{TextFormat, explain, explain_with_diff};
 pub use front_end::{CurrentFile, FrontEnd, OpenBuffers};
 pub use killed_runs::{KilledRun, killed_runs};
 pub use patches::TAKES_NO_EDITS;
-pub use paths::{disk_text, file_at, overlay, path_of};
+pub use paths::{disk_text, file_at, listed_overlay, overlay, path_of};
 pub use pending_reviews::{NotOpen, PendingReviews, ReviewTarget, ShownReview};
 pub use preview::{Preview, preview};
 pub use refresh::RefreshNotifier;

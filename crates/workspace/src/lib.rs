@@ -79,6 +79,7 @@ pub enum WorkspaceError {
     },
 }
 use starling_platform::files::PathExt;
+use starling_syntax::FilePath;
 
 /// A directory that the user opened.
 #[derive(Debug, Clone)]
@@ -134,6 +135,12 @@ impl Workspace {
         self.policy.root()
     }
 
+    /// Returns whether a snapshot lists this file, or would list it if it existed: ignored and hidden
+    /// files, for example, are not listed.
+    pub fn lists(&self, file: &FilePath) -> bool {
+        walk::lists(self.root(), self.policy.caches(), file)
+    }
+
     /// Lists the files that exist now and returns them as a snapshot, in which the texts of
     /// `overlay` replace files on disk. Also removes temporary files of writing processes that were
     /// killed.
@@ -164,7 +171,7 @@ mod tests {
         let tool = open("gh").unwrap();
         std::fs::write(dir.path().join("gh/hosts.yml"), "oauth_token: x\n").unwrap();
         let snapshot = tool.snapshot(Overlay::new());
-        let file = starling_syntax::FilePath::new("hosts.yml");
+        let file = FilePath::new("hosts.yml");
         assert_eq!(snapshot.read(&file), Err(ReadError::Secret(file.clone())));
     }
 

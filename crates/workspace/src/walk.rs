@@ -1,8 +1,8 @@
 //! Lists the files of a workspace.
 
 use std::ffi::OsString;
-use std::fs::{self, DirEntry};
-use std::io::Read;
+use std::fs::{self, DirEntry, Metadata};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -67,6 +67,42 @@ pub(super) fn files(root: &Path, closed: &[PathBuf]) -> FileListing {
     found.skipped.sort_unstable_by_key(ToString::to_string);
     found.hidden.sort_unstable();
     found
+}
+
+/// Returns whether [`files`] lists this file, or would list it if it existed.
+pub(super) fn lists(root: &Path, closed: &[PathBuf], file: &FilePath) -> bool {
+    let (directories, name) = file
+        .as_str()
+        .rsplit_once('/')
+        .unwrap_or(("", file.as_str()));
+    let mut path = root.to_owned();
+    let mut rules = IgnoreRules::above(root).within(root, &NAMES);
+    for part in directories.split('/').filter(|part| !part.is_empty()) {
+        path.push(part);
+        let is_opened = !path.is_symlink()
+            && !is_never_opened(closed, &path, part)
+            && is_listed(&rules, &path, part)
+            && !is_environment(&path)
+            && !is_repository(&path);
+        if !is_opened {
+            return false;
+        }
+        rules = rules.within(&path, &NAMES);
+    }
+    path.push(name);
+    let metadata = path.symlink_metadata();
+    let is_file = metadata.as_ref().map_or(true, Metadata::is_file);
+    if !is_file || is_temporary(name) || is_never_listed(&path, name) {
+        return false;
+    }
+    match rules.verdict(&path, EntryKind::Other) {
+        RuleEffect::Ignored => false,
+        RuleEffect::NotMentioned if name.starts_with('.') => false,
+        RuleEffect::Wanted | RuleEffect::NotMentioned => match metadata {
+            Ok(metadata) => matches!(text_file(root, &path, Ok(metadata)), Some(Ok(_))),
+            Err(_) => has_ending(&path, &TEXT) || !has_ending(&path, &BINARY),
+        },
+    }
 }
 
 /// The result of a walk.
@@ -180,10 +216,7 @@ impl Walk<'_> {
             if kind.is_symlink() {
                 found.links.push(path);
             } else if kind.is_dir() {
-                let skipped = self.closed.contains(&path)
-                    || is_secret_path(&path)
-                    || is_version_control(&name)
-                    || matches!(&*name, "__pycache__" | "node_modules");
+                let skipped = is_never_opened(self.closed, &path, &name);
                 if !skipped && is_listed(&rules, &path, &name) {
                     let rules = rules.clone();
                     inner.push(PendingDirectory { path, rules });
@@ -197,13 +230,13 @@ impl Walk<'_> {
                 }
             } else if kind.is_file() && is_temporary(&name) {
                 found.leftovers.push(path);
-            } else if kind.is_file() && !is_secret_path(&path) && !is_version_control(&name) {
+            } else if kind.is_file() && !is_never_listed(&path, &name) {
                 match rules.verdict(&path, EntryKind::Other) {
                     RuleEffect::NotMentioned if name.starts_with('.') => {
                         found.hidden.extend(hidden_file(self.root, &path, &entry));
                     }
                     RuleEffect::Wanted | RuleEffect::NotMentioned => {
-                        match text_file(self.root, &path, &entry) {
+                        match text_file(self.root, &path, entry.metadata()) {
                             Some(Ok(file)) => found.files.push(file),
                             Some(Err(skipped)) => found.skipped.push(skipped),
                             None => {}
@@ -214,6 +247,16 @@ impl Walk<'_> {
             }
         }
     }
+}
+
+fn is_never_opened(closed: &[PathBuf], path: &Path, name: &str) -> bool {
+    closed.iter().any(|closed| closed == path)
+        || is_never_listed(path, name)
+        || matches!(name, "__pycache__" | "node_modules")
+}
+
+fn is_never_listed(path: &Path, name: &str) -> bool {
+    is_secret_path(path) || is_version_control(name)
 }
 
 fn is_listed(rules: &IgnoreRules, path: &Path, name: &str) -> bool {
@@ -232,7 +275,7 @@ pub fn is_environment(directory: &Path) -> bool {
 
 /// Returns the path of a hidden text file; `None` for other files.
 fn hidden_file(root: &Path, path: &Path, entry: &DirEntry) -> Option<FilePath> {
-    let (file, _) = text_file(root, path, entry)?.ok()?;
+    let (file, _) = text_file(root, path, entry.metadata())?.ok()?;
     Some(file)
 }
 
@@ -240,11 +283,10 @@ fn hidden_file(root: &Path, path: &Path, entry: &DirEntry) -> Option<FilePath> {
 fn text_file(
     root: &Path,
     path: &Path,
-    entry: &DirEntry,
+    metadata: io::Result<Metadata>,
 ) -> Option<Result<(FilePath, Stamp), ReadError>> {
     let relative = path.strip_prefix(root).ok()?;
-    let ending = path.extension().unwrap_or_default();
-    let is_known = TEXT.iter().any(|text| ending == *text);
+    let is_known = has_ending(path, &TEXT);
     let Some(relative) = relative.to_str() else {
         // Starling's paths are UTF-8, so it cannot refer to this file.
         let name = FilePath::new(relative.to_string_lossy());
@@ -255,13 +297,18 @@ fn text_file(
         return Some(Err(ReadError::Name(FilePath::new(relative))));
     }
     let file = FilePath::new(relative);
-    let stamp = Stamp::of(&entry.metadata().ok()?);
+    let stamp = Stamp::of(&metadata.ok()?);
     if stamp.size > MAX_FILE_BYTES {
         let bytes = stamp.size;
         return is_known.then_some(Err(ReadError::TooLarge { file, bytes }));
     }
-    let is_text = is_known || !BINARY.iter().any(|binary| ending == *binary) && !is_binary(path);
+    let is_text = is_known || !has_ending(path, &BINARY) && !is_binary(path);
     is_text.then_some(Ok((file, stamp)))
+}
+
+fn has_ending(path: &Path, endings: &[&str]) -> bool {
+    let ending = path.extension().unwrap_or_default();
+    endings.iter().any(|one| ending == *one)
 }
 
 /// Returns whether a file is binary: there is a zero byte near its start, or it cannot be opened.
@@ -286,11 +333,48 @@ mod tests {
         }
         std::os::unix::fs::symlink(".", root.join("loop")).unwrap();
         std::os::unix::fs::symlink("/etc", root.join("etc")).unwrap();
-        super::files(&root, &[])
-            .files
+        let found = super::files(&root, &[]).files;
+        for path in files
             .iter()
-            .map(|(file, _)| file.as_str().to_owned())
-            .collect()
+            .map(|(path, _)| *path)
+            .chain(["loop/b.py", "etc/passwd"])
+        {
+            let file = FilePath::new(path);
+            let is_found = found.iter().any(|(found, _)| *found == file);
+            assert_eq!(lists(&root, &[], &file), is_found, "{path}");
+        }
+        let found = found.iter();
+        found.map(|(file, _)| file.as_str().to_owned()).collect()
+    }
+
+    #[test]
+    fn file_that_does_not_exist_is_listed_by_its_name_and_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        std::fs::write(root.join(".gitignore"), "local*\nout/\n").unwrap();
+        std::fs::create_dir_all(root.join("env")).unwrap();
+        std::fs::write(root.join("env/pyvenv.cfg"), "").unwrap();
+        let lists = |file: &str| lists(&root, &[root.join("cache")], &FilePath::new(file));
+        for file in ["a.py", "new/a.py", "LICENSE", "outer/a.py"] {
+            assert!(lists(file), "{file}");
+        }
+        for file in [
+            "local.py",
+            "new/local.md",
+            "out/a.py",
+            ".env",
+            ".a.py",
+            ".b/a.py",
+            "a.png",
+            "env/a.py",
+            "cache/a.py",
+            "node_modules/a.js",
+            ".git/config",
+            "a/.git/x",
+            "id_rsa",
+        ] {
+            assert!(!lists(file), "{file}");
+        }
     }
 
     #[test]

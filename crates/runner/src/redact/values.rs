@@ -612,6 +612,11 @@ fn addresses(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Returns whether a text holds a URL with a password, or with a token in its place.
+pub(crate) fn has_login(text: &str) -> bool {
+    addresses(text).any(|address| login_of(address, &mut Vec::new()))
+}
+
 /// Adds the secrets of URLs with `user:secret@host` or `token@host`. Returns whether there are any.
 fn login_of(address: &str, found: &mut Vec<String>) -> bool {
     let before_path = address.split(['/', '?', '#']).next().unwrap_or_default();

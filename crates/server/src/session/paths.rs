@@ -7,7 +7,7 @@ use super::front_end::OpenBuffers;
 use starling_platform::files::PathExt;
 use starling_syntax::FilePath;
 use starling_text::is_deceptive;
-use starling_workspace::{MAX_FILE_BYTES, load_source};
+use starling_workspace::{MAX_FILE_BYTES, Workspace, load_source};
 
 /// Maximum size in bytes of a file that is compared with the editor's text. It is larger than the limit
 /// for agents because an edit may have made a file longer.
@@ -49,6 +49,17 @@ pub async fn disk_text(path: PathBuf, shown: Option<&Arc<str>>) -> std::io::Resu
 pub fn overlay(root: &Path, buffers: OpenBuffers) -> Vec<(FilePath, Arc<str>)> {
     let inside = |(path, text): (PathBuf, Arc<str>)| Some((file_at(root, &path)?, text));
     buffers.into_iter().filter_map(inside).collect()
+}
+
+/// Returns the buffers of the files that the project lists: the text of an ignored file, for example, is
+/// left out.
+pub fn listed_overlay(root: PathBuf, buffers: OpenBuffers) -> Vec<(FilePath, Arc<str>)> {
+    let mut overlay = overlay(&root, buffers);
+    match Workspace::open(root) {
+        Ok(workspace) => overlay.retain(|(file, _)| workspace.lists(file)),
+        Err(_) => overlay.clear(),
+    }
+    overlay
 }
 
 fn stays_inside(path: &Path) -> bool {

@@ -31,6 +31,8 @@ pub struct RestoredRun {
     log: EventLog,
     cancel: CancellationToken,
     editor: Arc<dyn Editor>,
+    /// Whether an earlier server did not record the results of all changes that it sent.
+    has_unfinished: bool,
     /// All changes that were ever reviewed, or sent to the editor.
     parts: BTreeMap<ProposalId, FileChange>,
     /// The root directory of the open project.
@@ -99,6 +101,7 @@ pub fn restore_run(
 ) -> Arc<RestoredRun> {
     let reviews = reviews(&records);
     let restored_run = Arc::new(RestoredRun {
+        has_unfinished: has_unfinished(&records),
         parts: all_parts(&records),
         log: EventLog::resumed(records),
         cancel: CancellationToken::new(),
@@ -135,6 +138,7 @@ pub fn ended_run(
     others: Option<Arc<RecordedRuns>>,
 ) -> RestoredRun {
     let restored_run = RestoredRun {
+        has_unfinished: has_unfinished(&records),
         parts: all_parts(&records),
         log: EventLog::resumed(records),
         cancel: CancellationToken::new(),
@@ -157,6 +161,14 @@ fn asked(records: &[Stamped]) -> impl Iterator<Item = (&Event, ProposalId, &Vec<
         ) => Some((event, *proposal, parts)),
         Record::Event(_) | Record::Exchange(_) => None,
     })
+}
+
+fn has_unfinished(records: &[Stamped]) -> bool {
+    let events = records.iter().filter_map(|record| match &record.record {
+        Record::Event(event) => Some(event),
+        Record::Exchange(_) => None,
+    });
+    !starling_history::unfinished(events).is_empty()
 }
 
 fn all_parts(records: &[Stamped]) -> BTreeMap<ProposalId, FileChange> {
@@ -587,6 +599,18 @@ impl RestoredRun {
             true => "nothing was changed".to_owned(),
             false => format!("changed {}{}", names.join(", "), self.unreviewed()),
         };
+        let sent = starling_history::unfinished(&self.log.events()).into_iter();
+        let sent: Vec<String> = sent
+            .flat_map(|one| one.symbols)
+            .map(|symbol| symbol.to_string())
+            .collect();
+        let changed = match sent.is_empty() {
+            true => changed,
+            false => format!(
+                "{changed}; an unsaved document may contain its change of {}",
+                sent.join(", ")
+            ),
+        };
         self.log.event(Event::RunFinished {
             stop_reason: StopReason::Cancelled,
             ending: Some(Ending {
@@ -681,6 +705,21 @@ impl RunControl for RestoredRun {
 
     fn why_nobody_owns(&self, _symbol: &SymbolPath) -> Option<String> {
         Some("its agents ended with an earlier server".to_owned())
+    }
+
+    async fn note_arrived(&self) -> Vec<Event> {
+        if !self.has_unfinished || !self.log.is_closed() {
+            return Vec::new();
+        }
+        let _one_at_a_time = self.applying.lock().await;
+        let mut arrived = Vec::new();
+        for one in starling_history::unfinished(&self.log.events()) {
+            let now = self.editor.current(&one.change.file).await;
+            if now.is_ok_and(|now| one.is_surely_in(&now.text)) && self.log.noticed(one.applied()) {
+                arrived.push(one.applied());
+            }
+        }
+        arrived
     }
 
     async fn undo(&self, proposal: Option<ProposalId>) -> Result<Vec<ProposalId>, UndoError> {

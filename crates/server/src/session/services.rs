@@ -13,7 +13,7 @@ use super::messages::{LimitsPatch, ModelsReply};
 use starling_core::{Approval, AskIntent, Driver, LanguageService, Limits, TestRunner};
 use starling_index::Index;
 use starling_swarm::{
-    EventLog, ProposalId, RoleModels, RunHandle, RunId, RunServices, Task, UndoError,
+    Event, EventLog, ProposalId, RoleModels, RunHandle, RunId, RunServices, Task, UndoError,
 };
 use starling_syntax::{FilePath, SymbolPath};
 use starling_workspace::PathPolicy;
@@ -88,6 +88,11 @@ pub trait RunControl: Send + Sync {
     /// Returns why no agent can receive messages about this symbol; `None` if one can.
     fn why_nobody_owns(&self, symbol: &SymbolPath) -> Option<String>;
     async fn undo(&self, proposal: Option<ProposalId>) -> Result<Vec<ProposalId>, UndoError>;
+    /// For an ended run of an earlier server: finds the changes that the server sent and whose result
+    /// it did not record, and that are in the user's texts now. Returns the new events.
+    async fn note_arrived(&self) -> Vec<Event> {
+        Vec::new()
+    }
 }
 
 #[async_trait]

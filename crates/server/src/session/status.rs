@@ -131,6 +131,7 @@ impl RunSession {
                 }
             }
         }
+        self.detect_arrived().await;
         self.detect_editor_undo().await;
     }
 

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
+use tower_lsp::lsp_types::Url;
 
 use super::lenses::{full, project};
 use crate::Services;
@@ -141,6 +142,40 @@ async fn question_streams_its_steps_and_then_the_answer() {
     assert!(asked[calls].contains("About `a.py::f`"), "{}", asked[calls]);
     let last = &asked[asked.len() - 1];
     assert!(!last.contains("About `a.py::f`"), "{last}");
+}
+
+#[tokio::test]
+async fn question_uses_open_buffers_except_those_of_ignored_files() {
+    let (mut client, speaker) = client(Some("Nothing."));
+    for (name, text) in [
+        (".gitignore", "ignored.py\n"),
+        (
+            "ignored.py",
+            "def wanted_on_disk():\n    return 'ON DISK'\n",
+        ),
+    ] {
+        std::fs::write(client.folder.path().join(name), text).unwrap();
+    }
+    client.initialize(full()).await;
+    for (name, text) in [
+        ("a.py", "def wanted_unsaved():\n    return 'UNSAVED'\n"),
+        (
+            "ignored.py",
+            "def wanted_ignored():\n    return 'IGNORED'\n",
+        ),
+    ] {
+        let uri = Url::from_file_path(client.folder.path().join(name)).unwrap();
+        let document = json!({"uri": uri, "languageId": "python", "version": 1, "text": text});
+        let open = json!({"textDocument": document});
+        client.connection.notify("textDocument/didOpen", open);
+    }
+    let question = "What do `wanted_unsaved` and `wanted_ignored` of `ignored.py` return?";
+    let id = ask(&client, json!({"question": question})).await;
+    told(&mut client, &id).await;
+    let prompts = speaker.asked.lock().unwrap().join("\n");
+    assert!(prompts.contains("'UNSAVED'"), "{prompts}");
+    assert!(!prompts.contains("'IGNORED'"), "{prompts}");
+    assert!(!prompts.contains("'ON DISK'"), "{prompts}");
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! A server that was killed while it applied accepted proposals: the next server finds out which of them
 //! were applied.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
@@ -13,8 +13,9 @@ use crate::RestorePolicy;
 use crate::killed_runs;
 use crate::samples::{BASE, asked};
 use crate::session::restore::{find_restorable, view_of};
+use crate::testing::TestClient;
 use serde_json::Value;
-use starling_history::unfinished;
+use starling_history::{DiskEditor, unfinished};
 use starling_swarm::{AppliedChange, Dependencies, Event, ProposalId};
 
 /// Returns the events of a server that was killed while it applied accepted proposals. It had sent
@@ -233,6 +234,63 @@ async fn unreviewed_change_of_a_killed_server_in_an_unsaved_document_can_be_undo
     assert_eq!(events_from(&path, recorded), [""; 0], "nobody knows yet");
     open(&client, &yielding(BASE, &[1]));
     assert_eq!(undo(&mut client, 1).await, json!([1]));
+}
+
+/// Returns a client whose editor still has the unsaved document that a killed server changed without
+/// a review, and the path of the trajectory.
+async fn unrecorded_in_unsaved_document() -> (TestClient, PathBuf) {
+    let folder = project();
+    let mut events = killed_while_applying(&[(1, "a.py::f")], &[(1, "a.py::f")]);
+    events.retain(|event| event.parts().is_empty());
+    for event in &mut events {
+        if let Event::ProposalReviewed { by, .. } = event {
+            *by = starling_swarm::ActorId::Starling;
+        }
+    }
+    let path = trajectory(folder.path(), "r1", folder.path(), events);
+    let mut client = restarted(folder).await;
+    let end = event_of(&mut client, "run_finished").await;
+    let headline = end["event"]["ending"]["headline"].as_str().unwrap();
+    let told = "an unsaved document may contain its change of a.py::f";
+    assert!(headline.ends_with(told), "{headline}");
+    open(&client, &yielding(BASE, &[1]));
+    (client, path)
+}
+
+#[tokio::test]
+async fn unreviewed_change_that_a_killed_server_made_in_an_unsaved_document_is_told() {
+    let (mut client, path) = unrecorded_in_unsaved_document().await;
+    event_of(&mut client, "proposal_applied").await;
+    loop {
+        let (_, said) = client.next_of("window/showMessage").await;
+        let said = said["message"].as_str().unwrap();
+        if said.contains("What it changed stays, and no person reviewed it: a.py::f.") {
+            break;
+        }
+    }
+    assert_eq!(
+        state_of(&client).await[0]["proposals"][0]["state"],
+        "applied"
+    );
+    let past = starling_history::PastRun::read(&path).unwrap();
+    assert_eq!(past.applied().count(), 1);
+}
+
+#[tokio::test]
+async fn undo_of_an_unrecorded_change_in_a_document_that_is_never_saved_can_be_done_again() {
+    let (mut client, path) = unrecorded_in_unsaved_document().await;
+    let file = client.folder.path().join("a.py");
+    std::fs::write(&file, yielding(BASE, &[1])).unwrap();
+    let saved = json!({"textDocument": {"uri": client.uri()}});
+    client.connection.notify("textDocument/didSave", saved);
+    assert_eq!(undo(&mut client, 1).await, json!([1]));
+    client.connection.notify("exit", Value::Null);
+    client.server.await.unwrap();
+    // The file still has the change.
+    let mut past = starling_history::PastRun::read(&path).unwrap();
+    let disk = DiskEditor::new(client.folder.path());
+    past.detect_unrecorded_changes(&disk).await;
+    assert_eq!(past.applied().count(), 1);
 }
 
 #[tokio::test]

@@ -170,7 +170,7 @@ async fn uncertain_document_accepts_edits_after_reopening() {
     begin(&client, "x").await;
     let first = told(&mut client).await;
     assert!(
-        first.contains("close the file and open it again"),
+        first.contains("open the file (if it is open, close it first)"),
         "{first}"
     );
     let closed = json!({"textDocument": {"uri": client.uri()}});
@@ -210,7 +210,7 @@ async fn user_is_told_once_which_file_to_open_again_after_an_unreadable_change()
     // The second message has no warning of its own, and no edit goes to the old text.
     let refused = told(&mut client).await;
     assert!(
-        refused.contains("close the file and open it again"),
+        refused.contains("open the file (if it is open, close it first)"),
         "{refused}"
     );
     let closed = json!({"textDocument": {"uri": client.uri()}});
@@ -669,7 +669,7 @@ async fn no_edit_goes_to_a_file_whose_opening_cannot_be_read_until_it_is_opened_
     );
     let refused = told(&mut client).await;
     assert!(
-        refused.contains("close the file and open it again"),
+        refused.contains("open the file (if it is open, close it first)"),
         "{refused}"
     );
     open(&client, BASE);
