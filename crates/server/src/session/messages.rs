@@ -16,7 +16,7 @@ use starling_syntax::SymbolPath;
 #[serde(deny_unknown_fields)]
 pub struct RunParams {
     pub task: String,
-    /// The refactoring that `task` describes. It is carried out without a model.
+    /// The refactoring that `task` describes. It is carried out without a model, so `model` can be `none`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refactoring: Option<Refactoring>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
