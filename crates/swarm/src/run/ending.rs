@@ -10,6 +10,7 @@ mod words;
 pub(crate) use facts::{LastCheck, RunFacts, TakenBack};
 use last_test::{LastTestResult, checked, cut_short};
 pub(crate) use not_applied::{left_out, refused, rejected};
+pub(crate) use phrases::head;
 use phrases::{failed_before, failures, first_line, first_word, now_and_then, pass, with_status};
 use shown::{are_all_fixed, whole};
 pub(crate) use unchanged::{Unchanged, unchanged};

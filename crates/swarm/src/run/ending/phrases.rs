@@ -96,7 +96,7 @@ pub(super) fn last_line(output: &str) -> &str {
 }
 
 /// Truncates a line that is longer than `most`.
-pub(super) fn head(line: &str, most: usize) -> String {
+pub(crate) fn head(line: &str, most: usize) -> String {
     match line.char_indices().find(|(at, _)| *at >= most) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line.to_owned(),
