@@ -135,7 +135,8 @@ fn with_facts<R>(
     let refused = ending::refused(&events);
     let is_a_part = !refused.is_empty();
     let needs_your_yes = needing_your_yes(run, &refused);
-    let rejected = ending::rejected(&run.log.events());
+    let rejected = ending::rejected(&events);
+    let declined = ending::declined(&events);
     let are_context = !changed.is_empty() && context_failures::are_all(run, changed);
     let unsteady = steady::known(run);
     let goal = required::goal(run);
@@ -175,6 +176,8 @@ fn with_facts<R>(
             None => TakenBack::No,
         },
         not_taken_back: state.proposals.not_taken_back.as_deref(),
+        with_changes: state.tests.at_end.with_changes.as_ref(),
+        declined: &declined,
         last_check: match &state.tests.latest {
             Some(report) => LastCheck::Known(report),
             None => LastCheck::Absent { why: &untested },

@@ -194,7 +194,10 @@ async fn run_that_does_not_add_the_requested_test_does_not_succeed() {
 async fn partial_bug_fix_is_reverted() {
     let model = Scripted::native()
         .on("scout", [wake(&["stats.py::mean"])])
-        .on("agent stats.py::mean", [whole(RIGHT)])
+        .on(
+            "agent stats.py::mean",
+            [whole(RIGHT), finish("mode() is right as it is")],
+        )
         .always("agent", finish("nothing more"));
     let mut bed = bed("mean() and mode() are wrong", model);
     bed.lists = true;
@@ -206,6 +209,16 @@ async fn partial_bug_fix_is_reverted() {
         "{events:#?}"
     );
     assert_eq!(bed.read("stats.py"), STATS);
+    // The headline says which test fails and how, and what its owner answered.
+    let Some(Event::RunFinished {
+        ending: Some(end), ..
+    }) = events.last()
+    else {
+        panic!("{events:#?}")
+    };
+    let why = "with the changes, 2 tests pass; 1 test fails: test_stats.py::test_mode \
+               (assert 1 == 0); stats.py::mean: mode() is right as it is; ";
+    assert!(end.headline.contains(why), "{}", end.headline);
 }
 
 /// The task names a test only to exclude it.
