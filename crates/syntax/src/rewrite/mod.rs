@@ -12,6 +12,7 @@ mod error;
 mod import;
 mod line_ends;
 mod loss;
+mod order;
 mod patch;
 mod place;
 mod source;
