@@ -29,6 +29,10 @@ pub(super) fn importable(code: &Code, name: &str, file: &FilePath) -> Vec<Import
         for statement in statements(&names, name, path) {
             *found.entry(statement).or_default() += 1;
         }
+        if is_constant(name) && binds_value(&names, name) && !code.is_test(other) {
+            let statement = format!("from {} import {name}", code.module(other));
+            found.entry(statement).or_default();
+        }
     }
     for definition in super::lookup::definitions(code, name) {
         let symbol = &definition.symbol;
@@ -56,6 +60,21 @@ pub(super) fn importable(code: &Code, name: &str, file: &FilePath) -> Vec<Import
     }
     found.sort_by_key(|one| std::cmp::Reverse(one.uses));
     found
+}
+
+/// Returns whether a name is written like a constant. Other variables of modules, such as `logger`,
+/// often have a name that each module gives to its own.
+fn is_constant(name: &str) -> bool {
+    name.len() > 1 && name.chars().all(|c| !c.is_lowercase())
+}
+
+/// Returns whether a module assigns a value to a name at its top level.
+fn binds_value(names: &Names, name: &str) -> bool {
+    let id = names.find(name);
+    let mut bindings = id
+        .into_iter()
+        .flat_map(|id| names.bindings(ScopeId::MODULE, id));
+    bindings.any(|binding| matches!(binding.kind, BindingKind::Value { .. }))
 }
 
 /// Returns the parts of the dotted name of a file's package, if the file imports from its own package
@@ -232,6 +251,24 @@ mod tests {
         );
         assert_eq!(importable(&files, "np", "c.py"), ["1 import numpy as np"]);
         assert_eq!(importable(&files, "os", "c.py"), ["1 import os"]);
+    }
+
+    #[test]
+    fn constant_is_imported_from_the_module_that_assigns_it() {
+        let files = [
+            (
+                "shop/price.py",
+                "RATE: int = 3\nlogger = get()\n_MOST = 2\n\ndef f():\n    DEEP = 1\n",
+            ),
+            ("tests/test_price.py", "RATE = 4\n"),
+            ("a.py", "import os\n"),
+        ];
+        let expected = ["0 from shop.price import RATE"];
+        assert_eq!(importable(&files, "RATE", "a.py"), expected);
+        assert_eq!(importable(&files, "RATE", "shop/price.py"), [""; 0]);
+        for other in ["logger", "DEEP", "NONE"] {
+            assert_eq!(importable(&files, other, "a.py"), [""; 0], "{other}");
+        }
     }
 
     #[test]
