@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::code::Code;
+use super::code::{Code, FileId};
 use super::names::{BindingKind, Import, Imported, NameId, Names, ScopeId};
 use super::resolve::Source;
 use starling_syntax::FilePath;
@@ -20,7 +20,7 @@ pub struct Importable {
 pub(super) fn importable(code: &Code, name: &str, file: &FilePath) -> Vec<Importable> {
     let mut found: BTreeMap<String, usize> = BTreeMap::new();
     let own = code.find(file).map(|file| code.module(file));
-    let from_itself = own.map(|module| format!("from {module} import "));
+    let from_itself = own.as_ref().map(|module| format!("from {module} import "));
     for other in Source::mentioning(code, name) {
         let Some(names) = Source::names(code, other) else {
             continue;
@@ -28,6 +28,10 @@ pub(super) fn importable(code: &Code, name: &str, file: &FilePath) -> Vec<Import
         let path = code.path(other);
         for statement in statements(&names, name, path) {
             *found.entry(statement).or_default() += 1;
+        }
+        if is_constant(name) && binds_value(&names, name) && !code.is_test(other) {
+            let statement = format!("from {} import {name}", code.module(other));
+            found.entry(statement).or_default();
         }
     }
     for definition in super::lookup::definitions(code, name) {
@@ -47,8 +51,77 @@ pub(super) fn importable(code: &Code, name: &str, file: &FilePath) -> Vec<Import
         })
         .map(|(statement, uses)| Importable { statement, uses })
         .collect();
+    if let Some(package) = own.and_then(|_| package_by_relative_imports(code, file)) {
+        for one in &mut found {
+            if let Some(relative) = relative_to(&package, &one.statement) {
+                one.statement = relative;
+            }
+        }
+    }
     found.sort_by_key(|one| std::cmp::Reverse(one.uses));
     found
+}
+
+/// Returns whether a name is written like a constant. Other variables of modules, such as `logger`,
+/// often have a name that each module gives to its own.
+fn is_constant(name: &str) -> bool {
+    name.len() > 1 && name.chars().all(|c| !c.is_lowercase())
+}
+
+/// Returns whether a module assigns a value to a name at its top level.
+fn binds_value(names: &Names, name: &str) -> bool {
+    let id = names.find(name);
+    let mut bindings = id
+        .into_iter()
+        .flat_map(|id| names.bindings(ScopeId::MODULE, id));
+    bindings.any(|binding| matches!(binding.kind, BindingKind::Value { .. }))
+}
+
+/// Returns the parts of the dotted name of a file's package, if the file imports from its own package
+/// by relative imports alone, or if it does not import from it and its neighbours do so.
+fn package_by_relative_imports(code: &Code, file: &FilePath) -> Option<Vec<String>> {
+    let mut package: Vec<String> = (code.module(code.find(file)?).split('.'))
+        .map(str::to_owned)
+        .collect();
+    if file.name() != "__init__.py" {
+        package.pop();
+    }
+    let top = package.first()?.clone();
+    let count = |files: &mut dyn Iterator<Item = FileId>| {
+        let (mut relative, mut absolute) = (0, 0);
+        for names in files.filter_map(|file| Source::names(code, file)) {
+            for import in names.imports() {
+                let is_own = names.module_parts(import).next() == Some(&*top);
+                relative += usize::from(import.level > 0);
+                absolute += usize::from(import.level == 0 && is_own);
+            }
+        }
+        (relative, absolute)
+    };
+    let own = count(&mut code.find(file).into_iter());
+    let neighbours = || {
+        let files = code
+            .files()
+            .filter(|other| code.path(*other).directory() == file.directory());
+        count(&mut files.into_iter())
+    };
+    let (relative, absolute) = match own {
+        (0, 0) => neighbours(),
+        own => own,
+    };
+    (relative > 0 && absolute == 0).then_some(package)
+}
+
+/// Returns a statement `from a.b import c` as a relative import of a file in the package, if both
+/// have the same top-level package.
+fn relative_to(package: &[String], statement: &str) -> Option<String> {
+    let (module, names) = statement.strip_prefix("from ")?.split_once(" import ")?;
+    let parts: Vec<&str> = module.split('.').collect();
+    let both = package.iter().zip(&parts);
+    let common = both.take_while(|(own, other)| own == *other).count();
+    let dots = ".".repeat(1 + package.len() - common);
+    let rest = parts[common..].join(".");
+    (common > 0).then(|| format!("from {dots}{rest} import {names}"))
 }
 
 /// Returns the statements with which one file imports the name at its top level.
@@ -178,6 +251,65 @@ mod tests {
         );
         assert_eq!(importable(&files, "np", "c.py"), ["1 import numpy as np"]);
         assert_eq!(importable(&files, "os", "c.py"), ["1 import os"]);
+    }
+
+    #[test]
+    fn constant_is_imported_from_the_module_that_assigns_it() {
+        let files = [
+            (
+                "shop/price.py",
+                "RATE: int = 3\nlogger = get()\n_MOST = 2\n\ndef f():\n    DEEP = 1\n",
+            ),
+            ("tests/test_price.py", "RATE = 4\n"),
+            ("a.py", "import os\n"),
+        ];
+        let expected = ["0 from shop.price import RATE"];
+        assert_eq!(importable(&files, "RATE", "a.py"), expected);
+        assert_eq!(importable(&files, "RATE", "shop/price.py"), [""; 0]);
+        for other in ["logger", "DEEP", "NONE"] {
+            assert_eq!(importable(&files, other, "a.py"), [""; 0], "{other}");
+        }
+    }
+
+    #[test]
+    fn file_with_relative_imports_gets_a_relative_import() {
+        let files = [
+            ("src/shop/__init__.py", ""),
+            ("src/shop/price.py", "def total(): pass\n"),
+            ("src/shop/sub/__init__.py", ""),
+            ("src/shop/sub/a.py", "import os\nfrom . import b\n"),
+            ("src/shop/sub/b.py", "def near(): pass\n"),
+            ("src/shop/web/absolute.py", "from shop.sub import b\n"),
+            (
+                "src/shop/web/mixed.py",
+                "from shop.sub import b\nfrom . import absolute\n",
+            ),
+            ("tool.py", "from .x import y\n"),
+        ];
+        for (name, file, expected) in [
+            ("total", "src/shop/sub/a.py", "0 from ..price import total"),
+            ("near", "src/shop/sub/a.py", "0 from .b import near"),
+            // A file without such imports follows its neighbours.
+            ("total", "src/shop/sub/b.py", "0 from ..price import total"),
+            (
+                "total",
+                "src/shop/sub/__init__.py",
+                "0 from ..price import total",
+            ),
+            (
+                "total",
+                "src/shop/web/absolute.py",
+                "0 from shop.price import total",
+            ),
+            (
+                "total",
+                "src/shop/web/mixed.py",
+                "0 from shop.price import total",
+            ),
+            ("total", "tool.py", "0 from shop.price import total"),
+        ] {
+            assert_eq!(importable(&files, name, file), [expected], "{file}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::candidates::complaint;
 use super::command::{Suite, quote};
 use super::detect::Framework;
 use super::{ProjectTests, millis};
-use starling_core::TestRequest;
+use starling_core::{TestOutcome, TestRequest};
 use starling_sandbox::End;
 
 /// Loads the tests that `unittest discover` would run. Modules that cannot be imported count as
@@ -39,6 +39,10 @@ const DJANGO: &str = "import os, runpy, sys, unittest\n\
     sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[0])))\n\
     runpy.run_path(sys.argv[0], run_name='__main__')\n";
 
+/// Maximum time in which a command of the user is tried out. It cannot collect tests without
+/// running them.
+const GIVEN_DEADLINE: Duration = Duration::from_secs(20);
+
 /// Result of collecting the tests of a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Collection {
@@ -46,6 +50,10 @@ pub enum Collection {
     /// The command runs tests but cannot count them first.
     Uncounted {
         command: String,
+    },
+    /// The user's command was tried out, and runs no test.
+    NoTestRan {
+        reason: String,
     },
     /// Reason for the user why there is no test.
     Nothing {
@@ -78,6 +86,9 @@ impl ProjectTests {
         let mut reasons: Vec<String> = Vec::new();
         for suite in suites.to_try(&[]) {
             let command = suite.line(&[]);
+            if let Suite::Given(_) = suite {
+                return self.tried_out(command, deadline.min(GIVEN_DEADLINE)).await;
+            }
             let Some(collecting) = line(suite) else {
                 return Collection::Uncounted { command };
             };
@@ -119,6 +130,31 @@ impl ProjectTests {
         }
         Collection::Nothing {
             reason: reasons.join("; "),
+        }
+    }
+
+    /// Runs the user's command, which counts no tests, to see whether it runs any.
+    async fn tried_out(&self, command: String, deadline: Duration) -> Collection {
+        let request = TestRequest {
+            overlay: Vec::new(),
+            select: Vec::new(),
+            deadline,
+        };
+        let report = self.first_that_runs(&request).await;
+        match report.outcome {
+            TestOutcome::NotRun => {
+                let last = report.output.trim_end().lines().last().unwrap_or_default();
+                let why = last.strip_prefix("no test ran: ").unwrap_or(last);
+                let reason = format!("`{command}` runs no test: {why}");
+                Collection::NoTestRan { reason }
+            }
+            TestOutcome::Passed
+            | TestOutcome::Failed
+            | TestOutcome::TimedOut
+            | TestOutcome::OutOfMemory
+            | TestOutcome::TooManyProcesses
+            | TestOutcome::OutputTooLong
+            | TestOutcome::WroteTooMuch => Collection::Uncounted { command },
         }
     }
 }

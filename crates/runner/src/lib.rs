@@ -8,6 +8,7 @@ mod compile;
 mod detect;
 mod environment;
 mod interpreter;
+mod launcher;
 mod message;
 mod parse;
 mod redact;
@@ -368,8 +369,22 @@ impl ProjectTests {
         for case in &mut cases {
             sandbox::explain(&mut case.message, &self.environment);
         }
+        let outcome = parse::outcome(done.end, &cases, &done.output);
+        let not_begun = match outcome {
+            TestOutcome::Failed if cases.is_empty() => {
+                launcher::without_network(&command, &done.output)
+            }
+            _ => None,
+        };
+        let mut output = said(&done.output, &self.environment);
+        if let Some(why) = &not_begun {
+            output = format!("{}\n{why}\n", output.trim_end());
+        }
         TestReport {
-            outcome: parse::outcome(done.end, &cases, &done.output),
+            outcome: match not_begun {
+                Some(_) => TestOutcome::NotRun,
+                None => outcome,
+            },
             exit: match done.end {
                 End::Exited(status) => Some(status),
                 End::TimedOut
@@ -381,7 +396,7 @@ impl ProjectTests {
             command,
             cases,
             source,
-            output: said(&done.output, &self.environment),
+            output,
             millis: millis(done.elapsed),
         }
     }

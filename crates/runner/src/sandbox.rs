@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use super::environment::withheld;
 
 /// Error messages of the system and of Python about a missing network.
-const NO_NETWORK: [&str; 9] = [
+pub(super) const NO_NETWORK: [&str; 9] = [
     "Network is unreachable",
     "ENETUNREACH",
     "Temporary failure in name resolution",

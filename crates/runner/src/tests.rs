@@ -190,6 +190,21 @@ async fn user_test_command_is_run_by_a_shell() {
 }
 
 #[tokio::test]
+async fn launcher_that_needs_the_network_runs_no_test() {
+    let uv =
+        "echo uv run pytest; echo 'error: Failed to fetch: https://pypi.org/simple/six/'; exit 2\n";
+    let project = Project::new(&[("test_a.py", ""), ("run.sh", uv)]);
+    let tests = project.tests(Some("bash run.sh")).await;
+    let report = tests.run(request(&[], &[])).await;
+    assert_eq!(report.outcome, TestOutcome::NotRun, "{}", report.output);
+    let last = report.output.lines().last().unwrap();
+    assert!(
+        last.starts_with("no test ran: `uv run` needs the network"),
+        "{last}"
+    );
+}
+
+#[tokio::test]
 async fn hanging_test_is_stopped_at_the_deadline() {
     let hanging = "import time, unittest\nclass T(unittest.TestCase):\n    \
         def test_a(self): pass\n    def test_b(self): time.sleep(1000)\n";

@@ -205,6 +205,11 @@ async fn tests_findings(tests: &ProjectTests) -> Vec<Finding> {
             WHAT,
             format!("{command}{python}: its tests are counted only in a run"),
         ),
+        Collection::NoTestRan { reason } => Finding::warn(
+            WHAT,
+            reason,
+            "try the command in a shell, then set tests.command",
+        ),
         Collection::Nothing { reason } => Finding::warn(
             WHAT,
             reason,

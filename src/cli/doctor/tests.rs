@@ -287,7 +287,11 @@ async fn of_tests(files: &[(&str, &str)]) -> Vec<Finding> {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
-    let findings = system::examine(dir.path(), Config::default()).await;
+    tests_in(dir.path(), Config::default()).await
+}
+
+async fn tests_in(root: &std::path::Path, config: Config) -> Vec<Finding> {
+    let findings = system::examine(root, config).await;
     let tests = findings.into_iter().filter(|one| one.what == "tests");
     tests.collect()
 }
@@ -334,6 +338,34 @@ async fn doctor_warns_of_a_project_without_tests() {
             && found[1].detail.contains(".venv/bin/python does not exist"),
         "{found:?}"
     );
+}
+
+#[tokio::test]
+async fn doctor_says_why_a_configured_command_runs_no_test() {
+    let dir = tempfile::tempdir().unwrap();
+    let launcher = "uv() { echo 'Failed to fetch: https://pypi.org/simple/six/'; return 2; }; uv";
+    for (command, why) in [
+        ("no-such-tool -q", "not found"),
+        (
+            &*format!("{launcher} run pytest"),
+            "`uv run` needs the network, which tests do not have: run `uv sync` first, then give \
+             the test command without `uv run`, or none",
+        ),
+    ] {
+        let mut config = Config::default();
+        config.tests.command = Some(command.to_owned());
+        let found = tests_in(dir.path(), config).await;
+        assert_eq!(found[0].health, Health::Warn, "{found:?}");
+        let detail = &found[0].detail;
+        let beginning = format!("`{command}` runs no test: ");
+        assert!(detail.starts_with(&beginning), "{detail}");
+        assert!(detail.ends_with(why), "{detail}");
+        assert!(found[0].advice.contains("in a shell"), "{found:?}");
+    }
+    let mut config = Config::default();
+    config.tests.command = Some("echo fine".to_owned());
+    let found = tests_in(dir.path(), config).await;
+    assert_eq!(found[0].health, Health::Ok, "{found:?}");
 }
 
 #[tokio::test]

@@ -21,6 +21,7 @@ pub(crate) mod original_tests;
 pub(crate) mod other_language;
 pub(crate) mod other_names;
 pub(crate) mod own_tests;
+pub(crate) mod property_uses;
 pub(crate) mod reached;
 pub(crate) mod read_data;
 pub(crate) mod renamed;

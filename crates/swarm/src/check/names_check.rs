@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::check::early_uses::{EarlyUse, early_uses};
 use crate::check::left_behind::{LeftBehind, left_behind};
+use crate::check::property_uses::{BrokenUse, broken_uses};
 use crate::evidence::check_results::DiagnosticEvidence;
 use crate::lookup::Lookup;
 use crate::state::checker::Checker;
@@ -153,6 +154,8 @@ fn in_code(
     more.extend(introduced.map(|one| of_new(one, OWN)));
     let bad = later.newly_bad_calls(&earlier, files);
     more.extend(bad.iter().map(of_bad_call));
+    let broken = broken_uses((&old, &now), files);
+    more.extend(broken.iter().map(of_broken_use));
     let early = early_uses(checker.stated(), before, after, &later, files);
     more.extend(early.iter().map(of_early_use));
     let left = left_behind(checker.stated(), (&old, &now), files);
@@ -263,6 +266,10 @@ fn of_bad_call(one: &BadCall) -> Problem {
         range: Some(ByteRange::new(start, start + one.name.len())),
         ..problem(&one.file, one.line, message)
     }
+}
+
+fn of_broken_use(one: &BrokenUse) -> Problem {
+    problem(&one.file, one.line, one.message.clone())
 }
 
 fn of_new(one: &NewAttribute, source: &str) -> Problem {

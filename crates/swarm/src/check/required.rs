@@ -9,9 +9,10 @@
 //!   and the tests whose traceback leads through a file named in the task. If the task names no
 //!   code, the symbols that the scout picks or that are changed are used instead. Tests that only
 //!   use a file named in the task, or a module whose body is picked or changed, are "near": they are
-//!   shown to models, but the task may be about something else in that file. Tests that reach the code only from afar, or that one of the
-//!   task's wishes fits only by its words, are "possible": they are shown, and a run that leaves
-//!   them red is not proven ([`wishes`]).
+//!   shown to models, but the task may be about something else in that file. Tests that reach the
+//!   code only from afar, or that one of the task's wishes fits only by its words, are "possible":
+//!   they are shown, and a run that leaves them red is not proven ([`wishes`]). Once the tests that
+//!   use the changed code directly pass, those that only run it are set aside ([`set_aside`]).
 //! - Every other goal requires only the tests that the task names or whose error it quotes.
 //! - A task that states only renames and deletions requires no tests.
 //! - A case of a parametrized test is a test of its own where the task names a case.
@@ -19,6 +20,7 @@
 //!   found and that the task does not name, are never required.
 
 mod modules;
+pub(crate) mod set_aside;
 #[cfg(test)]
 mod tests;
 mod wishes;

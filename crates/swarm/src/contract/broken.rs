@@ -1,9 +1,10 @@
 //! Finds the code that a changed contract breaks: calls that are no longer valid, reads of a property
-//! that became a method, overrides that are no longer compatible, and all mentions of removed symbols.
+//! that became a method, calls of a method that became a property, overrides that are no longer compatible, and all mentions of removed symbols.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::check::property_uses::Turn;
 use crate::lookup::Lookup;
 use crate::state::contracts::Mentions;
 use crate::state::draft::Draft;
@@ -104,11 +105,11 @@ pub(crate) fn broken_in(
     let indirect = lookup.index().indirect_calls(changed).into_iter();
     let mut calls: Vec<(Usage, Option<SymbolPath>)> = direct.map(|usage| (usage, None)).collect();
     calls.extend(indirect.map(|one| (one.usage, one.through)));
-    let must_call = old.becomes_plain_function(&new);
+    let turn = Turn::of(&old, &new);
     calls.retain(|(usage, _)| elsewhere(&usage.symbol) && !usage.is_import);
-    calls.retain(|(usage, _)| match usage.is_call {
-        true => !holds(lookup, usage, changed, &old, &new),
-        false => must_call,
+    calls.retain(|(usage, _)| {
+        let is_turned = turn.is_some_and(|turn| turn.breaks(usage.is_call));
+        is_turned || usage.is_call && !holds(lookup, usage, changed, &old, &new)
     });
     let calls = calls.into_iter().map(|(usage, through)| BrokenLocation {
         symbol: usage.symbol,

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use super::attribute_names;
 use super::broken::offset;
+use crate::check::property_uses::{Turn, uses_as_before};
 use crate::lookup::Lookup;
 use crate::task::in_strings::first_of;
 use crate::task::stated::{ExplicitEdits, Named};
@@ -45,7 +46,7 @@ pub(crate) fn left(
             match now {
                 Some(now) => {
                     told.extend(worlds.changed(symbol, now));
-                    told.extend(worlds.read_as_before(symbol, now));
+                    told.extend(worlds.used_as_before(symbol, now));
                 }
                 None if gone.insert(symbol.path.base_name().to_owned()) => {
                     told.extend(worlds.removed(symbol.path.base_name(), Some(symbol)));
@@ -117,32 +118,19 @@ impl Worlds<'_> {
         (!uses.is_empty()).then(|| format!("`{name}` may still be called as before at {places}"))
     }
 
-    /// Describes the places that still read a property without a call although it became a method.
-    fn read_as_before(self, old: &Symbol, new: &Symbol) -> Option<String> {
-        if !old.contract.becomes_plain_function(&new.contract) {
-            return None;
-        }
-        let path = &old.path;
-        let mut uses = self.after.usages(&path.to_string(), USES_MOST).found;
-        uses.retain(|usage| {
-            let is_read = !usage.is_call && !usage.is_import && !path.encloses(&usage.symbol);
-            is_read && !is_test_file(&usage.file) && self.stood_before(usage)
-        });
+    /// Describes the places that still read a property that became a method, or call a method that
+    /// became a property.
+    fn used_as_before(self, old: &Symbol, new: &Symbol) -> Option<String> {
+        let turn = Turn::of(&old.contract, &new.contract)?;
+        let uses = uses_as_before((self.before, self.after), &old.path, turn);
         let is_sure = |usage: &Usage| usage.certainty != Certainty::Possible;
         let verb = match uses.iter().all(is_sure) {
             true => "is",
             false => "may be",
         };
         let places = places(&uses);
-        let name = &path.name;
-        let told = format!("`{name}` became a method and {verb} read without a call at {places}");
+        let told = format!("{} at {places}", turn.in_words(&old.path.name, verb));
         (!uses.is_empty()).then_some(told)
-    }
-
-    /// Returns whether the line of a use was in its file before the run.
-    fn stood_before(self, usage: &Usage) -> bool {
-        let before = self.before.index().snapshot().read(&usage.file).ok();
-        before.is_some_and(|text| text.lines().any(|line| line.trim() == usage.text))
     }
 
     /// Returns whether a call fits the old contract of a method, and either does not fit the new one or

@@ -9,8 +9,11 @@ mod unchanged;
 mod words;
 pub(crate) use facts::{LastCheck, RunFacts, TakenBack};
 use last_test::{LastTestResult, checked, cut_short};
-pub(crate) use not_applied::{left_out, refused, rejected};
-use phrases::{failed_before, failures, first_line, first_word, now_and_then, pass, with_status};
+pub(crate) use not_applied::{declined, left_out, refused, rejected};
+pub(crate) use phrases::head;
+use phrases::{
+    failed_before, failures, first_line, first_word, now_and_then, only_error, pass, with_status,
+};
 use shown::{are_all_fixed, whole};
 pub(crate) use unchanged::{Unchanged, unchanged};
 use words::{is_all_documentation, only_words};
@@ -46,6 +49,8 @@ impl Ending {
             changed: &[],
             taken_back: TakenBack::No,
             not_taken_back: None,
+            with_changes: None,
+            declined: &[],
             last_check: LastCheck::Absent {
                 why: "the run never began",
             },
@@ -224,9 +229,10 @@ pub(crate) fn unproven(facts: &RunFacts<'_>) -> Option<String> {
 
 fn not_done(facts: &RunFacts<'_>, why: &str) -> (Proof, String) {
     let is_unchanged = facts.changed.is_empty() && matches!(facts.taken_back, TakenBack::No);
-    let rest = match is_unchanged {
-        true => String::new(),
-        false => format!("; {}", left_behind(facts)),
+    let rest = match (is_unchanged, facts.declined) {
+        (true, _) => String::new(),
+        (false, []) => format!("; {}", left_behind(facts)),
+        (false, declined) => format!("; {}; {}", some_of(declined), left_behind(facts)),
     };
     // A part that needs a person is the cause of what is missing without it.
     let yes = match facts.needs_your_yes {
@@ -267,48 +273,51 @@ fn still_failing(facts: &RunFacts<'_>) -> String {
 }
 
 fn tests_fail(facts: &RunFacts<'_>, failing: &[String]) -> (Proof, String) {
-    if let LastCheck::Known(report) = facts.last_check
-        && let Some(cut_short) = cut_short(report)
-    {
+    let report = facts.with_changes.or(known_report(facts));
+    if let Some(cut_short) = report.and_then(cut_short) {
         return match facts.changed.is_empty() {
             true => not_done(facts, &cut_short),
             false => (Proof::Unproven, format!("Done, untested: {cut_short}")),
         };
     }
-    let command = match facts.last_check {
-        LastCheck::Known(report) => report.command.as_str(),
-        LastCheck::Absent { .. } => "the test command",
-    };
-    let others = match facts.last_check {
-        LastCheck::Known(report) => other_failures(report, failing),
-        LastCheck::Absent { .. } => String::new(),
-    };
+    let command = report.map_or("the test command", |report| report.command.as_str());
+    let others = report.map(|report| other_failures(report, failing));
+    let others = others.unwrap_or_default();
     let (unsteady, failing): (Vec<String>, Vec<String>) =
         (failing.iter().cloned()).partition(|id| facts.unsteady.contains(id));
+    // The tests ran before the changes were reverted.
+    let (with, error) = match facts.taken_back {
+        TakenBack::Yes(_) => (
+            "with the changes, ",
+            report.map(|report| only_error(&failing, report)),
+        ),
+        TakenBack::No => ("", None),
+    };
     let mut what = Vec::new();
     if !failing.is_empty() {
-        what.push(failures(&failing, command));
+        let error = error.unwrap_or_default();
+        what.push(format!("{}{error}", failures(&failing, command)));
     }
     if !unsteady.is_empty() {
         what.push(now_and_then(&unsteady));
     }
-    let passing = passing(facts);
-    // The tests ran before the changes were reverted.
-    let with = match facts.taken_back {
-        TakenBack::Yes(_) => "with the changes, ",
-        TakenBack::No => "",
-    };
+    let passing = report.map(passing).unwrap_or_default();
     not_done(
         facts,
         &format!("{with}{passing}{}{others}", what.join("; ")),
     )
 }
 
+/// Returns the report of the last tests of the workspace.
+fn known_report<'a>(facts: &RunFacts<'a>) -> Option<&'a TestReport> {
+    match facts.last_check {
+        LastCheck::Known(report) => Some(report),
+        LastCheck::Absent { .. } => None,
+    }
+}
+
 /// Describes the number of passing tests, for example `2 tests pass; `.
-fn passing(facts: &RunFacts<'_>) -> String {
-    let LastCheck::Known(report) = facts.last_check else {
-        return String::new();
-    };
+fn passing(report: &TestReport) -> String {
     let passed = with_status(report, TestStatus::Passed);
     let is_told = report.outcome == TestOutcome::Failed && report.source.is_reporter();
     match is_told && passed > 0 {
@@ -364,14 +373,18 @@ fn done(facts: &RunFacts<'_>) -> (Proof, String) {
         (LastTestResult::Passes(what), _, None) => whole(facts, &what),
         (LastTestResult::Fails(what), ..) if is_documentation => (
             Proof::NothingToProve,
-            format!("Done: {}; {}{what}", only_words(facts), passing(facts)),
+            format!(
+                "Done: {}; {}{what}",
+                only_words(facts),
+                known_report(facts).map(passing).unwrap_or_default()
+            ),
         ),
         (LastTestResult::Untested(_), ..) if is_documentation => (
             Proof::NothingToProve,
             format!("Done: {}", only_words(facts)),
         ),
         (LastTestResult::Fails(what), None, Some(why)) if fail_as_before(facts) => {
-            let passing = passing(facts);
+            let passing = known_report(facts).map(passing).unwrap_or_default();
             (Proof::Unproven, format!("Done, but {why}; {passing}{what}"))
         }
         (LastTestResult::Fails(what), None, _) => (Proof::Unproven, done_but_failing(facts, &what)),
@@ -384,7 +397,7 @@ fn done(facts: &RunFacts<'_>) -> (Proof, String) {
 
 /// Returns the headline of a run that settled although tests fail.
 fn done_but_failing(facts: &RunFacts<'_>, all: &str) -> String {
-    let passing = passing(facts);
+    let passing = known_report(facts).map(passing).unwrap_or_default();
     let passing = passing.trim_end_matches("; ");
     let beside = match passing.is_empty() {
         true => String::new(),

@@ -1,13 +1,15 @@
 //! The end of a run: collects what is known about its changes, and reports it in the last event.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::check::test_run::no_tests;
 use crate::check::{original_tests, reached, required, scripts, steady};
 use crate::event::actor::ActorId;
 use crate::event::events::{Event, StopReason};
 use crate::evidence::ids::WHOLE_RUN;
-use crate::evidence::wording::counted;
+use crate::evidence::wording::{counted, some_of};
+use crate::lookup::Lookup;
 use crate::proposal::{apply, permission};
 use crate::run::aim::ChangeRelevance;
 use crate::run::ending::{self, LastCheck, RunFacts, TakenBack, unchanged};
@@ -15,7 +17,9 @@ use crate::run::{aim, context_failures};
 use crate::state::run_context::RunContext;
 use crate::state::test_scope::Extent;
 use crate::task::goal::Goal;
+use crate::task::left_todos;
 use crate::task::mentions;
+use crate::task::names::Names;
 use starling_syntax::{FilePath, SymbolPath};
 
 /// Returns why the run's changes are not proven by tests; `None` if they are proven or need no
@@ -44,6 +48,7 @@ pub(crate) fn finished(run: &RunContext, stop_reason: StopReason) -> Event {
     let mut ending = with_facts(run, &stop_reason, &applied, ending::ending);
     if stop_reason.is_settled() {
         ending.headline.push_str(&still_mentioned(run, &applied));
+        ending.headline.push_str(&left_todos(run, &applied));
     }
     Event::RunFinished {
         ending: Some(ending),
@@ -63,6 +68,25 @@ fn still_mentioned(run: &RunContext, applied: &[SymbolPath]) -> String {
     }
     let told = mentions::still_mentioned(run.stated(), &run.lookup());
     told.iter().map(|told| format!("; {told}")).collect()
+}
+
+/// Describes the comments of the changed and the named code that say what is left to do, although
+/// the task asks to do it.
+fn left_todos(run: &RunContext, applied: &[SymbolPath]) -> String {
+    if applied.is_empty() {
+        return String::new();
+    }
+    let names = run.tests().required.names.clone();
+    let changed = applied.iter().filter(|symbol| !symbol.is_module());
+    let meant = changed.chain(names.iter().flat_map(Names::code));
+    let meant: Vec<SymbolPath> = meant.cloned().collect();
+    let index = &run.services.index;
+    let before = Lookup::new(index.snapshot().clone(), Arc::clone(index));
+    let left = left_todos::left_todos(&run.task.text, (&before, &run.lookup()), &meant);
+    match left.as_slice() {
+        [] => String::new(),
+        left => format!("; {}", some_of(left)),
+    }
 }
 
 /// Returns why the last proposal was refused, in the form for the user.
@@ -135,7 +159,8 @@ fn with_facts<R>(
     let refused = ending::refused(&events);
     let is_a_part = !refused.is_empty();
     let needs_your_yes = needing_your_yes(run, &refused);
-    let rejected = ending::rejected(&run.log.events());
+    let rejected = ending::rejected(&events);
+    let declined = ending::declined(&events);
     let are_context = !changed.is_empty() && context_failures::are_all(run, changed);
     let unsteady = steady::known(run);
     let goal = required::goal(run);
@@ -175,6 +200,8 @@ fn with_facts<R>(
             None => TakenBack::No,
         },
         not_taken_back: state.proposals.not_taken_back.as_deref(),
+        with_changes: state.tests.at_end.with_changes.as_ref(),
+        declined: &declined,
         last_check: match &state.tests.latest {
             Some(report) => LastCheck::Known(report),
             None => LastCheck::Absent { why: &untested },

@@ -24,7 +24,7 @@ use crate::lookup::Lookup;
 use crate::proposal::undo;
 use crate::proposal::undo_error::UndoError;
 use crate::protocol::Pick;
-use crate::run::ending::{self, Unchanged, unchanged};
+use crate::run::ending::{self, Unchanged, head, unchanged};
 use crate::run::finish::{changed, finished, unproven};
 use crate::run::scout::NoPick;
 use crate::run::settle::RemainingFailures;
@@ -430,18 +430,33 @@ async fn test_before(
 /// Describes why the user's test command gave no result, and what to do.
 fn not_run(report: &TestReport) -> String {
     const LINES: usize = 6;
+    const WHY_MOST: usize = 200;
     let how = match report.exit {
         Some(status) => format!("exit status {status}"),
         None => "it could not be started".to_owned(),
     };
     let said: Vec<&str> = report.output.lines().map(str::trim_end).collect();
     let said: Vec<&str> = said.into_iter().filter(|line| !line.is_empty()).collect();
-    let last: String = said[said.len().saturating_sub(LINES)..]
+    let is_reason = |line: &&str| line.starts_with("no test ran: ");
+    let is_error = |line: &&str| line.contains("rror: ");
+    let reason = said.iter().copied().rfind(is_reason);
+    let reason = reason.or_else(|| said.iter().copied().rfind(is_error));
+    let reason = reason.or(said.last().copied()).unwrap_or_default();
+    let why = match reason
+        .strip_prefix("no test ran: ")
+        .unwrap_or(reason)
+        .trim()
+    {
+        "" => String::new(),
+        why => format!(": {}", head(why, WHY_MOST)),
+    };
+    let before: Vec<&str> = said.into_iter().filter(|line| *line != reason).collect();
+    let before: String = before[before.len().saturating_sub(LINES)..]
         .iter()
         .map(|line| format!("\n  {line}"))
         .collect();
     format!(
-        "the test command runs no test: `{}` ({how}){last}\nNo model was asked. Try the command in a \
+        "the test command runs no test: `{}` ({how}){why}{before}\nNo model was asked. Try the command in a \
          shell, then give it by --test or `tests.command`; without one, Starling looks for the tests.",
         report.command
     )

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::check::accepted_tests::{note, test_accepted};
+use crate::check::required::set_aside;
 use crate::check::steady;
 use crate::context::failing::compared;
 use crate::event::actor::ActorId;
@@ -14,6 +15,7 @@ use crate::evidence::ids::WHOLE_RUN;
 use crate::evidence::ids::tail;
 use crate::evidence::test_evidence::{TestEvidence, failing_ids};
 use crate::run::final_check::{self, final_check};
+use crate::run::finish::changed;
 use crate::run::suspects;
 use crate::state::epoch::Epoch;
 use crate::state::refresh;
@@ -42,6 +44,7 @@ pub(crate) async fn settle(run: &Arc<RunContext>) -> RemainingFailures {
             Some(report) => steady::failing_at_end(run, report),
             None => known_failures(run),
         };
+        set_aside::set_aside(run, &changed(run));
         run.tests().at_end.problems = final_check::all(&problems);
         let left = RemainingFailures {
             failing,

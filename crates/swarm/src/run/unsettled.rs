@@ -56,6 +56,8 @@ pub(crate) async fn take_back(run: &Arc<RunContext>, stop_reason: &StopReason) {
         }
         None => None,
     };
+    let with_changes = run.tests().latest.clone();
+    run.tests().at_end.with_changes = with_changes;
     let left = match undo::undo(run, None).await {
         // Nothing is left to revert, because the user already undid the changes.
         Ok(_) | Err(UndoError::Unknown(_) | UndoError::Gone(_) | UndoError::Empty(_)) => Vec::new(),

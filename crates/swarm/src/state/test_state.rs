@@ -47,6 +47,8 @@ pub(crate) struct FoundAtEnd {
     pub new_tests: WithoutChange,
     /// Problems that the changes introduced, as text.
     pub problems: Vec<String>,
+    /// Report of the last tests of the changes, if these were taken back.
+    pub with_changes: Option<TestReport>,
 }
 
 /// The tests that the task is about, and the symbols and files that it names.

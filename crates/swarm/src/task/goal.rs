@@ -114,6 +114,8 @@ const RULES: &[(Goal, &[&str])] = &[
             "^format|reformat|convert|port|migrate|moderni*|optimi*|speed|annotate|replace|merge",
             "^sort .. import|imports|function|functions|method|methods|definition|definitions",
             "refactor*|faster|fastest|performance|rename|cleanup",
+            "^make .. method|property|dataclass|namedtuple|staticmethod|classmethod|generator $",
+            "^turn|change .. into|to method|property|dataclass|namedtuple|staticmethod|classmethod|generator",
             "type hint|hints|annotation|annotations",
             "dead|unused|duplicate*|duplication code|import|imports|function|variable|helper|of",
         ],

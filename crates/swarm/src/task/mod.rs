@@ -5,6 +5,7 @@ pub(crate) mod command_line;
 pub(crate) mod examples;
 pub(crate) mod goal;
 pub(crate) mod in_strings;
+pub(crate) mod left_todos;
 pub(crate) mod mentions;
 pub(crate) mod method_family;
 pub(crate) mod names;

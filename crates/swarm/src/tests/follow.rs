@@ -445,7 +445,7 @@ async fn code_that_reads_a_property_is_notified_when_it_becomes_a_method() {
         let events = bed.run().await;
         assert_eq!(follow_ups(&events), [("b.py::up".to_owned(), vec![5])]);
         let (_, headline) = ending(&events);
-        let told = "`Catalogue.visible` became a method and is read without a call at b.py:5";
+        let told = "b.py:5: `Catalogue.visible` became a method and is read without a call";
         assert_eq!(headline.contains(told), !follows, "{headline}");
         let seen = bed.approver.seen.lock().unwrap();
         let evidence = &seen[0].evidence;
@@ -472,4 +472,69 @@ async fn property_becomes_a_method_only_together_with_the_code_that_reads_it() {
     assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
     assert!(!bed.read("a.py").contains("property"));
     assert!(bed.read("b.py").contains("visible()"), "{events:#?}");
+}
+
+/// The same code with a plain method instead of a property.
+const METHOD: [(&str, &str); 2] = [
+    (
+        "a.py",
+        "class Catalogue:\n    def visible(self):\n        return [1]\n",
+    ),
+    (
+        "b.py",
+        "from a import Catalogue\n\n\ndef up(catalogue: Catalogue):\n    return sorted(catalogue.visible())\n",
+    ),
+];
+
+fn property() -> Line {
+    let source = "    @property\n    def visible(self):\n        return [1]\n";
+    call("propose", json!({"reason": "r", "source": source}))
+}
+
+#[tokio::test(start_paused = true)]
+async fn code_that_calls_a_method_is_notified_when_it_becomes_a_property() {
+    for follows in [true, false] {
+        let up = match follows {
+            true => whole("def up(catalogue: Catalogue):\n    return sorted(catalogue.visible)\n"),
+            false => finish("nothing"),
+        };
+        let model = Scripted::native()
+            .on("agent a.py::Catalogue.visible", [property()])
+            .on("agent b.py::up", [up])
+            .always("agent", finish("nothing"));
+        let mut bed = Bed::new(&METHOD, model)
+            .begin(&["a.py::Catalogue.visible"])
+            .with(|it| it.text = "Refactor Catalogue.visible".to_owned())
+            .with(|it| it.approval = Approval::Ask);
+        let events = bed.run().await;
+        assert_eq!(follow_ups(&events), [("b.py::up".to_owned(), vec![5])]);
+        let (_, headline) = ending(&events);
+        let told = "b.py:5: `Catalogue.visible` became a property and is called";
+        assert_eq!(headline.contains(told), !follows, "{headline}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn property_changes_only_if_the_code_that_uses_it_follows() {
+    for (files, change, told) in [
+        (
+            PROPERTY,
+            plain_method(),
+            "became a method and is read without a call",
+        ),
+        (METHOD, property(), "became a property and is called"),
+    ] {
+        let model = Scripted::native()
+            .on("agent a.py::Catalogue.visible", [change])
+            .always("agent", finish("nothing to change"));
+        let mut bed = Bed::new(&files, model)
+            .begin(&["a.py::Catalogue.visible"])
+            .with(|it| it.text = "Refactor Catalogue.visible".to_owned());
+        let events = bed.run().await;
+        assert!(!stop(&events).is_settled(), "{events:#?}");
+        assert_eq!(bed.read("a.py"), files[0].1);
+        assert_eq!(bed.read("b.py"), files[1].1);
+        let (_, headline) = ending(&events);
+        assert!(headline.contains(told), "{headline}");
+    }
 }

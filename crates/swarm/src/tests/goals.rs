@@ -194,7 +194,10 @@ async fn run_that_does_not_add_the_requested_test_does_not_succeed() {
 async fn partial_bug_fix_is_reverted() {
     let model = Scripted::native()
         .on("scout", [wake(&["stats.py::mean"])])
-        .on("agent stats.py::mean", [whole(RIGHT)])
+        .on(
+            "agent stats.py::mean",
+            [whole(RIGHT), finish("mode() is right as it is")],
+        )
         .always("agent", finish("nothing more"));
     let mut bed = bed("mean() and mode() are wrong", model);
     bed.lists = true;
@@ -206,6 +209,16 @@ async fn partial_bug_fix_is_reverted() {
         "{events:#?}"
     );
     assert_eq!(bed.read("stats.py"), STATS);
+    // The headline says which test fails and how, and what its owner answered.
+    let Some(Event::RunFinished {
+        ending: Some(end), ..
+    }) = events.last()
+    else {
+        panic!("{events:#?}")
+    };
+    let why = "with the changes, 2 tests pass; 1 test fails: test_stats.py::test_mode \
+               (assert 1 == 0); stats.py::mean: mode() is right as it is; ";
+    assert!(end.headline.contains(why), "{}", end.headline);
 }
 
 /// The task names a test only to exclude it.
@@ -402,5 +415,51 @@ async fn comment_of_a_todo_may_go_if_the_task_asks_to_do_it() {
         let events = bed.run().await;
         let text = if is_changed { new } else { old };
         assert_eq!(bed.read("stats.py"), text, "{task}: {events:#?}");
+    }
+}
+
+/// The function has two comments, of which one says what is left to do.
+#[tokio::test(start_paused = true)]
+async fn headline_names_the_comment_of_a_todo_that_stays() {
+    let inner = "def mean(values):\n    # TODO: empty lists\n    # exact for integers\n    \
+                 return sum(values) / len(values)\n";
+    let above = "# TODO: empty lists\ndef mean(values):\n    return sum(values) / len(values)\n\n\n\
+                 # TODO: ties\ndef mode(values):\n    return max(values)\n";
+    let hunk = json!([{"old": "len(values)\n", "new": "len(values) if values else 0\n"}]);
+    for (task, old, told) in [
+        (
+            "Do the TODO in mean",
+            inner,
+            Some("; the comment at stats.py:2 stays: # TODO: empty lists"),
+        ),
+        (
+            "Do the TODO in mean",
+            above,
+            Some("; the comment at stats.py:1 stays: # TODO: empty lists"),
+        ),
+        ("mean() is wrong for empty lists", inner, None),
+    ] {
+        let model = Scripted::native()
+            .on(
+                "agent stats.py::mean",
+                [call("propose", json!({"reason": "r", "hunks": hunk}))],
+            )
+            .always("agent", finish("nothing more"));
+        let mut bed = Bed::new(&[("stats.py", old)], model)
+            .begin(&["stats.py::mean"])
+            .with(|it| it.text = task.to_owned());
+        let events = bed.run().await;
+        let Some(Event::RunFinished {
+            ending: Some(end), ..
+        }) = events.last()
+        else {
+            panic!("{events:#?}")
+        };
+        let headline = &end.headline;
+        match told {
+            Some(told) => assert!(headline.ends_with(told), "{headline}"),
+            None => assert!(!headline.contains("TODO"), "{headline}"),
+        }
+        assert!(headline.starts_with("Done"), "{headline}");
     }
 }

@@ -71,6 +71,22 @@ async fn owner_of_a_module_can_change_only_the_module_body() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn owner_of_a_module_may_send_its_statements_or_the_whole_file() {
+    let expected = NEST.replace("RATE = 2", "RATE = 3");
+    for source in ["RATE = 3\n", &expected] {
+        let (bed, events) = proposes("a.py::", whole(source), &["a.py::f"]).await;
+        assert_eq!(bed.read("a.py"), expected, "{events:#?}");
+    }
+    let other = expected.replace("return 1", "return 2");
+    let (bed, events) = proposes("a.py::", whole(&other), &[]).await;
+    assert!(
+        malformed(&events)[0].contains("is not your symbol"),
+        "{events:#?}"
+    );
+    assert_eq!(bed.read("a.py"), NEST);
+}
+
+#[tokio::test(start_paused = true)]
 async fn change_request_for_a_method_goes_to_the_owner_of_its_class() {
     let request = call(
         "request_change",

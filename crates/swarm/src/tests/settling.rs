@@ -201,7 +201,7 @@ async fn users_test_command_that_does_not_start_is_reported_before_any_model_cal
     let StopReason::Failed { error } = stop(&events) else {
         panic!("{events:#?}");
     };
-    let expected = "`fake tests` (exit status 127)\n  one\n  sh: tets: not found\n";
+    let expected = "`fake tests` (exit status 127): sh: tets: not found\n  one\n";
     assert!(error.contains(expected), "{error}");
     assert_eq!(bed.model.calls(), 0);
     // If Starling chose the test command itself, the run continues without test results.

@@ -160,3 +160,104 @@ async fn run_ends_after_each_suspected_function_was_tried_without_success() {
     assert!(woken.len() >= 2 && woken.len() <= 3, "{woken:?}");
     assert_eq!(bed.read("stock.py"), STOCK);
 }
+
+const FEED: &str = "\
+def newest(episodes):
+    return sorted(episodes)
+
+
+def build_feed(title, episodes):
+    return [title] + newest(episodes)
+";
+const FEED_TESTS: &str = "\
+from feed import build_feed, newest
+
+
+def test_newest_first():
+    assert newest([1, 2]) == [2, 1]
+
+
+def test_title_is_escaped():
+    assert build_feed(\"a & b\", [])[0] == \"a &amp; b\"
+";
+const NEWEST_FIRST: &str =
+    "```python\ndef newest(episodes):\n    return sorted(episodes, reverse=True)\n```";
+
+/// Runs the task that `newest` returns the oldest episode first. The test of the title runs
+/// `newest` through `build_feed`, and its error with the change is `error`.
+async fn run_feed(task: &str, error: &'static str) -> (Vec<Event>, Bed) {
+    let red = move |all: &str| {
+        let is_fixed = all.contains("reverse=True");
+        let error = if is_fixed {
+            error
+        } else {
+            "E   AssertionError: not escaped"
+        };
+        let line = "test_feed.py:5: in test_newest_first\nE   assert [1, 2] == [2, 1]";
+        let newest = (
+            "test_feed.py::test_newest_first".to_owned(),
+            line.to_owned(),
+        );
+        let title = (
+            "test_feed.py::test_title_is_escaped".to_owned(),
+            format!("test_feed.py:9: in test_title_is_escaped\n{error}"),
+        );
+        match is_fixed {
+            true => vec![title],
+            false => vec![newest, title],
+        }
+    };
+    let files = [("feed.py", FEED), ("test_feed.py", FEED_TESTS)];
+    let model = Scripted::small()
+        .on("agent feed.py::newest", [say(NEWEST_FIRST)])
+        .always(
+            "agent",
+            say("```python\ndef build_feed(title, episodes):\n    return []\n```"),
+        );
+    let task = task.to_owned();
+    let mut bed = Bed::new(&files, model).tests(red).with(|it| it.text = task);
+    bed.lists = true;
+    let events = bed.run().await;
+    (events, bed)
+}
+
+fn ending(events: &[Event]) -> &Ending {
+    match events.last() {
+        Some(Event::RunFinished {
+            ending: Some(ending),
+            ..
+        }) => ending,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn failing_test_that_only_runs_the_fixed_function_does_not_lead_on() {
+    let task = "newest() returns the oldest episode first, it should be newest first";
+    let (events, bed) = run_feed(task, "E   AssertionError: not escaped").await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert_eq!(woken(&events), ["newest"]);
+    assert!(bed.read("feed.py").contains("reverse=True"));
+    let ending = ending(&events);
+    assert_eq!(ending.proof, Proof::Proven, "{ending:?}");
+    let told = "test_title_is_escaped (it failed before), no part of the task";
+    assert!(ending.headline.contains(told), "{}", ending.headline);
+}
+
+#[tokio::test(start_paused = true)]
+async fn failing_test_whose_error_changes_with_the_fix_may_be_part_of_the_task() {
+    let task = "newest() returns the oldest episode first, it should be newest first";
+    let (events, _) = run_feed(task, "E   AssertionError: the order").await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert_eq!(woken(&events), ["newest"]);
+    let ending = ending(&events);
+    assert_eq!(ending.proof, Proof::Unproven, "{ending:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn failing_test_that_the_words_of_the_task_fit_is_still_required() {
+    let task = "newest() returns the oldest episode first, and its titles are not escaped";
+    let (events, _) = run_feed(task, "E   AssertionError: not escaped").await;
+    assert!(!stop(&events).is_settled(), "{events:#?}");
+    assert!(woken(&events).len() > 1, "{:?}", woken(&events));
+}

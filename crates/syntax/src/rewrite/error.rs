@@ -13,7 +13,7 @@ pub enum RewriteError {
         known: String,
     },
     #[error(
-        "the module body of {file} cannot be replaced as a whole, because that would replace every symbol in it: patch the lines, add a symbol or add imports instead"
+        "it is unclear where the definitions of {file} stand among the statements of `source`: send the whole text of the file with every definition, or patch the lines, add a symbol or add imports instead"
     )]
     WholeModule { file: FilePath },
     #[error(

@@ -7,6 +7,7 @@ use tree_sitter::Node;
 use super::super::definition::{one_line, range_of};
 use super::super::lines::is_blank;
 use super::super::{Language, SymbolTree};
+use super::order;
 use super::place::CodeStyle;
 use super::standard::{self, ImportPosition};
 use super::{RewriteError, TextReplacement};
@@ -87,25 +88,25 @@ fn plans(
         let names: Vec<&str> = imports.iter().map(|import| import.name.as_str()).collect();
         let names = names.join(", ");
         match (home, &imports[0].module) {
-            (Some(home), _) => {
-                let end = last_name(*home).map_or(home.end_byte(), |name| name.end_byte());
-                plans.push(TextReplacement {
-                    range: ByteRange::new(end, end),
-                    insert: format!(", {names}"),
-                });
-            }
+            (Some(home), _) => plans.extend(with_names(*home, tree.text(), imports)),
             (None, Some(module)) if imports[0].is_future() => {
                 futures.push(format!("from {module} import {names}"));
             }
             (None, Some(module)) if module.starts_with('.') => {
-                relative.push(format!("from {module} import {names}"));
+                let statement = format!("from {module} import {names}");
+                match order::place(tree, root, &statement) {
+                    Some(at) => placed.push((at, statement)),
+                    None => relative.push(statement),
+                }
             }
             (None, module) => {
                 let statement = match module {
                     Some(module) => format!("from {module} import {names}"),
                     None => format!("import {names}"),
                 };
-                match standard::place(tree, root, &statement) {
+                let at = standard::place(tree, root, &statement)
+                    .or_else(|| order::place(tree, root, &statement));
+                match at {
                     Some(at) => placed.push((at, statement)),
                     None => others.push(statement),
                 }
@@ -151,7 +152,10 @@ fn with_placed(
     let text = tree.text();
     let line_break = CodeStyle::of(tree, tree.module()).line_break;
     // `import` statements come before `from` statements.
-    placed.sort_by_key(|(at, statement)| (at.offset, statement.starts_with("from ")));
+    placed.sort_by_key(|(at, statement)| {
+        let is_from = statement.starts_with("from ");
+        (at.offset, at.is_before, is_from, statement.to_lowercase())
+    });
     for same in placed.chunk_by(|one, next| one.0.offset == next.0.offset) {
         let at = same[0].0;
         let is_at_end = at.offset == text.len() && !text.ends_with('\n');
@@ -395,7 +399,26 @@ fn mergeable<'t>(root: Node<'t>, text: &str, import: &Import) -> Option<Node<'t>
     })
 }
 
-fn last_name(statement: Node<'_>) -> Option<Node<'_>> {
+/// Adds names to a statement, in the sort order of its names.
+fn with_names(statement: Node<'_>, text: &str, imports: &[Import]) -> Vec<TextReplacement> {
     let mut cursor = statement.walk();
-    statement.children_by_field_name("name", &mut cursor).last()
+    let nodes: Vec<Node<'_>> = statement
+        .children_by_field_name("name", &mut cursor)
+        .collect();
+    let written: Vec<String> = nodes.iter().map(|node| one_line(*node, text)).collect();
+    let end = nodes.last().map_or(statement.end_byte(), Node::end_byte);
+    let mut plans: Vec<TextReplacement> = Vec::new();
+    for import in imports {
+        let next = order::place_of_name(&written, &import.name);
+        let (at, insert) = match next {
+            Some(next) => (nodes[next].start_byte(), format!("{}, ", import.name)),
+            None => (end, format!(", {}", import.name)),
+        };
+        let range = ByteRange::new(at, at);
+        match plans.iter_mut().find(|plan| plan.range == range) {
+            Some(plan) => plan.insert.push_str(&insert),
+            None => plans.push(TextReplacement { range, insert }),
+        }
+    }
+    plans
 }

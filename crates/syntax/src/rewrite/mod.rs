@@ -12,6 +12,8 @@ mod error;
 mod import;
 mod line_ends;
 mod loss;
+mod module_body;
+mod order;
 mod patch;
 mod place;
 mod source;

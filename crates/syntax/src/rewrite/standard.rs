@@ -45,9 +45,7 @@ impl ImportKey {
             None => (false, statement.strip_prefix("import ")?),
         };
         let module = rest.split([' ', ',', '\t']).find(|word| !word.is_empty())?;
-        let top = module.split('.').next().unwrap_or(module);
-        let is_standard = MODULES.split_ascii_whitespace().any(|known| known == top);
-        is_standard.then(|| ImportKey {
+        is_standard(module).then(|| ImportKey {
             is_from,
             module: module.to_lowercase(),
         })
@@ -62,11 +60,20 @@ impl ImportKey {
     }
 }
 
+/// Returns whether a dotted name is that of a module of the standard library.
+pub(super) fn is_standard(module: &str) -> bool {
+    let top = module.split('.').next().unwrap_or(module);
+    MODULES.split_ascii_whitespace().any(|known| known == top)
+}
+
 /// The position of a new import statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ImportPosition {
     /// Byte offset of the start of a line.
     pub(super) offset: usize,
+    /// Whether the statement belongs to what is below it. At one offset, it stands below the
+    /// statements that belong to what is above them.
+    pub(super) is_before: bool,
     /// Whether a blank line is inserted after the statement, because it forms its own block.
     pub(super) is_block: bool,
 }
@@ -102,6 +109,7 @@ pub(super) fn place(tree: &SymbolTree, root: Node<'_>, statement: &str) -> Optio
         let first = all.first()?;
         return Some(ImportPosition {
             offset: lines.range(first_line(first)).start.max(mark),
+            is_before: true,
             is_block: true,
         });
     };
@@ -120,6 +128,7 @@ pub(super) fn place(tree: &SymbolTree, root: Node<'_>, statement: &str) -> Optio
     };
     Some(ImportPosition {
         offset,
+        is_before: before.is_some(),
         is_block: false,
     })
 }

@@ -52,6 +52,7 @@ mod errors;
 mod laws;
 mod manners;
 mod merging;
+mod module_body;
 
 mod whole_symbols {
     use super::*;
@@ -643,7 +644,7 @@ mod imports {
         check(
             "from .a import b\nimport os\n",
             &["import datetime", "from .c import d"],
-            "from .a import b\nimport datetime\nimport os\nfrom .c import d\n",
+            "from .a import b\nfrom .c import d\nimport datetime\nimport os\n",
         );
     }
 
@@ -673,6 +674,57 @@ mod imports {
             &["import numpy", "import json"],
             "import sys\nfrom pathlib import Path\n\nfrom jotter import store\n",
             "import json\nimport sys\nfrom pathlib import Path\n\nfrom jotter import store\nimport numpy\n",
+        );
+    }
+
+    #[test]
+    fn sorted_imports_stay_sorted() {
+        let text = "import os\n\nimport requests\nfrom fastapi import APIRouter, FastAPI, status\n\n\
+                    from app.db import connect\nfrom app.views import index\n\n\
+                    from ..core import LIMIT, Item, load\nfrom .forms import Form\n\nx = 1\n";
+        let with = |new: &[&str], old: &str, expected: &str| {
+            check(text, new, &text.replacen(old, expected, 1));
+        };
+        with(
+            &["from app.models import Member"],
+            "from app.views",
+            "from app.models import Member\nfrom app.views",
+        );
+        with(
+            &["from app.auth import login"],
+            "from app.db",
+            "from app.auth import login\nfrom app.db",
+        );
+        with(
+            &["from app.web import run"],
+            "import index\n",
+            "import index\nfrom app.web import run\n",
+        );
+        with(
+            &["from .base import View", "from .urls import path"],
+            "from .forms import Form\n",
+            "from .base import View\nfrom .forms import Form\nfrom .urls import path\n",
+        );
+        with(
+            &["from fastapi import Depends, responses, websockets"],
+            "APIRouter, FastAPI, status",
+            "APIRouter, Depends, FastAPI, responses, status, websockets",
+        );
+        with(
+            &["from ..core import MOST, Basket, dump, save"],
+            "LIMIT, Item, load",
+            "LIMIT, MOST, Basket, Item, dump, load, save",
+        );
+        // Names and statements that are not sorted stay as they are.
+        let unsorted = "from app.views import show, index\nfrom app.db import connect\n\nx = 1\n";
+        check(
+            unsorted,
+            &[
+                "from app.views import edit",
+                "from app.models import Member",
+            ],
+            "from app.views import show, index, edit\nfrom app.db import connect\n\
+             from app.models import Member\n\nx = 1\n",
         );
     }
 

@@ -2,6 +2,7 @@
 
 use super::super::{Symbol, SymbolKind, SymbolTree};
 use super::check::flaws_alone;
+use super::module_body;
 use super::place::{CodeStyle, indent_at};
 use super::source::Source;
 use super::{RewriteError, TextReplacement};
@@ -45,16 +46,15 @@ pub(super) fn plan(
     })
 }
 
-/// Replaces the whole text of a file that has no symbols.
+/// Replaces the whole text of a file that has no symbols, or the statements of a module around its
+/// definitions.
 fn module(tree: &SymbolTree, written: &str) -> Result<TextReplacement, RewriteError> {
     let module = tree.module();
-    if !module.children.is_empty() {
-        return Err(RewriteError::WholeModule {
-            file: tree.file().clone(),
-        });
-    }
+    let mut insert = match module.children.is_empty() {
+        true => written.replace("\r\n", "\n"),
+        false => module_body::text(tree, written)?,
+    };
     let line_break = CodeStyle::of(tree, module).line_break;
-    let mut insert = written.replace("\r\n", "\n");
     if tree.text().ends_with('\n') && !insert.is_empty() && !insert.ends_with('\n') {
         insert.push('\n');
     }

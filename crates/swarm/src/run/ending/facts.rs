@@ -20,6 +20,10 @@ pub(crate) struct RunFacts<'a> {
     pub taken_back: TakenBack<'a>,
     /// Why a change was not taken back although the run did not settle.
     pub not_taken_back: Option<&'a str>,
+    /// Report of the last tests of the changes, if these were taken back.
+    pub with_changes: Option<&'a TestReport>,
+    /// The owners that ended their last work without a change, each with its reason.
+    pub declined: &'a [String],
     pub last_check: LastCheck<'a>,
     pub failed_before: &'a BTreeSet<String>,
     /// Tests of these that did not run before, because their file or another one could not be

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::phrases::first_line;
+use super::phrases::{QUOTED, first_line, head};
 use crate::event::actor::ActorId;
 use crate::event::actor::actor_name;
-use crate::event::events::Event;
+use crate::event::events::{AgentOutcome, Event};
 use crate::evidence::ids::ProposalId;
 use starling_core::Verdict;
 use starling_syntax::SymbolPath;
@@ -75,6 +75,35 @@ pub(crate) fn refused(events: &[Event]) -> Vec<(&ActorId, &str)> {
     let left = refused.into_values();
     left.filter(|(agent, _)| changes.are_none_of(agent))
         .collect()
+}
+
+/// Describes the agents whose last work ended without a change, each with the reason that it gave.
+pub(crate) fn declined(events: &[Event]) -> Vec<String> {
+    let mut last: BTreeMap<String, Option<String>> = BTreeMap::new();
+    for event in events {
+        let Event::AgentFinished {
+            agent,
+            outcome,
+            summary,
+        } = event
+        else {
+            continue;
+        };
+        let name = actor_name(agent);
+        let reason = match outcome {
+            AgentOutcome::Changed => None,
+            AgentOutcome::NothingToChange if summary.trim().is_empty() => None,
+            AgentOutcome::NothingToChange => Some(format!("{name}: {}", reason(summary))),
+            AgentOutcome::GaveUp { why } => Some(format!("{name} gave up: {}", reason(why))),
+        };
+        last.insert(name, reason);
+    }
+    last.into_values().flatten().collect()
+}
+
+/// Returns the first line of an agent's reason, shortened.
+fn reason(text: &str) -> String {
+    head(first_line(text.trim()), QUOTED)
 }
 
 /// Returns the last rejected proposal of each agent whose symbol has no applied change, in the form

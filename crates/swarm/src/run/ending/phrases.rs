@@ -22,6 +22,22 @@ pub(super) fn failures(failing: &[String], command: &str) -> String {
     }
 }
 
+/// Returns, in parentheses, the error of a failing test, if only one test fails and its error is
+/// known.
+pub(super) fn only_error(failing: &[String], report: &TestReport) -> String {
+    const ERROR: usize = 100;
+    let [only] = failing else {
+        return String::new();
+    };
+    let case = report.cases.iter().find(|case| case.id == *only);
+    let lines = case.map_or("", |case| &case.message).lines().map(str::trim);
+    let errors = lines.clone().filter_map(|line| line.strip_prefix("E "));
+    let of_unittest = lines.filter(|line| !line.starts_with("note: ")).rev();
+    let mut errors = errors.chain(of_unittest.take(1)).map(str::trim);
+    let error = errors.find(|line| !line.is_empty());
+    error.map_or(String::new(), |error| format!(" ({})", head(error, ERROR)))
+}
+
 /// Describes the flaky tests, for example `1 test fails now and then: a`.
 pub(super) fn now_and_then(ids: &[String]) -> String {
     let named: Vec<String> = ids.iter().filter(|id| *id != WHOLE_RUN).cloned().collect();
@@ -96,7 +112,7 @@ pub(super) fn last_line(output: &str) -> &str {
 }
 
 /// Truncates a line that is longer than `most`.
-pub(super) fn head(line: &str, most: usize) -> String {
+pub(crate) fn head(line: &str, most: usize) -> String {
     match line.char_indices().find(|(at, _)| *at >= most) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line.to_owned(),

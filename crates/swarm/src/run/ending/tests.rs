@@ -35,6 +35,7 @@ struct FinishedRun<'a> {
     goal: Option<Goal>,
     changed: &'a [&'a str],
     taken_back: TakenBack<'a>,
+    declined: &'a [&'a str],
     last: Option<TestReport>,
     before: &'a [&'a str],
     required: &'a [&'a str],
@@ -65,6 +66,7 @@ impl Default for FinishedRun<'_> {
             goal: None,
             changed: &["a.py::f"],
             taken_back: TakenBack::No,
+            declined: &[],
             last: None,
             before: &[],
             required: &[],
@@ -111,6 +113,7 @@ fn with_facts<R>(run: &FinishedRun<'_>, read: impl FnOnce(&RunFacts<'_>) -> R) -
     let (unsteady, doubtful) = (owned(run.unsteady), owned(run.doubtful));
     let unheld = owned(run.unheld);
     let (rejected, problems) = (owned(run.rejected), owned(run.problems));
+    let declined = owned(run.declined);
     read(&RunFacts {
         stop_reason: &run.stop_reason,
         task: run.task,
@@ -118,6 +121,8 @@ fn with_facts<R>(run: &FinishedRun<'_>, read: impl FnOnce(&RunFacts<'_>) -> R) -
         changed: &changed,
         taken_back: run.taken_back,
         not_taken_back: None,
+        with_changes: None,
+        declined: &declined,
         last_check: match &run.last {
             Some(report) => LastCheck::Known(report),
             None => LastCheck::Absent {
@@ -727,6 +732,24 @@ fn headline_of_an_unfinished_run_says_what_was_changed_or_reverted() {
         is(
             Proof::NotDone,
             &format!("Not done: with the changes, 2 tests fail: a, b; {taken_back}")
+        )
+    );
+    let mut red = failing(&["a"]);
+    red.cases[0].message = "t.py:3: in a\nE   assert 1 == 2\nE    +  where 1 = f()".to_owned();
+    let run = FinishedRun {
+        stop_reason: fails(&["a"]),
+        last: Some(red),
+        declined: &["b.py::g: a negative rate is allowed here"],
+        ..run
+    };
+    assert_eq!(
+        ends(&run),
+        is(
+            Proof::NotDone,
+            &format!(
+                "Not done: with the changes, 1 test fails: a (assert 1 == 2); b.py::g: a negative \
+                 rate is allowed here; {taken_back}"
+            )
         )
     );
     let kept = FinishedRun {

@@ -122,6 +122,8 @@ const TASKS: &[(Goal, &[&str])] = &[
             "add type hints to cart.py",
             "please split `run` in two, tests must stay green",
             "Remove the unused imports",
+            "Make Cart.total a method",
+            "turn the Row class into a dataclass",
             "Sort the imports of cart.py",
             "make the tests faster",
             "Fix the flake8 warnings",

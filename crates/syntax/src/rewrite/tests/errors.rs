@@ -39,8 +39,8 @@ fn errors_of_whole_replacements_tell_what_to_do() {
     );
     check(
         "",
-        "x = 1\n",
-        "the module body of m.py cannot be replaced as a whole, because that would replace every symbol in it: patch the lines, add a symbol or add imports instead",
+        "x = 2\n\n\ndef h(): pass\n",
+        "it is unclear where the definitions of m.py stand among the statements of `source`: send the whole text of the file with every definition, or patch the lines, add a symbol or add imports instead",
     );
     let message = refused(TEXT, whole("A.f", "def f(self):\n    return (\n"));
     assert!(

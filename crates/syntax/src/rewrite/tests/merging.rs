@@ -46,7 +46,7 @@ fn merged_import_keeps_comments_and_parentheses() {
     check(
         "from a import b\nfrom a.c import d\n",
         &["from a.c import e", "from a import f", "import g"],
-        "from a import b, f\nfrom a.c import d, e\nimport g\n",
+        "import g\nfrom a import b, f\nfrom a.c import d, e\n",
     );
     check(
         "from a import b\n",

@@ -1,0 +1,101 @@
+//! Finds code that still reads a property that a change makes a method, or calls a method that a
+//! change makes a property. Neither is an undefined name or a call that does not fit, so no other
+//! check finds it without a test.
+
+use crate::lookup::Lookup;
+use starling_index::{Certainty, Usage, is_test_file};
+use starling_syntax::{Contract, FilePath, Symbol, SymbolPath};
+
+/// Maximum number of uses of one symbol that are considered.
+const USES_MOST: usize = 200;
+
+/// How a changed contract turns a property into a method, or a method into a property.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    ToMethod,
+    ToProperty,
+}
+
+impl Turn {
+    pub(crate) fn of(old: &Contract, new: &Contract) -> Option<Turn> {
+        if old.becomes_plain_function(new) {
+            return Some(Turn::ToMethod);
+        }
+        new.becomes_plain_function(old).then_some(Turn::ToProperty)
+    }
+
+    /// Returns whether a use that was right before is wrong now.
+    pub(crate) fn breaks(self, is_call: bool) -> bool {
+        match self {
+            Turn::ToMethod => !is_call,
+            Turn::ToProperty => is_call,
+        }
+    }
+
+    /// Describes the uses, with a form of "to be" that fits: "is", "may be".
+    pub(crate) fn in_words(self, name: &str, verb: &str) -> String {
+        match self {
+            Turn::ToMethod => {
+                format!("`{name}` became a method and {verb} read without a call")
+            }
+            Turn::ToProperty => format!("`{name}` became a property and {verb} called"),
+        }
+    }
+}
+
+/// A use that the change of a property breaks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BrokenUse {
+    pub file: FilePath,
+    /// Line number, counted from 1.
+    pub line: u32,
+    pub message: String,
+}
+
+/// Returns the uses outside tests that the changes of `files` break. Uses of objects of unknown type
+/// are left out.
+pub(crate) fn broken_uses(
+    (before, after): (&Lookup, &Lookup),
+    files: &[FilePath],
+) -> Vec<BrokenUse> {
+    let mut found = Vec::new();
+    for file in files {
+        let (Ok(old), Ok(new)) = (before.tree(file), after.tree(file)) else {
+            continue;
+        };
+        for symbol in new.symbols() {
+            let turn = old
+                .find(&symbol.path.name)
+                .and_then(|old: &Symbol| Turn::of(&old.contract, &symbol.contract));
+            let Some(turn) = turn else {
+                continue;
+            };
+            let mut uses = uses_as_before((before, after), &symbol.path, turn);
+            uses.retain(|usage| usage.certainty != Certainty::Possible);
+            found.extend(uses.into_iter().map(|usage| BrokenUse {
+                message: turn.in_words(&symbol.path.name, "is"),
+                file: usage.file,
+                line: usage.line,
+            }));
+        }
+    }
+    found
+}
+
+/// Returns the uses outside tests in lines that stood in their files before and that are wrong now.
+pub(crate) fn uses_as_before(
+    (before, after): (&Lookup, &Lookup),
+    symbol: &SymbolPath,
+    turn: Turn,
+) -> Vec<Usage> {
+    let mut uses = after.usages(&symbol.to_string(), USES_MOST).found;
+    uses.retain(|usage| {
+        let is_other = !usage.is_import && !symbol.encloses(&usage.symbol);
+        let stood = || {
+            let text = before.index().snapshot().read(&usage.file).ok();
+            text.is_some_and(|text| text.lines().any(|line| line.trim() == usage.text))
+        };
+        turn.breaks(usage.is_call) && is_other && !is_test_file(&usage.file) && stood()
+    });
+    uses
+}
