@@ -41,7 +41,7 @@ mod tests {
     #[tokio::test]
     async fn every_request_is_an_error_that_names_the_option() {
         let model = NoModel::new(profile("none"));
-        let error = model.chat(&request("a"), &NoWatch).await.unwrap_err();
+        let error = model.chat(&request(), &NoWatch).await.unwrap_err();
         assert!(error.to_string().contains("--model none"), "{error}");
     }
 }
