@@ -9,6 +9,7 @@ use tokio::sync::mpsc::{Receiver, UnboundedSender};
 use super::answer::{AnswerState, AnswerText};
 use super::file::ModelFile;
 use super::generate::TokenGenerator;
+use super::gpu;
 use super::network::Network;
 use super::sampler::Sampler;
 use super::sequences::SequenceCache;
@@ -130,7 +131,7 @@ fn load(
 
 /// Returns an NVIDIA GPU if the program supports it and one is present, otherwise the CPU.
 fn device() -> Device {
-    Device::cuda_if_available(0).unwrap_or(Device::Cpu)
+    gpu::open().unwrap_or(Device::Cpu)
 }
 
 fn answer(
