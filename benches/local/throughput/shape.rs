@@ -51,7 +51,7 @@ fn tensors() -> Vec<(String, QTensor)> {
     let keys = HIDDEN / HEADS * KEY_HEADS;
     for layer in 0..LAYERS {
         // As in Q4_K_M: half of these matrices are more precise.
-        let is_outer = layer < LAYERS / 8 || layer >= 7 * LAYERS / 8;
+        let is_outer = !(LAYERS / 8..7 * LAYERS / 8).contains(&layer);
         let precise = match is_outer || (layer - LAYERS / 8) % 3 == 2 {
             true => GgmlDType::Q6K,
             false => GgmlDType::Q4K,
