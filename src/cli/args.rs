@@ -12,7 +12,7 @@ use super::option_values::{approval, dollars, driver, existing_path, path, propo
 use super::swebench::args::SwebenchCommand;
 use starling_config::Trust;
 use starling_core::{Approval, Driver};
-use starling_swarm::ProposalId;
+use starling_swarm::{ProposalId, Refactoring};
 
 /// A coding assistant in the editor: one agent per symbol, every change proven and approved.
 #[derive(Debug, Parser)]
@@ -52,6 +52,13 @@ Exit status:
      - the checks rejected the change of a symbol, no other change of that symbol was applied, and
        no test that failed before decides whether the task is done";
 
+const EXIT_STATUS_REFACTOR: &str = "\
+Exit status:
+  0  done, and the tests pass as before
+  1  not done: the symbol does not exist, uses are left, or the tests fail with the change
+  2  wrong arguments or configuration
+  3  done, but some places may mean the symbol as well, or no test reaches the change";
+
 const EXIT_STATUS_REVIEW: &str = "\
 Exit status:
   0  no proposal is waiting for review
@@ -73,6 +80,9 @@ pub enum Command {
     /// Review the proposals that were still waiting for review when their run ended.
     #[command(after_help = EXIT_STATUS_REVIEW)]
     Review(ReviewArgs),
+    /// Rename or delete a symbol in the whole project, without a model.
+    #[command(subcommand)]
+    Refactor(RefactorCommand),
     /// Undo the changes of a run, even after you have edited other lines. Does not need git.
     #[command(after_help = EXIT_STATUS_UNDO)]
     Undo(UndoArgs),
@@ -153,7 +163,7 @@ const NOT_BUILT: &str = match (cfg!(feature = "bench"), cfg!(feature = "local"))
 #[derive(Debug, Clone, Default, Args)]
 pub struct ConfigurationArgs {
     /// Use this model for everything: a name from the configuration, local (the built-in model), gguf:PATH
-    /// (a model file), openai:MODEL, or replay:FILE (recorded replies).
+    /// (a model file), openai:MODEL, replay:FILE (recorded replies), or none.
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
     /// Set a configuration key, for example limits.calls=3. May be repeated.
@@ -222,6 +232,66 @@ pub struct RunArgs {
     /// Exit when the parent process, which has this process id, exits.
     #[arg(long, hide = true, value_name = "PID")]
     pub end_with_parent: Option<i32>,
+    /// The refactoring that the task describes (`starling refactor`).
+    #[arg(skip)]
+    pub refactoring: Option<Refactoring>,
+    #[command(flatten)]
+    pub world: ConfigurationArgs,
+}
+
+// The subcommands of `starling refactor`.
+#[derive(Debug, Subcommand)]
+pub enum RefactorCommand {
+    /// Rename a function, method, class or variable of a module, with all its uses in code, stubs,
+    /// documents and examples. Methods that override each other are renamed together.
+    #[command(after_help = EXIT_STATUS_REFACTOR)]
+    Rename(RenameArgs),
+    /// Delete a function, method, class or variable of a module that nothing uses.
+    #[command(after_help = EXIT_STATUS_REFACTOR)]
+    Delete(DeleteArgs),
+}
+
+// The arguments of `starling refactor rename`.
+#[derive(Debug, Args)]
+pub struct RenameArgs {
+    /// The symbol: path/to/file.py::Class.method, or a name that only one symbol has.
+    pub symbol: String,
+    /// The new name.
+    pub to: String,
+    /// Change nothing unless every use is certain. Without it, the certain uses are renamed, and the places
+    /// that may mean something else are listed.
+    #[arg(long)]
+    pub only_if_certain: bool,
+    #[command(flatten)]
+    pub options: RefactorArgs,
+}
+
+// The arguments of `starling refactor delete`.
+#[derive(Debug, Args)]
+pub struct DeleteArgs {
+    /// The symbol: path/to/file.py::Class.method, or a name that only one symbol has.
+    pub symbol: String,
+    #[command(flatten)]
+    pub options: RefactorArgs,
+}
+
+// The options of all refactorings.
+#[derive(Debug, Args)]
+#[command(mut_arg("model", |arg| arg.hide(true)))]
+pub struct RefactorArgs {
+    /// Project directory. Default: the root of the enclosing git repository, or else the nearest parent
+    /// directory with a project file such as pyproject.toml.
+    #[arg(long, value_name = "DIR", value_parser = path())]
+    pub repo: Option<PathBuf>,
+    /// Who approves the change: you (ask), or nobody (auto).
+    #[arg(long, value_parser = approval())]
+    pub approve: Option<Approval>,
+    /// The command that runs the tests.
+    #[arg(long, value_name = "CMD")]
+    pub test: Option<String>,
+    /// Print one event per line as JSON.
+    #[arg(long)]
+    pub json: bool,
     #[command(flatten)]
     pub world: ConfigurationArgs,
 }
@@ -513,6 +583,7 @@ mod tests {
             "starling lsp",
             "starling doctor",
             "starling config explain",
+            "starling refactor delete f",
         ] {
             let words = line.split(' ');
             let world =
@@ -525,7 +596,9 @@ mod tests {
                 Command::Demo(args) => args.world,
                 Command::Lsp(world) | Command::Doctor { world, .. } => world,
                 Command::Config(ConfigCommand::Explain { world, .. }) => world,
+                Command::Refactor(RefactorCommand::Delete(args)) => args.options.world,
                 Command::Models(_)
+                | Command::Refactor(_)
                 | Command::Init(_)
                 | Command::Trust(_)
                 | Command::Review(_)

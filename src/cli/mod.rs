@@ -22,6 +22,7 @@ mod models;
 mod option_values;
 mod project;
 mod question;
+mod refactor;
 mod review;
 mod run;
 mod screen;
@@ -110,6 +111,7 @@ pub fn main() -> ExitCode {
 async fn dispatch(command: Command) -> anyhow::Result<Outcome> {
     match command {
         Command::Run(args) => run::run(args).await,
+        Command::Refactor(command) => refactor::run(command).await,
         Command::Review(args) => review::run(args).await,
         Command::Undo(args) => undo::run(args).await,
         Command::Ask(args) => ask::run(args).await,

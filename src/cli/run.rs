@@ -82,6 +82,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
     let root = project.root.clone();
     let mut params = RunParams {
         task: args.task.clone(),
+        refactoring: args.refactoring.clone(),
         driver: args.driver,
         approve: args.approve,
         limits: LimitsPatch {

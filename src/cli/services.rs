@@ -113,6 +113,7 @@ fn detail(settings: &starling_config::ModelConfig, variables: Variables<'_>) -> 
             let model = settings.model.as_deref();
             model.map_or(url.clone(), |model| format!("{model} at {url}"))
         }
+        ModelKind::None => "no model".to_owned(),
         ModelKind::Gguf | ModelKind::Replay | ModelKind::Oracle | ModelKind::Socket => {
             let path = settings.path.as_deref();
             path.unwrap_or(DEFAULT_MODEL).to_owned()

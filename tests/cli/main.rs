@@ -7,6 +7,7 @@ mod closed_output;
 mod endpoint;
 mod killed;
 mod log_file;
+mod refactor;
 mod relied_on;
 mod terminal;
 mod undo;

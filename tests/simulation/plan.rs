@@ -57,6 +57,7 @@ impl SimulationPlan {
         };
         let task = Task {
             text: "Bring the versions up to date and make the tests pass.".to_owned(),
+            refactoring: None,
             driver,
             approval,
             ask_intent,

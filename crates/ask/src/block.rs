@@ -55,8 +55,8 @@ pub struct Block {
     bare: Vec<UncitedClaim>,
     /// Code names that occur in claims with a citation.
     borne_out: BTreeSet<String>,
-    /// Whether this is the first block of the answer and cites nothing. Its first sentence is the answer
-    /// in short, which the citations of the other blocks support.
+    /// Whether this is the first block of the answer and cites nothing. Its first sentence sums up
+    /// the answer: the citations of the other blocks support it.
     leads: bool,
 }
 
@@ -220,8 +220,9 @@ impl Block {
         self.bare.iter().filter(is_flaw).map(flaw).collect()
     }
 
-    /// Returns every claim to mark: unsupported and refuted claims, uncited claims that follow a cited
-    /// sentence or deny a behaviour, and claims that name no code.
+    /// Returns the uncited claims to mark in the answer: claims that no citation supports, claims that
+    /// the index refutes, claims that follow a cited sentence or deny a behaviour, and claims that name
+    /// no code.
     pub fn without_citation(&self, borne_out: &BTreeSet<String>) -> Vec<Range<usize>> {
         let is_marked = |bare: &&UncitedClaim| {
             let adds = bare.is_new || bare.names.is_empty();

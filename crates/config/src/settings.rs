@@ -36,7 +36,8 @@ pub struct Config {
 pub struct ModelConfig {
     /// The source of the model's answers: an endpoint with OpenAI's chat completions API (openai),
     /// a file of local weights (gguf), a recorded trajectory (replay), a file with a known change
-    /// (oracle), or another process on this machine (socket).
+    /// (oracle), another process on this machine (socket), or no model (none), which is enough for
+    /// refactorings.
     pub kind: ModelKind,
     /// The model's name at the endpoint. Default: the name of the table.
     pub model: Option<String>,
@@ -92,6 +93,7 @@ pub enum ModelKind {
     Replay,
     Oracle,
     Socket,
+    None,
 }
 
 /// The request field that limits the answer.

@@ -300,11 +300,12 @@ impl Index {
         lookup::indirect_calls(self.code(), &self.snapshot, method)
     }
 
-    /// Returns whether an attribute with the method's name must be this method wherever it is used,
-    /// judging by the code and its strings.
-    pub fn is_only_attribute(&self, method: &SymbolPath) -> bool {
-        resolve::Resolver::new(self.code()).is_only_attribute(method)
-            && !in_strings::is_field(&self.snapshot, method.base_name())
+    /// Returns whether an attribute with the name of these methods must be one of them wherever it is
+    /// used, judging by the code and its strings. The methods must have the same name.
+    pub fn are_only_attributes(&self, methods: &[SymbolPath]) -> bool {
+        let name = methods.first().map_or("", SymbolPath::base_name);
+        resolve::Resolver::new(self.code()).are_only_attributes(methods)
+            && !in_strings::is_field(&self.snapshot, name)
     }
 
     /// Returns whether any file contains an identifier.

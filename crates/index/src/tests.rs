@@ -489,7 +489,7 @@ fn method_is_the_only_attribute_if_its_name_is_bound_nowhere_else() {
     let own = "class Own:\n    def span_of(self):\n        pass\n";
     let is_only = |other: &str| {
         let index = index_of(&[("m.py", own), ("other.py", other)]);
-        index.is_only_attribute(&"m.py::Own.span_of".parse().unwrap())
+        index.are_only_attributes(&["m.py::Own.span_of".parse().unwrap()])
     };
     for other in [
         "def f(x):\n    return x.span_of()\n",

@@ -2,6 +2,7 @@
 //! a recording, an oracle that knows the solution) and the layers around every adapter (deadlines,
 //! retries, fallbacks, continuation of long answers).
 
+mod absent;
 pub mod openai;
 pub mod price;
 pub mod resilient;

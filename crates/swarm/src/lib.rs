@@ -54,6 +54,7 @@ pub use run::ending::NOT_ACCEPTED;
 pub use run::lifecycle::{RunHandle, start};
 pub use state::checker::Checker;
 pub use state::services::{OtherRuns, RoleModels, RunServices};
+pub use task::refactoring::Refactoring;
 pub use task::request::Task;
 pub use task::whole_word::has_word;
 

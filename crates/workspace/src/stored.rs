@@ -81,7 +81,7 @@ enum Charset {
     OneOf(Vec<Encoding>),
     /// Nothing in these encodings explains what the editor shows.
     Unclear(Vec<Encoding>),
-    /// The bytes are not valid, and the editor shows replacement characters.
+    /// The bytes are not valid in the encoding of the file, so the editor shows replacement characters.
     Lossy,
 }
 

@@ -35,6 +35,7 @@ pub(super) async fn examine(
             ModelKind::Openai => endpoint(source, variables).await,
             ModelKind::Gguf => local(source),
             ModelKind::Replay | ModelKind::Oracle => read_answers(source),
+            ModelKind::None => Finding::ok(title(source), "no model is used".to_owned()),
             ModelKind::Socket => Finding::ok(
                 title(source),
                 "the replies come from another process (a socket)".to_owned(),

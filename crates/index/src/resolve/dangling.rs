@@ -137,8 +137,8 @@ impl<S: Source> Resolver<'_, S> {
         self.lacks(module, names.name(one.name))
     }
 
-    /// Returns the module of a file if a plain name must come from its star imports, and certainly does
-    /// not.
+    /// Returns the module of a file if a plain name in it is neither bound nor built in, and certainly no
+    /// star import brings it.
     fn starred_from_nowhere(
         &mut self,
         file: FileId,

@@ -42,23 +42,25 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// Returns whether an attribute with the method's name must be this method wherever it is used:
-    /// nothing else in the workspace defines or assigns the name, and types outside of the
-    /// workspace do not commonly have it.
-    pub fn is_only_attribute(&mut self, method: &SymbolPath) -> bool {
-        let Some((own, _)) = self.member_of(method) else {
+    /// Returns whether an attribute with the name of these methods must be one of them wherever it is
+    /// used: nothing else in the workspace defines or assigns the name, and types outside of the
+    /// workspace do not commonly have it. The methods must have the same name.
+    pub fn are_only_attributes(&mut self, methods: &[SymbolPath]) -> bool {
+        let members = methods.iter().map(|method| Some(self.member_of(method)?.0));
+        let Some(own) = members.collect::<Option<Vec<Variable>>>() else {
             return false;
         };
-        let name = method.base_name();
-        if is_common(name) || self.heritage(method) != Heritage::Own {
+        let name = methods.first().map_or("", SymbolPath::base_name);
+        let is_unknown = |method| self.heritage(method) == Heritage::Unknown;
+        if is_common(name) || methods.iter().any(is_unknown) {
             return false;
         }
-        let stub = format!("{}i", method.file);
+        let stubs: Vec<String> = methods.iter().map(|one| format!("{}i", one.file)).collect();
         for file in self.source.mentioning(name) {
             let names = self.names(file);
-            let is_stub = self.path(file).as_str() == stub;
+            let is_stub = stubs.iter().any(|stub| self.path(file).as_str() == stub);
             let id = names.find(name).filter(|_| !is_stub);
-            if id.is_some_and(|id| self.has_another(file, &names, id, Some(own))) {
+            if id.is_some_and(|id| self.has_another(file, &names, id, &own)) {
                 return false;
             }
         }
@@ -71,25 +73,28 @@ impl<S: Source> Resolver<'_, S> {
         Some((variable, self.class_of(variable)?))
     }
 
-    /// Returns whether a file defines or assigns a variable other than `own` that an attribute of
+    /// Returns whether a file defines or assigns a variable that is not in `own` and that an attribute of
     /// this name can refer to.
     pub(super) fn has_another(
         &mut self,
         file: FileId,
         names: &Names,
         name: NameId,
-        own: Option<Variable>,
+        own: &[Variable],
     ) -> bool {
-        let is_own = |scope: ScopeId| own.is_some_and(|own| file == own.file && scope == own.scope);
+        let here = own.iter().filter(|own| own.file == file);
+        let is_own = |scope: ScopeId| here.clone().any(|own| own.scope == scope);
         let kind = |scope: ScopeId| names.scope(scope).map(|scope| scope.kind);
         let classes = names.classes().iter().map(|class| class.scope);
         let mut scopes = std::iter::once(ScopeId::MODULE).chain(classes);
         if scopes.any(|scope| !is_own(scope) && !names.bindings(scope, name).is_empty()) {
             return true;
         }
-        // The class itself must bind the name only once.
-        let own_count = |own: Variable| names.bindings(own.scope, name).len();
-        if own.is_some_and(|own| file == own.file && own_count(own) > 1) {
+        // A class itself must bind the name only once.
+        if here
+            .clone()
+            .any(|own| names.bindings(own.scope, name).len() > 1)
+        {
             return true;
         }
         let may_be = |this: &mut Self, (index, one): (usize, &Occurrence)| match one.role {

@@ -38,7 +38,7 @@ impl<S: Source> Resolver<'_, S> {
         let holds = |this: &mut Self, file: FileId| {
             let names = this.names(file);
             let id = names.find(name);
-            id.is_some_and(|id| this.has_another(file, &names, id, None))
+            id.is_some_and(|id| this.has_another(file, &names, id, &[]))
         };
         files.into_iter().any(|file| holds(self, file)) || self.is_exhausted()
     }

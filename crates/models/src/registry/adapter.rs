@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{ModelSource, Variables};
+use crate::absent::NoModel;
 use crate::openai::{ApiKey, OpenAiModel, OpenAiOptions, OutputLimit};
 use crate::oracle::Oracle;
 use crate::price::list_price;
@@ -35,6 +36,11 @@ pub(super) fn open(
         ModelKind::Replay => Ok(Arc::new(open_replay(source)?)),
         ModelKind::Oracle => Ok(Arc::new(open_oracle(source)?)),
         ModelKind::Socket => Ok(Arc::new(open_socket(source))),
+        ModelKind::None => Ok(Arc::new(NoModel::new(profile(
+            source,
+            REPLAY_WINDOW,
+            ToolCalling::Native,
+        )))),
     }
 }
 
@@ -46,7 +52,7 @@ pub(super) fn check(source: &ModelSource, variables: Variables<'_>) -> Result<()
         ModelKind::Replay => open_replay(source).map(drop),
         ModelKind::Oracle => open_oracle(source).map(drop),
         // Whether a process listens at the socket is only known when a request is sent.
-        ModelKind::Socket => Ok(()),
+        ModelKind::Socket | ModelKind::None => Ok(()),
     }
 }
 
@@ -54,9 +60,15 @@ pub(super) fn check(source: &ModelSource, variables: Variables<'_>) -> Result<()
 pub fn price(source: &ModelSource) -> Option<Price> {
     let settings = &source.settings;
     match (settings.kind, settings.price_prompt, settings.price_output) {
-        (ModelKind::Gguf | ModelKind::Replay | ModelKind::Oracle | ModelKind::Socket, _, _) => {
-            Some(Price::FREE)
-        }
+        (
+            ModelKind::Gguf
+            | ModelKind::Replay
+            | ModelKind::Oracle
+            | ModelKind::Socket
+            | ModelKind::None,
+            _,
+            _,
+        ) => Some(Price::FREE),
         (ModelKind::Openai, Some(prompt), Some(output)) => Some(Price {
             prompt,
             cached: settings.price_cached.unwrap_or(prompt),

@@ -227,14 +227,16 @@ fn policy(kind: ModelKind, network: &NetworkSettings) -> RetryPolicy {
             ..RetryPolicy::default()
         },
         // A local failure is permanent because no network is involved, so there are no retries.
-        ModelKind::Gguf | ModelKind::Replay | ModelKind::Oracle | ModelKind::Socket => {
-            RetryPolicy {
-                timeout: LOCAL_TIMEOUT,
-                idle_timeout,
-                attempts: 1,
-                ..RetryPolicy::default()
-            }
-        }
+        ModelKind::Gguf
+        | ModelKind::Replay
+        | ModelKind::Oracle
+        | ModelKind::Socket
+        | ModelKind::None => RetryPolicy {
+            timeout: LOCAL_TIMEOUT,
+            idle_timeout,
+            attempts: 1,
+            ..RetryPolicy::default()
+        },
     }
 }
 

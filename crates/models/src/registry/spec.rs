@@ -94,9 +94,14 @@ pub fn resolve(config: &Config, name: &str) -> Result<ModelSource, ModelsError> 
 }
 
 fn specification(text: &str) -> Option<ModelConfig> {
-    if text == "local" {
+    let alone = match text {
+        "local" => Some(ModelKind::Gguf),
+        "none" => Some(ModelKind::None),
+        _ => None,
+    };
+    if let Some(kind) = alone {
         return Some(ModelConfig {
-            kind: ModelKind::Gguf,
+            kind,
             ..ModelConfig::default()
         });
     }

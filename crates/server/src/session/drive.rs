@@ -360,6 +360,7 @@ fn task(params: RunParams, defaults: &RunDefaults) -> Task {
     Task {
         request: params.to_record(),
         text: params.task,
+        refactoring: params.refactoring,
         driver: params.driver.unwrap_or(defaults.driver),
         approval: params.approve.unwrap_or(defaults.approval),
         ask_intent: params.ask_intent.unwrap_or(defaults.ask_intent),

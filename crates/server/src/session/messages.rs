@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::remedy::Remedy;
 use starling_core::{Approval, AskIntent, Dollars, Driver, IntentView, Limits, Tokens};
-use starling_swarm::{Event, ProposalId, RequestParams, RunId};
+use starling_swarm::{Event, ProposalId, Refactoring, RequestParams, RunId};
 use starling_syntax::SymbolPath;
 
 /// Arguments of `starling.run`. Fields that are left out come from the configuration.
@@ -16,6 +16,9 @@ use starling_syntax::SymbolPath;
 #[serde(deny_unknown_fields)]
 pub struct RunParams {
     pub task: String,
+    /// The refactoring that `task` describes. It is carried out without a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refactoring: Option<Refactoring>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<Driver>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

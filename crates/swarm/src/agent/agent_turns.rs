@@ -31,6 +31,9 @@ const MALFORMED_MOST: u32 = 3;
 /// model, failed its checks. A small model is not asked to fix it.
 const BY_RULE: &str = "the change that was made without a model fails its checks, and a small model is not asked to fix it";
 
+/// The reason that is reported if a refactoring failed its checks.
+const REFACTORING: &str = "the refactoring fails its checks, and no model is asked to fix it";
+
 /// The conversation loop of one agent for one piece of work.
 pub(crate) struct AgentTurns<'a> {
     run: &'a Arc<RunContext>,
@@ -93,6 +96,9 @@ impl Turns for AgentTurns<'_> {
         if nothing_left_to_mend(self.run) {
             let ending = (AgentOutcome::NothingToChange, "the tests pass".to_owned());
             return ControlFlow::Break(ending);
+        }
+        if self.run.task.refactoring.is_some() {
+            return ControlFlow::Break(gave_up(REFACTORING));
         }
         self.agent.begin_turn();
         let is_small = is_small(self.profile());

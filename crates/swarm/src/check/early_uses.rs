@@ -7,6 +7,7 @@ use std::collections::HashSet;
 
 use crate::check::documentation::is_documentation;
 use crate::task::stated::{ExplicitEdit, ExplicitEdits, Named, Word};
+use crate::task::whole_word::{has_word, is_word_part, offsets_of_word};
 use starling_index::Index;
 use starling_syntax::{FilePath, Language, SymbolPath, references};
 use starling_workspace::Snapshot;
@@ -124,30 +125,11 @@ fn is_used(file: &FilePath, line: &str, name: &str) -> bool {
     }
 }
 
-fn is_part(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
-}
-
-/// Returns the positions at which a line contains a name as a whole identifier.
-fn words<'l>(line: &'l str, name: &'l str) -> impl Iterator<Item = usize> + 'l {
-    let all = line.match_indices(name).map(|(at, _)| at);
-    all.filter(|at| {
-        let after = line[at + name.len()..].chars().next();
-        let before = line[..*at].chars().next_back();
-        !after.is_some_and(is_part) && !before.is_some_and(is_part)
-    })
-}
-
-/// Returns whether a line contains a name as a whole identifier.
-fn has_word(line: &str, name: &str) -> bool {
-    words(line, name).next().is_some()
-}
-
 /// Returns whether a line refers to a name in a module, in the form `module:name` or `module.name`.
 fn is_named_in_path(line: &str, name: &str) -> bool {
-    words(line, name).any(|at| {
+    offsets_of_word(line, name).any(|at| {
         let module = line[..at].strip_suffix([':', '.']);
-        module.is_some_and(|module| module.ends_with(is_part))
+        module.is_some_and(|module| module.ends_with(is_word_part))
     })
 }
 

@@ -9,7 +9,7 @@ use crate::check::documentation::is_documentation;
 use crate::check::expected;
 use crate::check::other_language::{is_other_language, may_be_extension};
 use crate::check::test_files::is_of_tests;
-use crate::task::whole_word::has_word;
+use crate::task::whole_word::{has_word, offsets_of_word};
 use starling_core::{TestReport, TestStatus};
 use starling_index::{is_test_file, module_attributes};
 use starling_syntax::{
@@ -405,11 +405,8 @@ impl<'w> SearchedCode<'w> {
                     owners.insert(tree.owner(found.range.start).path.clone());
                 }
             }
-            for (at, _) in text.match_indices(word) {
-                let is_part = |c: char| c.is_alphanumeric() || c == '_';
-                let is_word =
-                    !text[..at].ends_with(is_part) && !text[at + word.len()..].starts_with(is_part);
-                if is_word && holds(tree.strings(), at) && !holds(&docstrings, at) {
+            for at in offsets_of_word(&text, word) {
+                if holds(tree.strings(), at) && !holds(&docstrings, at) {
                     owners.insert(tree.owner(at).path.clone());
                 }
             }
@@ -436,6 +433,10 @@ fn is_example(id: &str, file: &FilePath) -> bool {
 /// Returns the byte offsets of the attributes called `name` of modules outside the project, such as
 /// `main` in `unittest.main()`. A module counts as outside if no file and no directory has its name.
 fn of_outside_modules(world: &Snapshot, tree: &SymbolTree, name: &str) -> Vec<usize> {
+    // The names of a file are read only if it has such an attribute at all.
+    if !tree.text().contains(&format!(".{name}")) {
+        return Vec::new();
+    }
     let is_of_project = |package: &str| {
         let mut files = world.files().iter();
         files.any(|file| {

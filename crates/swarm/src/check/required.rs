@@ -81,9 +81,8 @@ pub(crate) fn note_failing(checker: &Checker, report: &TestReport) {
             targets: state.required.targets.clone(),
             files: files.cloned().collect(),
             is_named: state.required.names.as_ref().is_some_and(Names::lead),
-            command_line: (state.required.names.iter())
+            command_line: (state.required.names.as_ref())
                 .map(|names| names.command_line.clone())
-                .next()
                 .unwrap_or_default(),
         }
     };

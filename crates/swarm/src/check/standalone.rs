@@ -28,6 +28,7 @@ impl Checker {
     ) -> Checker {
         let task = CheckedTask {
             text: String::new(),
+            refactoring: None,
             approval: Approval::Auto,
             test_deadline,
         };

@@ -2,6 +2,7 @@
 //! use of the name is certain, the changes are made from the index. They are checked and reviewed
 //! like other proposals.
 
+mod doubts;
 mod edits;
 mod uses;
 mod variable;
@@ -11,33 +12,78 @@ use crate::protocol::Pick;
 use crate::state::run_context::RunContext;
 use crate::task::mentions;
 use crate::task::method_family::{self, MethodFamily};
+use crate::task::requested::requested;
 use crate::task::stated::{ExplicitEdit, ExplicitEdits, Named, stub_of};
 use crate::task::whole_word::is_word_at;
+use doubts::Doubts;
 use edits::Edits;
 use starling_index::{Heritage, Usage, binds, says_plainly};
-use starling_syntax::{Symbol, SymbolKind, SymbolPath};
+use starling_syntax::{Symbol, SymbolKind, SymbolPath, SymbolTree};
 use starling_workspace::WriteRule;
 use uses::{offset, places};
+
+/// A rename or deletion that was made without a model.
+pub(crate) struct ChangeByRule {
+    pub picks: Vec<Pick>,
+    /// Why the change may be incomplete; one sentence for each reason.
+    pub doubts: Vec<String>,
+}
 
 /// Returns the changes that carry out the renames and deletions of the task; `None` if the task
 /// asks for anything else.
 ///
 /// # Errors
 /// Returns why they cannot be carried out without a model.
-pub(crate) fn picks(run: &RunContext) -> Option<Result<Vec<Pick>, String>> {
-    let statements = run.stated();
+pub(crate) fn change(run: &RunContext) -> Option<Result<ChangeByRule, String>> {
     let lookup = run.lookup();
+    if let Some(refactoring) = &run.task.refactoring {
+        let edit = requested(&lookup, refactoring);
+        return Some(edit.and_then(|edit| of_all(&lookup, &[edit], Doubts::of(refactoring))));
+    }
+    let statements = run.stated();
     if !statements.are_by_rule() {
+        if let Some(all) = of_related_methods(&lookup, statements) {
+            let change = of_all(&lookup, &all, Doubts::refused());
+            return Some(change.map_err(|why| for_larger_model(&why)));
+        }
         let why = of_several_classes(&lookup, statements);
         let why = why.or_else(|| of_attribute(statements))?;
         return Some(Err(for_larger_model(&why)));
     }
-    let picks = of_all(&lookup, &statements.all);
-    Some(picks.map_err(|why| for_larger_model(&why)))
+    let change = of_all(&lookup, &statements.all, Doubts::refused());
+    Some(change.map_err(|why| for_larger_model(&why)))
 }
 
 fn for_larger_model(why: &str) -> String {
     format!("{why}; a larger model can decide this (`--model`)")
+}
+
+/// Returns the renames of a task if each of them is of a symbol, or of a name that only methods have
+/// that override each other.
+fn of_related_methods(lookup: &Lookup, statements: &ExplicitEdits) -> Option<Vec<ExplicitEdit>> {
+    let one = |stated: &ExplicitEdit| match stated {
+        ExplicitEdit::Renamed {
+            from: Named::Word(word),
+            to,
+        } if word.is_symbol && !word.is_partial && word.kept_by.is_empty() => {
+            let methods = method_family::methods(lookup, &word.name);
+            let first = methods.first()?.clone();
+            let family = MethodFamily::of(lookup, &first)?;
+            let is_it = family.contains_all(&methods);
+            is_it.then(|| ExplicitEdit::Renamed {
+                from: Named::Symbol(first),
+                to: to.clone(),
+            })
+        }
+        ExplicitEdit::Renamed {
+            from: Named::Symbol(_) | Named::Variable(_),
+            ..
+        } => Some(stated.clone()),
+        ExplicitEdit::Renamed { .. } | ExplicitEdit::Deleted { .. } => None,
+    };
+    let all = statements.all.iter().map(one);
+    all.collect::<Option<Vec<_>>>()
+        .filter(|_| statements.are_whole_task)
 }
 
 /// Returns why a rename or deletion of a method that several related classes define is not made
@@ -77,7 +123,11 @@ fn to_follow(family: &MethodFamily) -> String {
     format!("all of these have to change together: {places}")
 }
 
-fn of_all(lookup: &Lookup, all: &[ExplicitEdit]) -> Result<Vec<Pick>, String> {
+fn of_all(
+    lookup: &Lookup,
+    all: &[ExplicitEdit],
+    mut doubts: Doubts,
+) -> Result<ChangeByRule, String> {
     let mut edits = Edits::default();
     let mut picks = Vec::new();
     // A deleted symbol may be used by other deleted symbols.
@@ -85,14 +135,18 @@ fn of_all(lookup: &Lookup, all: &[ExplicitEdit]) -> Result<Vec<Pick>, String> {
     for stated in all {
         match stated {
             ExplicitEdit::Renamed { from, to } => {
-                rename(lookup, from, to, &mut edits)?;
+                rename(lookup, from, to, &mut edits, &mut doubts)?;
                 rename_in_documents(lookup, from, to, &mut edits);
             }
             ExplicitEdit::Deleted { what } => picks.extend(delete(lookup, what, &gone)?),
         }
     }
-    picks.extend(edits.picks(lookup, &in_words(all))?);
-    one_for_each_symbol(deleted_together(picks))
+    let why = format!("{}, by rule: {}", in_words(all), doubts.in_words());
+    picks.extend(edits.picks(lookup, &why)?);
+    Ok(ChangeByRule {
+        picks: one_for_each_symbol(deleted_together(picks))?,
+        doubts: doubts.reported(),
+    })
 }
 
 fn deleted_symbol(stated: &ExplicitEdit) -> Option<SymbolPath> {
@@ -170,7 +224,7 @@ fn in_words(all: &[ExplicitEdit]) -> String {
         }
     };
     let all: Vec<String> = all.iter().map(one).collect();
-    format!("{}, by rule: every use is certain", all.join("; "))
+    all.join("; ")
 }
 
 /// Returns the name with the names of its enclosing symbols, but without the module.
@@ -187,10 +241,16 @@ fn not_known(named: &Named) -> String {
     uses::unknown_uses(named.base_name())
 }
 
-fn rename(lookup: &Lookup, from: &Named, to: &str, edits: &mut Edits) -> Result<(), String> {
+fn rename(
+    lookup: &Lookup,
+    from: &Named,
+    to: &str,
+    edits: &mut Edits,
+    doubts: &mut Doubts,
+) -> Result<(), String> {
     match from {
-        Named::Symbol(path) => rename_symbol(lookup, path, to, edits),
-        Named::Variable(variable) => variable::rename(lookup, variable, to, edits),
+        Named::Symbol(path) => rename_symbol(lookup, path, to, edits, doubts),
+        Named::Variable(variable) => variable::rename(lookup, variable, to, edits, doubts),
         Named::Word(_) | Named::File(_) => Err(not_known(from)),
     }
 }
@@ -214,17 +274,41 @@ fn delete(lookup: &Lookup, what: &Named, gone: &[SymbolPath]) -> Result<Vec<Pick
     }
 }
 
+/// Renames a symbol. The methods of related classes that have the same name are renamed together.
 fn rename_symbol(
     lookup: &Lookup,
     from: &SymbolPath,
     to: &str,
     edits: &mut Edits,
+    doubts: &mut Doubts,
+) -> Result<(), String> {
+    let found = lookup.symbol(from)?;
+    let is_method = class_of(&found.tree, &found.symbol).is_some();
+    let related: Vec<SymbolPath> = match is_method {
+        true => method_family::with_related(lookup, from)
+            .into_iter()
+            .collect(),
+        false => vec![from.clone()],
+    };
+    for one in &related {
+        rename_definition(lookup, one, to, &related, edits, doubts)?;
+    }
+    let uses = uses::certain(lookup, &related, doubts)?;
+    replace_uses(lookup, &uses, (from.base_name(), to), edits)
+}
+
+fn rename_definition(
+    lookup: &Lookup,
+    from: &SymbolPath,
+    to: &str,
+    related: &[SymbolPath],
+    edits: &mut Edits,
+    doubts: &mut Doubts,
 ) -> Result<(), String> {
     let found = lookup.symbol(from)?;
     let (tree, symbol) = (&found.tree, &found.symbol);
     let old = from.base_name();
-    let class = symbol.parent.map(|id| tree.get(id));
-    let class = class.filter(|class| class.kind == SymbolKind::Class);
+    let class = class_of(tree, symbol);
     let sibling = match class {
         Some(class) => format!("{}.{to}", class.path.name),
         None => to.to_owned(),
@@ -233,11 +317,10 @@ fn rename_symbol(
         return Err(format!("{} already contains the name `{to}`", from.file));
     }
     if class.is_some() {
-        only_of_its_class(lookup, from)?;
+        doubts.add(overrides_only(lookup, from, related))?;
     }
-    not_known_by_name(lookup, from, symbol)?;
-    let uses = uses::certain(lookup, from, symbol)?;
-    replace_uses(lookup, &uses, (old, to), edits)?;
+    not_of_python(from)?;
+    doubts.add(not_known_by_name(lookup, from, symbol))?;
     edits.replace(&from.file, symbol.name.start, old, to);
     if let Some(twin) = stub_symbol(lookup, from)? {
         let tree = lookup.tree(&twin.path.file)?;
@@ -252,6 +335,12 @@ fn rename_symbol(
         edits.replace(&twin.path.file, twin.name.start, old, to);
     }
     Ok(())
+}
+
+/// Returns the class of a method; `None` for other symbols.
+fn class_of<'t>(tree: &'t SymbolTree, symbol: &Symbol) -> Option<&'t Symbol> {
+    let parent = symbol.parent.map(|id| tree.get(id));
+    parent.filter(|parent| parent.kind == SymbolKind::Class)
 }
 
 /// Adds an edit for each use that replaces the old name by the new name.
@@ -314,10 +403,13 @@ fn delete_symbol(
     gone: &[SymbolPath],
 ) -> Result<Vec<Pick>, String> {
     let found = lookup.symbol(symbol)?;
+    not_of_python(symbol)?;
     not_known_by_name(lookup, symbol, &found.symbol)?;
     may_be_missed(lookup, symbol)?;
     let twin = stub_symbol(lookup, symbol)?;
-    let mut uses = uses::certain(lookup, symbol, &found.symbol)?;
+    let mut doubts = Doubts::refused();
+    let alone = std::slice::from_ref(symbol);
+    let mut uses = uses::certain(lookup, alone, &mut doubts)?;
     let mut all = vec![symbol.clone()];
     if let Some(twin) = twin {
         uses.extend(uses::of_stub(lookup, &twin));
@@ -339,6 +431,14 @@ fn delete_symbol(
     Ok(all.into_iter().map(pick).collect())
 }
 
+/// Checks that a symbol does not have a name that Python itself uses, such as `__init__`.
+fn not_of_python(path: &SymbolPath) -> Result<(), String> {
+    match path.base_name().starts_with("__") && path.base_name().ends_with("__") {
+        true => Err(format!("Python itself uses the name `{}`", path.name)),
+        false => Ok(()),
+    }
+}
+
 /// Checks that no code can refer to a symbol by a string: no decorator may register the symbol, and
 /// no string may contain its name. Returns a message if code may refer to it.
 fn not_known_by_name(lookup: &Lookup, path: &SymbolPath, symbol: &Symbol) -> Result<(), String> {
@@ -350,9 +450,6 @@ fn not_known_by_name(lookup: &Lookup, path: &SymbolPath, symbol: &Symbol) -> Res
             "`{}` is decorated with {other}, which may register it for use under its name",
             path.name
         ));
-    }
-    if path.base_name().starts_with("__") && path.base_name().ends_with("__") {
-        return Err(format!("Python itself uses the name `{}`", path.name));
     }
     looked_up_in_its_place(lookup, path, symbol)?;
     uses::in_no_string(lookup, path.base_name())
@@ -394,25 +491,16 @@ fn looked_up_in_its_place(
     }
 }
 
-/// Checks that a method neither overrides another method nor is overridden. Returns a message if it
-/// is or may be.
-fn only_of_its_class(lookup: &Lookup, method: &SymbolPath) -> Result<(), String> {
-    let stub = stub_of(lookup, &method.file);
-    let others = lookup.index().definitions(method.base_name());
-    let mut others = others.iter().map(|other| &other.symbol).filter(|other| {
-        let is_twin = Some(&other.file) == stub.as_ref();
-        *other != method && !is_twin
-    });
-    if let Some(other) = others.next() {
-        let name = method.base_name();
-        let why = format!("{other} is called `{name}` as well");
-        return Err(match MethodFamily::of(lookup, method) {
-            Some(family) => format!("{why}; {}", to_follow(&family)),
-            None => why,
-        });
-    }
+/// Checks that a method overrides no other methods than those that are `related` to it. Returns a message
+/// if it may.
+fn overrides_only(
+    lookup: &Lookup,
+    method: &SymbolPath,
+    related: &[SymbolPath],
+) -> Result<(), String> {
     match lookup.index().heritage(method) {
         Heritage::Own => Ok(()),
+        Heritage::Overrides if related.len() > 1 => Ok(()),
         Heritage::Overrides | Heritage::Unknown => Err(may_override(method)),
     }
 }

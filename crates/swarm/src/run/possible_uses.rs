@@ -12,13 +12,21 @@ use starling_syntax::{FilePath, SymbolPath};
 pub(crate) fn note(run: &RunContext, before: &Lookup, changed: &[SymbolPath]) {
     let files: BTreeSet<FilePath> = changed.iter().map(|symbol| symbol.file.clone()).collect();
     let files: Vec<FilePath> = files.into_iter().collect();
-    let found = possible::left(run.stated(), before, &run.lookup(), &files);
+    let mut found = possible::left(run.stated(), before, &run.lookup(), &files);
+    if !changed.is_empty() {
+        found.splice(0..0, run.proposals().sets.doubts.clone());
+    }
     let mut tests = run.tests();
     let problems = &mut tests.at_end.problems;
-    let is_known = |one: &String| {
-        let place = one.split([' ', ',']).find(|word| word.contains(':'));
+    let is_known = |problems: &[String], one: &str| {
+        let mut words = one.split([' ', ',']);
+        let place =
+            words.find(|word| word.contains(|c: char| c.is_ascii_digit()) && word.contains(':'));
         place.is_some_and(|place| problems.iter().any(|problem| problem.contains(place)))
     };
-    let new: Vec<String> = found.into_iter().filter(|one| !is_known(one)).collect();
-    problems.extend(new);
+    for one in found {
+        if !is_known(problems, &one) {
+            problems.push(one);
+        }
+    }
 }

@@ -141,12 +141,16 @@ pub(crate) async fn pick(run: &Arc<RunContext>) -> Result<Vec<Pick>, NoPick> {
 
 async fn pick_once(run: &Arc<RunContext>) -> Result<Vec<Pick>, NoPick> {
     let model = &run.services.models.scout;
-    if prompt_parts::is_small(model.profile()) {
-        if let Some(picks) = by_rule::picks(run) {
+    let is_small = prompt_parts::is_small(model.profile());
+    if is_small || run.task.refactoring.is_some() {
+        if let Some(picks) = by_rule::change(run) {
             let world = run.world().snapshot.clone();
             run.world().scouted_in = Some(world);
-            run.proposals().sets.by_rule = picks.as_ref().map_or(0, Vec::len);
-            return picks.map_err(NoPick::Unknown);
+            let found = picks.map_err(NoPick::Unknown)?;
+            let mut proposals = run.proposals();
+            proposals.sets.by_rule = found.picks.len();
+            proposals.sets.doubts = found.doubts;
+            return Ok(found.picks);
         }
         if let Some(pick) = small::pick(run) {
             return pick.map(|pick| vec![pick]).map_err(NoPick::Unknown);

@@ -18,6 +18,8 @@ use crate::state::proposals::ProposalBook;
 use crate::state::test_state::TestState;
 use crate::state::world::World;
 use crate::task::goal::{self, Goal};
+use crate::task::refactoring::Refactoring;
+use crate::task::requested;
 use crate::task::stated::{self, ExplicitEdits};
 use starling_core::{Approval, Editor, LanguageService, TestRunner};
 use starling_index::Index;
@@ -51,6 +53,7 @@ pub struct Checker {
 #[derive(Debug, Clone)]
 pub(crate) struct CheckedTask {
     pub text: String,
+    pub refactoring: Option<Refactoring>,
     pub approval: Approval,
     /// Deadline of one test run.
     pub test_deadline: Duration,
@@ -146,7 +149,10 @@ impl Checker {
         self.stated.get_or_init(|| {
             let index = Arc::clone(&self.services.index);
             let lookup = Lookup::new(index.snapshot().clone(), index);
-            stated::of(&lookup, &self.task.text)
+            match &self.task.refactoring {
+                Some(refactoring) => requested::whole_task(&lookup, refactoring),
+                None => stated::of(&lookup, &self.task.text),
+            }
         })
     }
 

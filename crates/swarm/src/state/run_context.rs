@@ -106,6 +106,7 @@ impl RunContext {
         let (working, _) = watch::channel(0);
         let checked = CheckedTask {
             text: task.text.clone(),
+            refactoring: task.refactoring.clone(),
             approval: task.approval,
             test_deadline: task.test_deadline,
         };

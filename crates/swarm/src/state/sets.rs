@@ -54,6 +54,8 @@ pub(crate) struct Sets {
     /// Number of proposals that were made from the index without a model. Together they are one
     /// rename or deletion, so their contract changes concern only names.
     pub(crate) by_rule: usize,
+    /// The doubts whether that change is complete.
+    pub(crate) doubts: Vec<String>,
 }
 
 /// Proposals that are tested together and share one verdict. Asynchronous tasks wait for the

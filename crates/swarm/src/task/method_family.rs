@@ -30,38 +30,12 @@ pub(crate) struct MethodFamily {
 }
 
 impl MethodFamily {
-    /// Returns the family of a method; `None` if no related class defines a method with this name.
+    /// Returns the family of a method outside tests; `None` if no related class defines a method with
+    /// this name.
     pub fn of(lookup: &Lookup, method: &SymbolPath) -> Option<MethodFamily> {
-        let name = method.base_name();
-        let definitions = lookup.index().definitions_of(name).into_iter();
-        let candidates = definitions
-            .filter(|one| one.kind == SymbolKind::Method && is_code(&one.symbol))
-            .map(|one| one.symbol)
-            .take(DEFINITIONS_MOST);
-        let candidates: Vec<SymbolPath> = candidates.collect();
-        let mut pairs = Vec::new();
-        for one in &candidates {
-            let overriding = lookup.index().overriding(one).into_iter();
-            let overriding = overriding.filter(is_code);
-            pairs.extend(overriding.map(|other| (one.clone(), other)));
-            if let Some(members) = members_of_protocol(lookup, one) {
-                let others = candidates.iter().filter(|other| *other != one);
-                let fitting = others.filter(|other| has_all(lookup, other, &members));
-                pairs.extend(fitting.map(|other| (one.clone(), other.clone())));
-            }
-        }
-        let mut methods = BTreeSet::from([method.clone()]);
-        let mut count = 0;
-        while count < methods.len() {
-            count = methods.len();
-            for (one, other) in &pairs {
-                if methods.contains(one) || methods.contains(other) {
-                    methods.extend([one.clone(), other.clone()]);
-                }
-            }
-        }
-        (count > 1).then(|| MethodFamily {
-            name: name.to_owned(),
+        let methods = related(lookup, method, is_code);
+        (methods.len() > 1).then(|| MethodFamily {
+            name: method.base_name().to_owned(),
             calls: calls(lookup, &methods),
             methods,
         })
@@ -93,6 +67,47 @@ impl MethodFamily {
         };
         format!("`{}` is defined as {}{calls}", self.name, listed(&methods))
     }
+}
+
+/// Returns a method and the methods of related classes with the same name, also those in tests.
+pub(crate) fn with_related(lookup: &Lookup, method: &SymbolPath) -> BTreeSet<SymbolPath> {
+    related(lookup, method, |one| one.file.as_str().ends_with(".py"))
+}
+
+/// Returns a method and the methods of related classes with the same name, as far as they count.
+fn related(
+    lookup: &Lookup,
+    method: &SymbolPath,
+    counts: fn(&SymbolPath) -> bool,
+) -> BTreeSet<SymbolPath> {
+    let definitions = lookup.index().definitions_of(method.base_name());
+    let candidates = (definitions.into_iter())
+        .filter(|one| one.kind == SymbolKind::Method && counts(&one.symbol))
+        .map(|one| one.symbol)
+        .take(DEFINITIONS_MOST);
+    let candidates: Vec<SymbolPath> = candidates.collect();
+    let mut pairs = Vec::new();
+    for one in &candidates {
+        let overriding = lookup.index().overriding(one).into_iter();
+        let overriding = overriding.filter(counts);
+        pairs.extend(overriding.map(|other| (one.clone(), other)));
+        if let Some(members) = members_of_protocol(lookup, one) {
+            let others = candidates.iter().filter(|other| *other != one);
+            let fitting = others.filter(|other| has_all(lookup, other, &members));
+            pairs.extend(fitting.map(|other| (one.clone(), other.clone())));
+        }
+    }
+    let mut methods = BTreeSet::from([method.clone()]);
+    let mut count = 0;
+    while count < methods.len() {
+        count = methods.len();
+        for (one, other) in &pairs {
+            if methods.contains(one) || methods.contains(other) {
+                methods.extend([one.clone(), other.clone()]);
+            }
+        }
+    }
+    methods
 }
 
 /// Returns the class of a method.

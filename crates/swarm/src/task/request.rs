@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::event::events::RequestParams;
+use crate::task::refactoring::Refactoring;
 use starling_core::{Approval, AskIntent, Driver, Limits};
 use starling_syntax::SymbolPath;
 
@@ -10,6 +11,8 @@ use starling_syntax::SymbolPath;
 #[derive(Debug, Clone)]
 pub struct Task {
     pub text: String,
+    /// The refactoring that is the whole task. It is carried out without a model.
+    pub refactoring: Option<Refactoring>,
     pub driver: Driver,
     pub approval: Approval,
     pub ask_intent: AskIntent,

@@ -17,7 +17,7 @@ mod unmet;
 use crate::lookup::Lookup;
 use crate::task::asked::{Token, sentences};
 pub(crate) use kept::KeptStrings;
-pub(crate) use named::{Named, Word, plain, stub_of};
+pub(crate) use named::{Named, Word, is_identifier, plain, stub_of};
 use sentence::SentenceRequest;
 use starling_syntax::SymbolPath;
 

@@ -713,6 +713,7 @@ impl Bed {
         }
         let task = Task {
             text: "Make it right.".into(),
+            refactoring: None,
             driver: Driver::Swarm,
             approval: Approval::Auto,
             ask_intent: AskIntent::Never,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::doubts::Doubts;
 use crate::evidence::wording::counted;
 use crate::lookup::Lookup;
 use crate::task::examples::Examples;
@@ -12,15 +13,57 @@ use starling_syntax::{FilePath, Symbol, SymbolKind, SymbolPath, SymbolTree};
 /// Maximum number of uses that are rewritten.
 const USES_MOST: usize = 2_000;
 
-/// Returns all uses of a symbol.
+/// Returns all certain uses of a symbol, or of methods that change together.
 ///
 /// # Errors
-/// Returns a message if some uses are not certain, or if not all uses are known.
+/// Returns a message if a symbol is defined several times, or the doubt if some uses are not certain,
+/// or not all uses are known.
 pub(super) fn certain(
     lookup: &Lookup,
-    path: &SymbolPath,
-    symbol: &Symbol,
+    related: &[SymbolPath],
+    doubts: &mut Doubts,
 ) -> Result<Vec<Usage>, String> {
+    let name = related.first().map_or("", SymbolPath::base_name);
+    let mut all = Usages {
+        found: Vec::new(),
+        complete: true,
+        gaps: Vec::new(),
+    };
+    let mut is_class = false;
+    for path in related {
+        let usages = of_symbol(lookup, path)?;
+        is_class |= lookup.symbol(path)?.symbol.kind == SymbolKind::Class;
+        all.found.extend(usages.found);
+        all.complete &= usages.complete;
+        all.gaps.extend(usages.gaps);
+    }
+    all.gaps.sort();
+    all.gaps.dedup();
+    // The same place may certainly use one of the methods, and another one only possibly.
+    let place = |usage: &Usage| (usage.file.clone(), usage.line, usage.column);
+    all.found
+        .sort_by_key(|usage| (place(usage), usage.certainty));
+    all.found.dedup_by_key(|usage| place(usage));
+    // A use through an object of unknown type is certain if no other class in the project has an
+    // attribute of this name, unless code from outside holds the object.
+    let has_likely = all
+        .found
+        .iter()
+        .any(|one| one.certainty == Certainty::Likely);
+    if has_likely && lookup.index().are_only_attributes(related) {
+        let likely = all.found.iter_mut();
+        for usage in likely.filter(|usage| usage.certainty == Certainty::Likely) {
+            usage.certainty = Certainty::Certain;
+        }
+    }
+    let uses = sorted(all, name, doubts)?;
+    if is_class {
+        doubts.add(no_attribute(lookup, name, &uses))?;
+    }
+    Ok(uses)
+}
+
+fn of_symbol(lookup: &Lookup, path: &SymbolPath) -> Result<Usages, String> {
     if path.name.contains('#') {
         return Err(format!(
             "{} has several definitions of `{}`",
@@ -35,16 +78,7 @@ pub(super) fn certain(
         let found = examples.uses(lookup, found, path.base_name());
         usages.found.extend(found);
     }
-    match symbol.kind {
-        // A use through an object of unknown type is certain if no other class in the project has
-        // an attribute of this name, unless code from outside holds the object.
-        SymbolKind::Method if lookup.index().is_only_attribute(path) => {
-            for usage in &mut usages.found {
-                if usage.certainty == Certainty::Likely {
-                    usage.certainty = Certainty::Certain;
-                }
-            }
-        }
+    match lookup.symbol(path)?.symbol.kind {
         SymbolKind::Method => {}
         // Uses of this name as an attribute of an object of unknown type are ignored, because the
         // symbol is not an attribute of an object.
@@ -54,28 +88,34 @@ pub(super) fn certain(
                 .retain(|usage| is_certain(usage) || !is_attribute(lookup, usage));
         }
     }
-    let uses = all_certain(usages, path.base_name())?;
-    if symbol.kind == SymbolKind::Class {
-        no_attribute(lookup, path.base_name(), &uses)?;
-    }
-    Ok(uses)
+    Ok(usages)
 }
 
-/// Returns the uses sorted by file.
+/// Returns the certain uses sorted by file.
 ///
 /// # Errors
-/// Returns a message if some uses are not certain, or if not all uses are known.
-pub(super) fn all_certain(usages: Usages, name: &str) -> Result<Vec<Usage>, String> {
+/// Returns the doubt if some uses are not certain, or not all uses are known.
+pub(super) fn sorted(
+    usages: Usages,
+    name: &str,
+    doubts: &mut Doubts,
+) -> Result<Vec<Usage>, String> {
+    let are_all_found = are_all_found(&usages, name);
     let (mut sure, unsure): (Vec<Usage>, Vec<Usage>) =
         usages.found.into_iter().partition(is_certain);
     if !unsure.is_empty() {
         let count = counted(unsure.len(), "place");
         let places = places(&unsure);
-        return Err(format!("{count} may mean another `{name}`: {places}"));
+        doubts.add(Err(format!("{count} may mean another `{name}`: {places}")))?;
     }
+    doubts.add(are_all_found)?;
     sure.sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
+    Ok(sure)
+}
+
+fn are_all_found(usages: &Usages, name: &str) -> Result<(), String> {
     match usages.complete {
-        true => Ok(sure),
+        true => Ok(()),
         false if usages.gaps.is_empty() => Err(unknown_uses(name)),
         false => {
             let places = usages.gaps.iter();
@@ -191,10 +231,12 @@ fn module_names(file: &FilePath) -> Vec<String> {
 }
 
 pub(super) fn places(uses: &[Usage]) -> String {
-    let named = uses
-        .iter()
-        .map(|usage| format!("{}:{}", usage.file, usage.line));
-    first_of(named.collect())
+    let named = uses.iter();
+    let mut named: Vec<String> = named
+        .map(|usage| format!("{}:{}", usage.file, usage.line))
+        .collect();
+    named.dedup();
+    first_of(named)
 }
 
 /// Returns the byte offset of a use in its file.

@@ -1,6 +1,7 @@
 //! Renames and deletes variables of a module. A variable is renamed together with all its uses, and
 //! deleted only if it has no uses.
 
+use super::doubts::Doubts;
 use super::edits::Edits;
 use super::replace_uses;
 use super::uses::{self, offset, places};
@@ -17,9 +18,10 @@ pub(super) fn rename(
     variable: &Variable,
     to: &str,
     edits: &mut Edits,
+    doubts: &mut Doubts,
 ) -> Result<(), String> {
     let name = &variable.name;
-    uses::in_no_string(lookup, name)?;
+    doubts.add(uses::in_no_string(lookup, name))?;
     for variable in with_stub(lookup, variable) {
         if binds(&*lookup.tree(&variable.file)?, to) {
             return Err(format!(
@@ -27,7 +29,7 @@ pub(super) fn rename(
                 variable.file
             ));
         }
-        let uses = certain(lookup, &variable)?;
+        let uses = certain(lookup, &variable, doubts)?;
         replace_uses(lookup, &uses, (name, to), edits)?;
     }
     Ok(())
@@ -44,7 +46,8 @@ pub(super) fn delete(
     uses::in_no_string(lookup, name)?;
     let mut picks = Vec::new();
     for variable in with_stub(lookup, variable) {
-        let mut uses = certain(lookup, &variable)?;
+        let mut doubts = Doubts::refused();
+        let mut uses = certain(lookup, &variable, &mut doubts)?;
         let tree = lookup.tree(&variable.file)?;
         let sets = |usage: &Usage| {
             usage.file == variable.file && variable.set_at.contains(&(offset(&tree, usage) as u32))
@@ -89,7 +92,11 @@ fn with_stub(lookup: &Lookup, variable: &Variable) -> Vec<Variable> {
     all
 }
 
-fn certain(lookup: &Lookup, variable: &Variable) -> Result<Vec<Usage>, String> {
+fn certain(
+    lookup: &Lookup,
+    variable: &Variable,
+    doubts: &mut Doubts,
+) -> Result<Vec<Usage>, String> {
     let usages = lookup.index().variable_uses(variable);
     let mut usages = usages.ok_or_else(|| uses::unknown_uses(&variable.name))?;
     let examples = Examples::of(lookup, &variable.name);
@@ -98,9 +105,10 @@ fn certain(lookup: &Lookup, variable: &Variable) -> Result<Vec<Usage>, String> {
         let found = examples.uses(lookup, found.unwrap_or_default(), &variable.name);
         usages.found.extend(found);
     }
-    let uses = uses::all_certain(usages, &variable.name)?;
-    uses::no_attribute(lookup, &variable.name, &uses)?;
-    uses::module_in_no_string(lookup, &variable.file, &variable.name)?;
+    let uses = uses::sorted(usages, &variable.name, doubts)?;
+    doubts.add(uses::no_attribute(lookup, &variable.name, &uses))?;
+    let loaded = uses::module_in_no_string(lookup, &variable.file, &variable.name);
+    doubts.add(loaded)?;
     Ok(uses)
 }
 

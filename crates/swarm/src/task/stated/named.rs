@@ -291,6 +291,6 @@ pub(super) fn is_part(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-pub(super) fn is_identifier(name: &str) -> bool {
+pub(crate) fn is_identifier(name: &str) -> bool {
     name.chars().all(is_part) && name.starts_with(|c: char| c.is_alphabetic() || c == '_')
 }

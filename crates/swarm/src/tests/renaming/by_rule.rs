@@ -376,10 +376,7 @@ async fn attribute_that_may_belong_to_another_class_is_not_renamed_without_the_m
     for (other, said) in [
         ("class Other:\n    total_time = 1\n", unsure),
         ("def f(x):\n    x.total_time = 1\n", unsure),
-        (
-            "def total_time():\n    pass\n",
-            "is called `total_time` as well",
-        ),
+        ("def total_time():\n    pass\n", unsure),
         ("X = dict(total_time=1)\n", unsure),
         (
             "from collections import namedtuple\nT = namedtuple('T', 'a total_time')\n",
@@ -417,19 +414,43 @@ async fn method_that_may_override_a_base_method_is_not_changed_without_the_model
         (&*foreign, "rename total_time to minutes_of", override_),
         (&foreign, "delete total_time", override_),
         (RECIPE, "delete Recipe.key", override_),
-        (
-            RECIPE,
-            "rename Recipe.key to kind",
-            "is called `key` as well",
-        ),
-        (NOTIFY, "rename Notifier.can_reach to reaches", TOGETHER),
-        (NOTIFY, "Rename `can_reach` to `reaches`", TOGETHER),
+        (NOTIFY, "Delete `can_reach`", TOGETHER),
     ] {
         let said = by_rule(task, &[("models.py", models)]).await.unwrap_err();
         assert!(said.contains(why), "{task}: {said}");
     }
     let texts = by_rule("delete total_time", &[("models.py", RECIPE)]).await;
     assert!(!texts.unwrap()[0].contains("total_time"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn methods_that_override_each_other_are_renamed_together() {
+    let uses = "from models import Notifier, Sms\n\n\ndef f(thing, one: Notifier):\n    \
+                return thing.can_reach(), one.can_reach(), Sms().can_reach()\n";
+    let tests = "from models import Notifier\n\n\nclass Fake(Notifier):\n    def can_reach(self):\n        \
+                 return super().can_reach()\n";
+    let files = [
+        ("models.py", NOTIFY),
+        ("uses.py", uses),
+        ("test_it.py", tests),
+    ];
+    for task in [
+        "rename Sms.can_reach to reaches",
+        "rename Notifier.can_reach to reaches",
+        "Rename `can_reach` to `reaches`",
+    ] {
+        let texts = by_rule(task, &files).await.unwrap();
+        for (text, (_, before)) in texts.iter().zip(files) {
+            assert_eq!(*text, before.replace("can_reach(", "reaches("), "{task}");
+        }
+    }
+    // Another class has a method of this name, so `thing.can_reach()` may mean that one.
+    let other = "class Door:\n    def can_reach(self):\n        return 3\n";
+    let files = [("models.py", NOTIFY), ("uses.py", uses), ("door.py", other)];
+    let task = "rename Notifier.can_reach to reaches";
+    let why = by_rule(task, &files).await.unwrap_err();
+    let expected = "1 place may mean another `can_reach`: uses.py:5";
+    assert!(why.contains(expected), "{why}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -670,14 +691,19 @@ async fn hidden_or_generated_file_that_uses_a_function_stops_a_rule() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn method_of_a_protocol_is_refused_with_the_methods_that_may_implement_it() {
+async fn method_of_a_protocol_is_renamed_together_with_the_methods_that_may_implement_it() {
     let source = "class Source(Protocol):\n    def fetch_rows(self): ...\n\n\nclass Memory:\n    \
                   def fetch_rows(self):\n        return []\n\n\nclass File:\n    def fetch_rows(self):\n        \
                   return [1]\n";
     let user = "def load(source):\n    return source.fetch_rows()\n";
     let files = [("m.py", source), ("a.py", user)];
     let task = "Rename `fetch_rows` to `load_rows`";
-    let why = by_rule(task, &files).await.unwrap_err();
+    let texts = by_rule(task, &files).await.unwrap();
+    assert_eq!(
+        texts,
+        [source, user].map(|text| text.replace("fetch_rows", "load_rows"))
+    );
+    let why = by_rule("Delete `fetch_rows`", &files).await.unwrap_err();
     let expected = "all of these have to change together: `fetch_rows` is defined as \
                     m.py::File.fetch_rows, m.py::Memory.fetch_rows, m.py::Source.fetch_rows";
     assert!(why.starts_with(expected), "{why}");

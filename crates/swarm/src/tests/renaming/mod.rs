@@ -2,6 +2,7 @@
 //! or not a test executes the uses.
 
 mod by_rule;
+mod refactoring;
 
 use serde_json::json;
 use starling_core::Approval;
