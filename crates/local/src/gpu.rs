@@ -6,6 +6,6 @@ mod absent;
 mod cuda;
 
 #[cfg(not(feature = "cuda"))]
-pub use absent::{GpuStep, open};
+pub use absent::{GpuStep, describe, open};
 #[cfg(feature = "cuda")]
-pub use cuda::{GpuStep, open};
+pub use cuda::{GpuStep, describe, open};

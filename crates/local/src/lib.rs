@@ -5,6 +5,7 @@
 
 mod answer;
 mod attention;
+pub mod device;
 mod file;
 mod gemv;
 mod generate;

@@ -13,6 +13,11 @@ pub fn open() -> Result<Device> {
     bail!("the program was built without the feature `cuda`")
 }
 
+/// Always fails.
+pub fn describe() -> Result<String> {
+    bail!("the program was built without the feature `cuda`")
+}
+
 impl GpuStep {
     /// Always returns `None`.
     #[expect(clippy::unnecessary_wraps, reason = "the same as for a GPU")]

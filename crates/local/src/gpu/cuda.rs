@@ -45,6 +45,19 @@ pub fn open() -> Result<Device> {
     Ok(device)
 }
 
+/// Returns the name of the GPU that [`open`] opens, and the size of its memory. It is not opened.
+///
+/// # Errors
+/// There is no GPU.
+pub fn describe() -> Result<String> {
+    result::init().w()?;
+    let device = result::device::get(0).w()?;
+    let name = result::device::get_name(device).w()?;
+    // SAFETY: the device exists.
+    let bytes = unsafe { result::device::total_mem(device).w()? };
+    Ok(format!("{name} with {} GB", bytes / 1_000_000_000))
+}
+
 /// Where the rows of a step belong. See `Rows` in the kernels' source.
 #[repr(C)]
 #[derive(Clone, Copy)]
