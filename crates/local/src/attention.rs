@@ -60,6 +60,18 @@ impl KeyValueCache {
         self.len
     }
 
+    /// Returns the number of positions for which there is capacity.
+    #[cfg(feature = "cuda")]
+    pub fn room(&self) -> usize {
+        self.room
+    }
+
+    /// Returns the keys and values of each layer, of the shape (key heads, capacity, head size).
+    #[cfg(feature = "cuda")]
+    pub fn layers(&self) -> impl Iterator<Item = [&Tensor; 2]> {
+        self.layers.iter().map(|layer| [&layer.keys, &layer.values])
+    }
+
     /// Removes all positions after the first `len`.
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);

@@ -5,9 +5,11 @@
 
 mod answer;
 mod attention;
+pub mod device;
 mod file;
 mod gemv;
 mod generate;
+mod gpu;
 mod kernels;
 mod lookup;
 mod mapped;
@@ -16,6 +18,7 @@ mod sampler;
 mod sequences;
 mod template;
 pub mod threads;
+pub mod throughput;
 mod vocabulary;
 mod weight;
 mod worker;

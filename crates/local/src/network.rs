@@ -1,12 +1,13 @@
 //! The forward pass of Qwen2 and Llama networks over quantised weights.
 
 use candle_core::quantized::QTensor;
-use candle_core::{Device, Result, Tensor, bail};
+use candle_core::{D, Device, Result, Tensor, bail};
 use candle_nn::ops::rms_norm;
 use candle_nn::rotary_emb::{rope, rope_i};
 
 use super::attention::KeyValueCache;
 use super::file::{Dimensions, ModelFile, RotaryPairing};
+use super::gpu::GpuStep;
 use super::kernels::SiluGate;
 use super::weight::{RowKernels, WeightMatrix};
 
@@ -105,7 +106,7 @@ impl Network {
     /// A token is outside the vocabulary, the context window is full, or the device is out of
     /// memory.
     pub fn extend(&self, tokens: &[u32], cache: &mut KeyValueCache) -> Result<HiddenState> {
-        let x = self.run(tokens, cache, RowKernels::Fastest)?;
+        let x = self.run(&mut [NewPositions { tokens, cache }], RowKernels::Fastest)?;
         Ok(HiddenState(x.narrow(0, tokens.len() - 1, 1)?.contiguous()?))
     }
 
@@ -114,33 +115,39 @@ impl Network {
     /// # Errors
     /// Those of [`Network::extend`].
     pub fn extend_each(&self, tokens: &[u32], cache: &mut KeyValueCache) -> Result<HiddenState> {
-        self.run(tokens, cache, RowKernels::Equal).map(HiddenState)
+        self.extend_all(&mut [NewPositions { tokens, cache }])
     }
 
-    fn run(
-        &self,
-        tokens: &[u32],
-        cache: &mut KeyValueCache,
-        kernels: RowKernels,
-    ) -> Result<Tensor> {
-        if tokens.is_empty() {
+    /// Runs the network on a few tokens of each of several sequences in one step. Returns the state
+    /// after each token, those of the first sequence first. After an error, the caches are unchanged.
+    ///
+    /// If [`Network::has_equal_steps`], each state is exactly that of a step of its sequence alone.
+    ///
+    /// # Errors
+    /// Those of [`Network::extend`].
+    pub fn extend_all(&self, parts: &mut [NewPositions]) -> Result<HiddenState> {
+        self.run(parts, RowKernels::Equal).map(HiddenState)
+    }
+
+    fn run(&self, parts: &mut [NewPositions], kernels: RowKernels) -> Result<Tensor> {
+        let tokens: Vec<u32> = parts.iter().flat_map(|part| part.tokens).copied().collect();
+        if parts.is_empty() || parts.iter().any(|part| part.tokens.is_empty()) {
             bail!("no tokens to run")
         }
-        cache.reserve(tokens.len())?;
-        let ids = Tensor::new(tokens, &self.device)?;
-        let mut x = self.embedding.embedding(&ids)?;
-        let rotary = self.rotary.at(cache.len(), tokens.len())?;
-        let step = NetworkStep {
-            network: self,
-            rotary,
-            kernels,
-            cache,
-        };
-        for (index, layer) in self.layers.iter().enumerate() {
-            x = (&x + step.attention(index, layer, &x)?)?;
-            x = (&x + step.feed_forward(layer, &x)?)?;
+        let (vocabulary, _) = self.embedding.shape().dims2()?;
+        if let Some(token) = tokens.iter().find(|token| **token as usize >= vocabulary) {
+            bail!("token {token} is outside the vocabulary of {vocabulary}")
         }
-        cache.advance(tokens.len());
+        for part in &mut *parts {
+            part.cache.reserve(part.tokens.len())?;
+        }
+        let x = self
+            .embedding
+            .embedding(&Tensor::new(tokens, &self.device)?)?;
+        let x = NetworkStep::new(self, parts, kernels)?.run(x)?;
+        for part in parts {
+            part.cache.advance(part.tokens.len());
+        }
         Ok(x)
     }
 
@@ -160,6 +167,14 @@ impl Network {
         self.all_scores(hidden)?.to_vec2()
     }
 
+    /// Returns the token with the highest score after each state.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn best_each(&self, hidden: &HiddenState) -> Result<Vec<u32>> {
+        self.all_scores(hidden)?.argmax(D::Minus1)?.to_vec1()
+    }
+
     fn all_scores(&self, hidden: &HiddenState) -> Result<Tensor> {
         let normed = rms_norm(&hidden.0, &self.norm, self.dimensions.norm_epsilon)?;
         self.head.forward(&normed, RowKernels::Equal)
@@ -175,40 +190,135 @@ impl Network {
     }
 }
 
-/// One run of the network over new tokens.
-struct NetworkStep<'a> {
-    network: &'a Network,
-    rotary: RotaryTables,
-    kernels: RowKernels,
-    cache: &'a KeyValueCache,
+/// New tokens of one sequence.
+pub struct NewPositions<'a> {
+    pub tokens: &'a [u32],
+    pub cache: &'a mut KeyValueCache,
 }
 
-impl NetworkStep<'_> {
+/// One run of the network over new tokens of one or more sequences.
+struct NetworkStep<'a> {
+    network: &'a Network,
+    parts: &'a [NewPositions<'a>],
+    kernels: RowKernels,
+    means: StepMeans,
+}
+
+/// What computes the attention and the element-wise operations.
+enum StepMeans {
+    Gpu(GpuStep),
+    /// candle's operations, and kernels for the CPU, with the rotary embedding of all new tokens.
+    General(RotaryTables),
+}
+
+impl<'a> NetworkStep<'a> {
+    fn new(
+        network: &'a Network,
+        parts: &'a [NewPositions<'a>],
+        kernels: RowKernels,
+    ) -> Result<Self> {
+        let added = |part: &'a NewPositions| (&*part.cache, part.tokens.len());
+        let added: Vec<(&KeyValueCache, usize)> = parts.iter().map(added).collect();
+        let means = match GpuStep::new(&network.device, &added, &network.dimensions)? {
+            Some(gpu) => StepMeans::Gpu(gpu),
+            None => StepMeans::General(network.rotary.of(&added)?),
+        };
+        Ok(Self {
+            network,
+            parts,
+            kernels,
+            means,
+        })
+    }
+
+    /// Returns the states after the embedded tokens `x`.
+    fn run(&self, mut x: Tensor) -> Result<Tensor> {
+        let mut change = None;
+        let mut normed;
+        for (index, layer) in self.network.layers.iter().enumerate() {
+            (x, normed) = self.add_and_norm(x, change, &layer.attention_norm)?;
+            let mixed = self.attention(index, layer, &normed)?;
+            (x, normed) = self.add_and_norm(x, Some(mixed), &layer.forward_norm)?;
+            change = Some(self.feed_forward(layer, &normed)?);
+        }
+        match change {
+            Some(change) => x + change,
+            None => Ok(x),
+        }
+    }
+
+    /// Adds `change` to `x`. Returns the sum, and the normalised sum.
+    fn add_and_norm(
+        &self,
+        x: Tensor,
+        change: Option<Tensor>,
+        weight: &Tensor,
+    ) -> Result<(Tensor, Tensor)> {
+        let epsilon = self.network.dimensions.norm_epsilon;
+        if let StepMeans::Gpu(gpu) = &self.means {
+            let normed = gpu.add_and_norm(&x, change.as_ref(), weight, epsilon)?;
+            return Ok((x, normed));
+        }
+        let x = match change {
+            Some(change) => (x + change)?,
+            None => x,
+        };
+        let normed = rms_norm(&x, weight, epsilon)?;
+        Ok((x, normed))
+    }
+
     fn attention(&self, index: usize, layer: &NetworkLayer, x: &Tensor) -> Result<Tensor> {
-        let network = self.network;
-        let x = rms_norm(x, &layer.attention_norm, network.dimensions.norm_epsilon)?;
         let projections = [&layer.query, &layer.key, &layer.value];
         let weights = projections.map(|linear| &linear.weight);
-        let [queries, keys, values] = WeightMatrix::forward_all(weights, &x, self.kernels)?;
-        let queries = network.split(&layer.query.biased(queries)?)?;
-        let keys = network.split(&layer.key.biased(keys)?)?;
-        let values = network.split(&layer.value.biased(values)?)?;
-        let queries = self.rotary.turn(&queries, network.dimensions.rotation)?;
-        let keys = self.rotary.turn(&keys, network.dimensions.rotation)?;
-        let mixed = self
-            .cache
-            .attend(index, &queries, &keys, &values, self.kernels)?;
+        let products = WeightMatrix::forward_all(weights, x, self.kernels)?;
+        let mixed = match &self.means {
+            StepMeans::Gpu(gpu) => {
+                let biases = projections.map(|linear| linear.bias.as_ref());
+                let RotaryTables { cosines, sines } = &self.network.rotary;
+                gpu.attend(index, &products, biases, [cosines, sines])?
+            }
+            StepMeans::General(rotary) => self.attend_each(index, layer, rotary, products)?,
+        };
         layer.output.forward(&mixed, self.kernels)
     }
 
+    /// Computes the attention of one sequence after another.
+    fn attend_each(
+        &self,
+        index: usize,
+        layer: &NetworkLayer,
+        rotary: &RotaryTables,
+        [queries, keys, values]: [Tensor; 3],
+    ) -> Result<Tensor> {
+        let network = self.network;
+        let queries = network.split(&layer.query.biased(queries)?)?;
+        let keys = network.split(&layer.key.biased(keys)?)?;
+        let values = network.split(&layer.value.biased(values)?)?;
+        let queries = rotary.turn(&queries, network.dimensions.rotation)?;
+        let keys = rotary.turn(&keys, network.dimensions.rotation)?;
+        let mut start = 0;
+        let attend = |part: &NewPositions| {
+            let new = part.tokens.len();
+            let own = |x: &Tensor| x.narrow(1, start, new)?.contiguous();
+            let (queries, keys, values) = (own(&queries)?, own(&keys)?, own(&values)?);
+            start += new;
+            (part.cache).attend(index, &queries, &keys, &values, self.kernels)
+        };
+        let mixed: Vec<Tensor> = self.parts.iter().map(attend).collect::<Result<_>>()?;
+        Tensor::cat(&mixed, 0)
+    }
+
     fn feed_forward(&self, layer: &NetworkLayer, x: &Tensor) -> Result<Tensor> {
-        let x = rms_norm(x, &layer.forward_norm, self.network.dimensions.norm_epsilon)?;
-        let [gate, up] = WeightMatrix::forward_all([&layer.gate, &layer.up], &x, self.kernels)?;
-        if !x.device().is_cpu() {
-            return layer.down.forward(&(gate.silu()? * up)?, self.kernels);
-        }
-        gate.inplace_op2(&up, &SiluGate)?;
-        layer.down.forward(&gate, self.kernels)
+        let [gate, up] = WeightMatrix::forward_all([&layer.gate, &layer.up], x, self.kernels)?;
+        let gated = match &self.means {
+            StepMeans::Gpu(gpu) => gpu.gate(gate, &up)?,
+            StepMeans::General(_) if x.device().is_cpu() => {
+                gate.inplace_op2(&up, &SiluGate)?;
+                gate
+            }
+            StepMeans::General(_) => (gate.silu()? * up)?,
+        };
+        layer.down.forward(&gated, self.kernels)
     }
 }
 
@@ -292,10 +402,16 @@ impl RotaryTables {
         })
     }
 
-    fn at(&self, start: usize, len: usize) -> Result<Self> {
+    /// Returns the rows of the new positions.
+    fn of(&self, added: &[(&KeyValueCache, usize)]) -> Result<Self> {
+        let rows = |table: &Tensor| {
+            let rows = (added.iter()).map(|(cache, new)| table.narrow(0, cache.len(), *new));
+            let rows: Vec<Tensor> = rows.collect::<Result<_>>()?;
+            Tensor::cat(&rows, 0)
+        };
         Ok(Self {
-            cosines: self.cosines.narrow(0, start, len)?,
-            sines: self.sines.narrow(0, start, len)?,
+            cosines: rows(&self.cosines)?,
+            sines: rows(&self.sines)?,
         })
     }
 

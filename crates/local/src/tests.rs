@@ -11,17 +11,35 @@ use tempfile::TempDir;
 
 use super::file::ModelFile;
 use super::fixture::{END, START, TestModelRecipe, noise};
-use super::network::Network;
+use super::network::{Network, NewPositions};
 use super::sequences::SequenceCache;
 use super::vocabulary::Vocabulary;
-use super::{LocalModel, LocalOptions, reference};
+use super::{LocalModel, LocalOptions, device, gpu, reference};
 use starling_core::{
     ChatModel, ChatReply, ChatRequest, ChatWatch, Finish, Message, ModelError, ModelNotice,
     NoWatch, Tokens,
 };
 
 fn network(path: &Path) -> Network {
-    Network::load(&ModelFile::open(path).unwrap(), 512, &Device::Cpu).unwrap()
+    network_on(path, &Device::Cpu)
+}
+
+fn network_on(path: &Path, device: &Device) -> Network {
+    Network::load(&ModelFile::open(path).unwrap(), 512, device).unwrap()
+}
+
+/// Returns the CPU and, if the tests are built for a GPU and there is one, the GPU.
+fn devices() -> Vec<Device> {
+    let gpu = gpu::open();
+    [Device::Cpu].into_iter().chain(gpu).collect()
+}
+
+/// Returns the length of the difference relative to the length of `expected`.
+fn relative_difference(expected: &[f32], found: &[f32]) -> f32 {
+    assert_eq!(expected.len(), found.len());
+    let length = |values: &mut dyn Iterator<Item = f32>| values.map(|x| x * x).sum::<f32>().sqrt();
+    length(&mut expected.iter().zip(found).map(|(a, b)| a - b))
+        / length(&mut expected.iter().copied())
 }
 
 /// Returns the scores after the tokens, processed in steps of these lengths.
@@ -56,12 +74,16 @@ fn furthest(a: &[f32], b: &[f32]) -> f32 {
 #[test]
 fn qwen2_and_llama_networks_match_the_reference() {
     let directory = TempDir::new().unwrap();
+    let devices = devices();
     for architecture in ["qwen2", "llama"] {
-        // The error bound of quantised activations; scores range from about -3 to 3.
-        for (dtype, error) in [
-            (GgmlDType::F32, 1e-4),
-            (GgmlDType::Q8_0, 0.1),
-            (GgmlDType::Q4K, 0.1),
+        // The absolute and the relative error; scores range from about -3 to 3. Activations are
+        // quantised to 8 bits if the weights are quantised.
+        for (dtype, error, relative_error) in [
+            (GgmlDType::F32, 1e-4, 1e-4),
+            (GgmlDType::F16, 1e-4, 1e-4),
+            (GgmlDType::Q8_0, 0.1, 4e-2),
+            (GgmlDType::Q4K, 0.1, 4e-2),
+            (GgmlDType::Q6K, 0.1, 4e-2),
         ] {
             let recipe = TestModelRecipe {
                 architecture,
@@ -71,9 +93,44 @@ fn qwen2_and_llama_networks_match_the_reference() {
             let path = recipe.write(directory.path());
             let tokens = tokens(9);
             let expected = reference::scores(&path, &tokens);
-            let found = scores(&network(&path), &tokens, &[9]);
-            let off = furthest(&expected, &found);
-            assert!(off < error, "{architecture} {dtype:?}: off by {off}");
+            for device in &devices {
+                let network = network_on(&path, device);
+                for steps in [&[9][..], &[8, 1]] {
+                    let found = scores(&network, &tokens, steps);
+                    let off = furthest(&expected, &found);
+                    let relative = relative_difference(&expected, &found);
+                    let place = format!("{architecture} {dtype:?} {device:?} {steps:?}");
+                    println!("{place}: off by {off}, {relative}");
+                    assert!(off < error && relative < relative_error, "{place}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn best_tokens_of_precise_weights_are_those_of_the_reference() {
+    let directory = TempDir::new().unwrap();
+    for device in devices() {
+        for architecture in ["qwen2", "llama"] {
+            let recipe = TestModelRecipe {
+                architecture,
+                dtype: GgmlDType::F32,
+                ..TestModelRecipe::default()
+            };
+            let path = recipe.write(directory.path());
+            let network = network_on(&path, &device);
+            let mut text = tokens(5);
+            let mut cache = network.cache().unwrap();
+            let mut state = network.extend(&text, &mut cache).unwrap();
+            for _ in 0..12 {
+                let scores = reference::scores(&path, &text);
+                let order = |a: &u32, b: &u32| scores[*a as usize].total_cmp(&scores[*b as usize]);
+                let best = (0..scores.len() as u32).max_by(order).unwrap();
+                assert_eq!(network.best_each(&state).unwrap(), [best], "{device:?}");
+                text.push(best);
+                state = network.extend(&[best], &mut cache).unwrap();
+            }
         }
     }
 }
@@ -81,25 +138,156 @@ fn qwen2_and_llama_networks_match_the_reference() {
 #[test]
 fn scores_do_not_depend_on_how_many_tokens_are_evaluated_at_once() {
     let directory = TempDir::new().unwrap();
+    let devices = devices();
     for (dtype, error) in [
         (GgmlDType::F32, 1e-4),
         (GgmlDType::Q4K, 0.1),
         (GgmlDType::Q6K, 0.1),
     ] {
-        let network = network(
-            &TestModelRecipe {
-                dtype,
-                ..TestModelRecipe::default()
+        let recipe = TestModelRecipe {
+            dtype,
+            ..TestModelRecipe::default()
+        };
+        let path = recipe.write(directory.path());
+        for device in &devices {
+            let network = network_on(&path, device);
+            let tokens = tokens(40);
+            let whole = scores(&network, &tokens, &[40]);
+            for steps in [&[39, 1][..], &[1, 39], &[16, 16, 8], &[36, 1, 1, 1, 1]] {
+                let off = furthest(&whole, &scores(&network, &tokens, steps));
+                assert!(off < error, "{dtype:?} {device:?} {steps:?}: off by {off}");
             }
-            .write(directory.path()),
-        );
-        let tokens = tokens(40);
-        let whole = scores(&network, &tokens, &[40]);
-        for steps in [&[39, 1][..], &[1, 39], &[16, 16, 8], &[36, 1, 1, 1, 1]] {
-            let off = furthest(&whole, &scores(&network, &tokens, steps));
-            assert!(off < error, "{dtype:?} {steps:?}: off by {off}");
         }
     }
+}
+
+/// Tokens of one sequence: the number of its prompt, and how many it has in each later step.
+struct SequencePlan {
+    prompt: usize,
+    /// The step in which it is admitted.
+    admitted: usize,
+    steps: Vec<usize>,
+}
+
+#[test]
+fn sequences_in_one_step_give_what_each_gives_alone() {
+    let directory = TempDir::new().unwrap();
+    let plan = |prompt, admitted, steps: &[usize]| SequencePlan {
+        prompt,
+        admitted,
+        steps: steps.to_vec(),
+    };
+    // They come and go at different times; the second exceeds the first capacity of its cache.
+    let plans = [
+        plan(5, 0, &[1; 6]),
+        plan(500, 2, &[1, 1, 3, 1, 1]),
+        plan(9, 3, &[1, 2, 1, 1, 1, 1, 4, 1]),
+        plan(40, 3, &[1, 1]),
+    ];
+    let devices = devices();
+    for dtype in [GgmlDType::Q4K, GgmlDType::Q6K, GgmlDType::F32] {
+        let recipe = TestModelRecipe {
+            dtype,
+            window: 600,
+            ..TestModelRecipe::default()
+        };
+        let path = recipe.write(directory.path());
+        for device in &devices {
+            let file = ModelFile::open(&path).unwrap();
+            let network = Network::load(&file, 600, device).unwrap();
+            check_sequences_in_one_step(&network, &plans);
+        }
+    }
+}
+
+fn check_sequences_in_one_step(network: &Network, plans: &[SequencePlan]) {
+    let texts: Vec<Vec<u32>> = plans
+        .iter()
+        .enumerate()
+        .map(|(index, plan)| {
+            let count = plan.prompt + plan.steps.iter().sum::<usize>();
+            let mut text = tokens(count + index);
+            text.drain(..index);
+            text
+        })
+        .collect();
+    let prompt = |plan: &SequencePlan, text: &[u32]| {
+        let mut cache = network.cache().unwrap();
+        network.extend(&text[..plan.prompt], &mut cache).unwrap();
+        cache
+    };
+    let alone: Vec<Vec<Vec<f32>>> = plans
+        .iter()
+        .zip(&texts)
+        .map(|(plan, text)| {
+            let mut cache = prompt(plan, text);
+            let after = |token: &u32| {
+                let state = network.extend_each(&[*token], &mut cache).unwrap();
+                network.scores(&state).unwrap()
+            };
+            text[plan.prompt..].iter().map(after).collect()
+        })
+        .collect();
+    let mut caches: Vec<_> = plans
+        .iter()
+        .zip(&texts)
+        .map(|(plan, text)| prompt(plan, text))
+        .collect();
+    let last = plans
+        .iter()
+        .map(|plan| plan.admitted + plan.steps.len())
+        .max();
+    for step in 0..last.unwrap() {
+        let mut parts = Vec::new();
+        let mut expected = Vec::new();
+        for (((plan, text), cache), alone) in plans.iter().zip(&texts).zip(&mut caches).zip(&alone)
+        {
+            let own = step.checked_sub(plan.admitted);
+            let Some(new) = own.and_then(|own| plan.steps.get(own)) else {
+                continue;
+            };
+            let from = cache.len();
+            parts.push(NewPositions {
+                tokens: &text[from..from + new],
+                cache,
+            });
+            expected.extend(&alone[from - plan.prompt..][..*new]);
+        }
+        let states = network.extend_all(&mut parts).unwrap();
+        let together = network.scores_each(&states).unwrap();
+        assert_eq!(together.len(), expected.len());
+        for (alone, together) in expected.into_iter().zip(&together) {
+            if network.has_equal_steps() {
+                assert_eq!(alone, together, "step {step}");
+            }
+            let off = relative_difference(alone, together);
+            assert!(off < 2e-2, "step {step}: off by {off}");
+        }
+    }
+}
+
+#[test]
+fn failed_step_of_several_sequences_changes_none() {
+    let directory = TempDir::new().unwrap();
+    let network = network(&TestModelRecipe::default().write(directory.path()));
+    let (mut full, mut short) = (network.cache().unwrap(), network.cache().unwrap());
+    network.extend(&tokens(511), &mut full).unwrap();
+    network.extend(&tokens(3), &mut short).unwrap();
+    for tokens in [&[1, 2][..], &[100_000], &[]] {
+        let mut parts = [
+            NewPositions {
+                tokens: &[1],
+                cache: &mut short,
+            },
+            NewPositions {
+                tokens,
+                cache: &mut full,
+            },
+        ];
+        assert!(network.extend_all(&mut parts).is_err());
+        assert_eq!((short.len(), full.len()), (3, 511));
+    }
+    assert!(network.extend_all(&mut []).is_err());
 }
 
 #[test]
@@ -187,14 +375,17 @@ fn cached_sequences_share_one_context_window() {
 #[test]
 fn full_window_and_unknown_tokens_are_errors_that_keep_the_cache() {
     let directory = TempDir::new().unwrap();
-    let network = network(&TestModelRecipe::default().write(directory.path()));
-    let mut cache = network.cache().unwrap();
-    network.extend(&tokens(510), &mut cache).unwrap();
-    assert!(network.extend(&[1, 2, 3], &mut cache).is_err());
-    assert!(network.extend(&[100_000], &mut cache).is_err());
-    assert!(network.extend(&[], &mut cache).is_err());
-    assert_eq!(cache.len(), 510);
-    network.extend(&[1, 2], &mut cache).unwrap();
+    let path = TestModelRecipe::default().write(directory.path());
+    for device in devices() {
+        let network = network_on(&path, &device);
+        let mut cache = network.cache().unwrap();
+        network.extend(&tokens(510), &mut cache).unwrap();
+        assert!(network.extend(&[1, 2, 3], &mut cache).is_err());
+        assert!(network.extend(&[100_000], &mut cache).is_err());
+        assert!(network.extend(&[], &mut cache).is_err());
+        assert_eq!(cache.len(), 510);
+        network.extend(&[1, 2], &mut cache).unwrap();
+    }
 }
 
 #[test]
@@ -263,6 +454,17 @@ async fn chat(model: &LocalModel, request: &ChatRequest) -> ChatReply {
     model.chat(request, &NoWatch).await.unwrap()
 }
 
+#[test]
+fn name_of_the_device_says_why_there_is_no_gpu() {
+    let name = device::name();
+    let expected = match (gpu::open(), cfg!(feature = "cuda")) {
+        (Ok(_), _) => "the GPU ",
+        (Err(_), true) => "the CPU, because no GPU answers: ",
+        (Err(_), false) => "the CPU",
+    };
+    assert!(name.starts_with(expected), "{name}");
+}
+
 #[tokio::test]
 async fn repeated_greedy_request_gives_the_same_answer_from_the_cache() {
     let directory = TempDir::new().unwrap();
@@ -270,7 +472,10 @@ async fn repeated_greedy_request_gives_the_same_answer_from_the_cache() {
     let watch = DeltaRecorder::default();
     let first = model.chat(&request("hello", 12), &watch).await.unwrap();
     assert_eq!(*watch.text.lock().unwrap(), first.text);
-    assert_eq!(watch.notices.lock().unwrap().len(), 2, "loading and loaded");
+    let notices = format!("{:?}", watch.notices.lock().unwrap());
+    assert!(notices.contains("loading 0.00 GB"), "{notices}");
+    let loaded = format!("loaded on {} in", device::name());
+    assert!(notices.contains(&loaded), "{notices}");
     assert_eq!(
         (first.finish, first.usage.output),
         (Finish::Length, Tokens(12))
@@ -291,8 +496,15 @@ async fn same_seed_repeats_the_answer_and_another_seed_changes_it() {
         ..request("hello", 12)
     };
     let first = chat(&model, &warm(1)).await.text;
-    assert_eq!(chat(&model, &warm(1)).await.text, first);
+    let again = chat(&model, &warm(1)).await.text;
+    assert_eq!(chat(&model, &warm(1)).await.text, again, "the same cache");
     assert_ne!(chat(&model, &warm(2)).await.text, first);
+    let other = open(&TestModelRecipe::default(), directory.path());
+    assert_eq!(chat(&other, &warm(1)).await.text, first, "an empty cache");
+    // On a GPU, the number of tokens in a step changes the rounding.
+    if gpu::open().is_err() {
+        assert_eq!(again, first);
+    }
 }
 
 #[tokio::test]

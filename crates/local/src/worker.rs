@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use candle_core::Device;
 use tokio::sync::mpsc::{Receiver, UnboundedSender};
 
 use super::answer::{AnswerState, AnswerText};
+use super::device;
 use super::file::ModelFile;
 use super::generate::TokenGenerator;
 use super::network::Network;
@@ -112,25 +112,19 @@ fn load(
         "loading {:.2} GB of weights",
         file.bytes() as f64 / 1e9
     ))?;
-    let device = device();
+    let (device, place) = device::open();
     let network = Network::load(&file, source.window, &device)?;
     let vocabulary = Vocabulary::load(&file)?;
     // The prompt kernels repack all weights on first use, so do this before the first answer.
     let mut cache = network.cache()?;
     network.extend(&[0, 0], &mut cache)?;
-    let place = if device.is_cpu() { "CPU" } else { "GPU" };
     let seconds = started.elapsed().as_secs_f64();
-    notice(format!("loaded on the {place} in {seconds:.1} s"))?;
+    notice(format!("loaded on {place} in {seconds:.1} s"))?;
     Ok(LoadedModel {
         network,
         vocabulary,
         sequences: SequenceCache::default(),
     })
-}
-
-/// Returns an NVIDIA GPU if the program supports it and one is present, otherwise the CPU.
-fn device() -> Device {
-    Device::cuda_if_available(0).unwrap_or(Device::Cpu)
 }
 
 fn answer(

@@ -168,7 +168,7 @@ fn local(source: &ModelSource) -> Finding {
 
 pub(super) fn of_weights(what: String, found: Result<PathBuf, WeightsError>) -> Finding {
     match found {
-        Ok(path) => Finding::ok(what, format!("weights in {}", path.display())),
+        Ok(path) => Finding::ok(what, format!("weights in {}{}", path.display(), place())),
         // Only a warning: the weights can be downloaded.
         Err(WeightsError::Missing { name, path }) => Finding::warn(
             what,
@@ -184,6 +184,17 @@ pub(super) fn of_weights(what: String, found: Result<PathBuf, WeightsError>) -> 
             "correct the path of the weights, or configure an endpoint",
         ),
     }
+}
+
+/// Says what the local model runs on.
+#[cfg(feature = "local")]
+fn place() -> String {
+    format!("; it runs on {}", starling_local::device::name())
+}
+
+#[cfg(not(feature = "local"))]
+fn place() -> String {
+    String::new()
 }
 
 /// Checks the file of a model that replays a recording or a known change.

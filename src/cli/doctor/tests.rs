@@ -254,6 +254,18 @@ fn missing_weights_that_can_be_downloaded_are_only_a_warning() {
     assert_eq!(unknown.health, Health::Fail);
 }
 
+#[cfg(feature = "local")]
+#[test]
+fn doctor_says_what_the_local_model_runs_on() {
+    let found = models::of_weights("model local".to_owned(), Ok("/cache/coder.gguf".into()));
+    assert_eq!(found.health, Health::Ok);
+    let device = starling_local::device::name();
+    assert_eq!(
+        found.detail,
+        format!("weights in /cache/coder.gguf; it runs on {device}")
+    );
+}
+
 #[tokio::test]
 async fn doctor_warns_of_a_needed_variable_that_tests_cannot_see() {
     let app = (
