@@ -173,6 +173,19 @@ export class Editor {
     });
   }
 
+  /** Renames the name at a column of a line, as F2 does. */
+  async rename(line: number, column: number, to: string): Promise<void> {
+    await this.#pick("Control+G", `:${line}:${column}`, async () => {
+      await this.page.keyboard.press("Enter");
+      await this.status(`Ln ${line}, Col ${column}`).waitFor({ timeout: PICK_MS });
+    });
+    await this.page.keyboard.press("F2");
+    const box = this.page.locator(".rename-box input, .rename-box .rename-input").first();
+    await box.waitFor();
+    await box.fill(to);
+    await this.page.keyboard.press("Enter");
+  }
+
   /** The first row of the tree of runs that holds all these texts. */
   row(...texts: (string | RegExp)[]): Locator {
     const rows = this.page.locator('[id="workbench.view.extension.starling"] .monaco-list-row');
