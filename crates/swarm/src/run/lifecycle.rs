@@ -438,7 +438,7 @@ fn not_run(report: &TestReport) -> String {
     let said: Vec<&str> = report.output.lines().map(str::trim_end).collect();
     let said: Vec<&str> = said.into_iter().filter(|line| !line.is_empty()).collect();
     let is_reason = |line: &&str| line.starts_with("no test ran: ");
-    let is_error = |line: &&str| line.contains("rror: ");
+    let is_error = |line: &&str| line.contains("error: ") || line.contains("Error: ");
     let reason = said.iter().copied().rfind(is_reason);
     let reason = reason.or_else(|| said.iter().copied().rfind(is_error));
     let reason = reason.or(said.last().copied()).unwrap_or_default();
