@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ropey::Rope;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 use tower_lsp::lsp_types::{
     AnnotatedTextEdit, ChangeAnnotation, DocumentChanges, OneOf,
@@ -27,6 +27,9 @@ use starling_text::{Edit, Encoding, offset_of, position_of};
 
 /// Maximum time to read the project and to look for the uses.
 const DEADLINE: Duration = Duration::from_secs(60);
+
+/// Maximum number of requests that read the project at the same time; others wait.
+static READERS: Semaphore = Semaphore::const_new(2);
 
 /// The annotation of edits that the user is to confirm.
 const UNSURE: &str = "may mean something else";
@@ -151,11 +154,16 @@ impl RenameRequest {
             encoding: self.encoding,
         };
         let (root, open) = (self.root, Arc::clone(&services.index));
-        let found = services.workers.spawn_blocking(move || {
+        let workers = services.workers.clone();
+        let read = move || {
             let index: Arc<Index> = open(root, overlay).map_err(|error| format!("{error:#}"))?;
             let lookup = Lookup::new(index.snapshot().clone(), index);
             find(&place, &lookup)
-        });
+        };
+        let found = async {
+            let _reader = READERS.acquire().await;
+            workers.spawn_blocking(read).await
+        };
         match timeout(DEADLINE, found).await {
             Ok(found) => found.map_err(|error| format!("internal error: {error}"))?,
             Err(_) => Err(format!(
