@@ -325,7 +325,7 @@ def judged(row, process, events, renamed, strange, places, passed, after):
     finished = next((line["event"] for line in reversed(events) if line["event"]["event"] == "run_finished"), {})
     ending = finished.get("ending") or {}
     row.status = process.returncode
-    row.headline = ending.get("headline") or process.stderr.strip().splitlines()[-1:]
+    row.headline = ending.get("headline") or "".join(process.stderr.strip().splitlines()[-1:])
     row.places, row.files = len(renamed), len({place[0] for place in renamed})
     if not renamed and not strange:
         row.result = "refused"
@@ -355,7 +355,8 @@ def judged(row, process, events, renamed, strange, places, passed, after):
 
 
 def measure(options, scratch):
-    roots = {name: options.sources / name for name in PROJECTS if not options.only or name.split("-")[0] in options.only}
+    wanted = [name for name in PROJECTS if not options.only or name.rsplit("-", 1)[0] in options.only]
+    roots = {name: options.sources / name for name in wanted}
     roots = {name: root.resolve() for name, root in roots.items() if root.is_dir()}
     chosen = drawn(roots, options.count, options.seed)
     print(json.dumps({"seed": options.seed, "projects": sorted(roots), "renames": len(chosen)}), flush=True)
@@ -391,7 +392,8 @@ def measure(options, scratch):
         print(f"{number:2} {row.result:12} {row.status} {row.seconds:5.1f} s ({row.edit_seconds:.1f}) "
               f"{row.places} places in {row.files} files  {name} {row.symbol} ({kind})\n"
               f"     {row.headline}", flush=True)
-        for title, values in (("lost", row.lost), ("left", row.left), ("unlisted", row.unlisted), ("other", row.other)):
+        details = {"lost": row.lost, "left": row.left, "unlisted": row.unlisted, "other": row.other}
+        for title, values in details.items():
             if values:
                 print(f"     {title}: {values[:12]}", flush=True)
         if options.keep:
@@ -404,7 +406,9 @@ def measure(options, scratch):
 
 
 def table(rows):
-    print("| project | renames | made | refused | suites as before | places | uncertain listed | left untold | s, median | s for the edits |")
+    titles = "project", "renames", "made", "refused", "suites as before", "places", "uncertain listed", "left untold"
+    titles += "s, median", "s for the edits"
+    print(f"| {' | '.join(titles)} |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for name in [*sorted({row.project for row in rows}), ""]:
         own = [row for row in rows if name in ("", row.project)]
