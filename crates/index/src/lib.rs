@@ -51,8 +51,8 @@ pub use lookup::{Definition, Description, IndirectUse, Usage, Usages, Variable};
 pub use map::{MapFile, MapSymbol, RepositoryMap, Seed};
 pub use module_attributes::{ModuleAttribute, module_attributes};
 pub use names::{
-    LostUse, Rebound, binds, given_names, is_built_in, lost_uses, newly_undefined, rebound,
-    says_plainly, undefined_names,
+    LostUse, Rebound, binds, bound_at, given_names, is_built_in, lost_uses, newly_undefined,
+    rebound, says_plainly, undefined_names,
 };
 pub use outside_uses::{Member, OutsideUse};
 pub use position::{Definitions, NoName, Position};

@@ -25,7 +25,7 @@ pub use rebound::{Rebound, rebound};
 pub use table::NameId;
 pub(crate) use undefined::is_always_defined;
 pub use undefined::{
-    LostUse, binds, given_names, is_built_in, lost_uses, newly_undefined, says_plainly,
+    LostUse, binds, bound_at, given_names, is_built_in, lost_uses, newly_undefined, says_plainly,
     undefined_names,
 };
 

@@ -43,10 +43,19 @@ pub fn undefined_names(tree: &SymbolTree) -> BTreeSet<String> {
 /// Returns whether a module binds a name at its top level, by an assignment, a function, a class or
 /// an import.
 pub fn binds(tree: &SymbolTree, name: &str) -> bool {
+    !bound_at(tree, name).is_empty()
+}
+
+/// Returns the byte offsets at which a module binds a name at its top level.
+pub fn bound_at(tree: &SymbolTree, name: &str) -> Vec<usize> {
     let names = Names::read(tree);
-    let bindings = |id| names.bindings(ScopeId::MODULE, id);
-    let found = names.find(name);
-    found.is_some_and(|id| bindings(id).iter().any(Binding::gives))
+    let Some(id) = names.find(name) else {
+        return Vec::new();
+    };
+    let bindings = names.bindings(ScopeId::MODULE, id).iter();
+    let found = bindings.filter(|one| one.gives());
+    let found = found.filter_map(|one| names.occurrence(one.occurrence));
+    found.map(|one| one.at as usize).collect()
 }
 
 /// Returns the names that a module binds at its top level. Each comes with whether it is bound other

@@ -702,6 +702,7 @@ fn foreign(
         return None;
     }
     let advice = format!("use `request_change` with symbol {touched}");
+    let is_by_rule = run.proposals().sets.by_rule > 0;
     match run.owner_of(touched) {
         Some(owner) if &owner == own => None,
         Some(owner) => {
@@ -710,6 +711,8 @@ fn foreign(
         }
         None if in_passing && touched.encloses(own) => None,
         None if own.encloses(touched) && !own.is_module() => None,
+        // The part of a change by rule in a file is one proposal of the module's owner.
+        None if own.encloses(touched) && is_by_rule => None,
         // Several deletions in a file are one proposal of the module's owner.
         None if own.encloses(touched) && is_deleted(rewrites, touched) => None,
         None => Some(ReturnReason::new(

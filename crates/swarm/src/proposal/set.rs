@@ -168,14 +168,22 @@ async fn ask_about_set(
 /// Returns the reason of a set for the approver. `own` is the proposal through which the set is
 /// reviewed.
 fn reason_of(own: &Proposal, members: &[Proposal], refused: Option<&str>) -> String {
-    let name = |one: &Proposal| format!("{} {}: {}", one.id, one.owner(), one.change.reason);
+    let same = members
+        .iter()
+        .all(|one| one.change.reason == own.change.reason);
+    let name = |one: &Proposal| match same {
+        true => format!("{} {}", one.id, one.owner()),
+        false => format!("{} {}: {}", one.id, one.owner(), one.change.reason),
+    };
     let names: Vec<String> = members.iter().map(name).collect();
-    let reason = match members.len() {
-        1 => own.change.reason.clone(),
-        count => format!(
-            "{count} changes that belong together:\n{}",
-            names.join("\n")
+    let names = names.join("\n");
+    let reason = match (members.len(), same) {
+        (1, _) => own.change.reason.clone(),
+        (count, true) => format!(
+            "{count} changes that belong together: {}\n{names}",
+            own.change.reason
         ),
+        (count, false) => format!("{count} changes that belong together:\n{names}"),
     };
     match refused {
         Some(why) => format!("{reason}\n{}", accepted_before(why)),

@@ -2,6 +2,7 @@
 //! use of the name is certain, the changes are made from the index. They are checked and reviewed
 //! like other proposals.
 
+mod decorator;
 mod doubts;
 mod edits;
 mod uses;
@@ -18,7 +19,7 @@ use crate::task::refactoring::Refactoring;
 use crate::task::requested::requested;
 use crate::task::stated::{ExplicitEdit, ExplicitEdits, Named, stub_of};
 use crate::task::whole_word::is_word_at;
-use doubts::Doubts;
+use doubts::{Doubt, Doubts};
 use edits::Edits;
 use starling_index::{Heritage, Usage, binds, says_plainly};
 use starling_syntax::{FilePath, Symbol, SymbolKind, SymbolPath, SymbolTree};
@@ -184,9 +185,10 @@ fn of_all(
         }
     }
     let why = format!("{}, by rule: {}", in_words(all), doubts.in_words());
+    edits.leave_out(lookup, &gone);
     picks.extend(edits.picks(lookup, &why)?);
     Ok(ChangeByRule {
-        picks: one_for_each_symbol(deleted_together(picks))?,
+        picks: one_for_each_symbol(deleted_together(picks)),
         doubts: doubts.reported(),
     })
 }
@@ -236,25 +238,19 @@ fn deleted_together(picks: Vec<Pick>) -> Vec<Pick> {
 }
 
 /// Combines changes of the same symbol, such as of the body of a module, into one change.
-fn one_for_each_symbol(picks: Vec<Pick>) -> Result<Vec<Pick>, String> {
+fn one_for_each_symbol(picks: Vec<Pick>) -> Vec<Pick> {
     let mut all: Vec<Pick> = Vec::new();
     for pick in picks {
         let Some(known) = all.iter_mut().find(|known| known.symbol == pick.symbol) else {
             all.push(pick);
             continue;
         };
-        if known.source.is_some() || pick.source.is_some() {
-            return Err(format!(
-                "`{}` would be changed in two conflicting ways",
-                pick.symbol
-            ));
-        }
         known.hunks.extend(pick.hunks);
         known.delete.extend(pick.delete);
         known.intended_losses |= pick.intended_losses;
         known.why = format!("{}; {}", known.why, pick.why);
     }
-    Ok(all)
+    all
 }
 
 fn in_words(all: &[ExplicitEdit]) -> String {
@@ -316,7 +312,8 @@ fn delete(lookup: &Lookup, what: &Named, gone: &[SymbolPath]) -> Result<Vec<Pick
     }
 }
 
-/// Renames a symbol. The methods of related classes that have the same name are renamed together.
+/// Renames a symbol. The methods of related classes that have the same name are renamed together, and so
+/// are several definitions of the name in one scope.
 fn rename_symbol(
     lookup: &Lookup,
     from: &SymbolPath,
@@ -326,24 +323,42 @@ fn rename_symbol(
 ) -> Result<(), String> {
     let found = lookup.symbol(from)?;
     let is_method = class_of(&found.tree, &found.symbol).is_some();
-    let related: Vec<SymbolPath> = match is_method {
+    let family: Vec<SymbolPath> = match is_method {
         true => method_family::with_related(lookup, from)
             .into_iter()
             .collect(),
         false => vec![from.clone()],
     };
+    let mut related = Vec::new();
+    for one in &family {
+        related.extend(with_twins(lookup, one)?);
+    }
+    related.sort();
+    related.dedup();
     for one in &related {
-        rename_definition(lookup, one, to, &related, edits, doubts)?;
+        rename_definition(lookup, one, to, &family, edits, doubts)?;
     }
     let uses = uses::certain(lookup, &related, doubts)?;
+    if !is_method {
+        uses::bound_once(lookup, (&from.file, from.base_name()), &uses)?;
+    }
     replace_uses(lookup, &uses, (from.base_name(), to), edits)
+}
+
+/// Returns a symbol and the other definitions of its name in its scope: overloads, the setter of a property, and
+/// definitions under other conditions.
+fn with_twins(lookup: &Lookup, symbol: &SymbolPath) -> Result<Vec<SymbolPath>, String> {
+    let tree = lookup.tree(&symbol.file)?;
+    let all = tree.symbols().iter().map(|one| &one.path);
+    let twins = all.filter(|one| one.is_twin_of(symbol));
+    Ok(twins.cloned().collect())
 }
 
 fn rename_definition(
     lookup: &Lookup,
     from: &SymbolPath,
     to: &str,
-    related: &[SymbolPath],
+    family: &[SymbolPath],
     edits: &mut Edits,
     doubts: &mut Doubts,
 ) -> Result<(), String> {
@@ -358,8 +373,9 @@ fn rename_definition(
     if tree.find(&sibling).is_some() || binds(tree, to) {
         return Err(format!("{} already contains the name `{to}`", from.file));
     }
-    if class.is_some() {
-        doubts.add(overrides_only(lookup, from, related))?;
+    // A twin overrides what its first definition overrides.
+    if class.is_some() && family.contains(from) {
+        doubts.add(overrides_only(lookup, from, family))?;
     }
     not_of_python(from)?;
     doubts.add(not_known_by_name(lookup, from, symbol))?;
@@ -445,6 +461,13 @@ fn delete_symbol(
     gone: &[SymbolPath],
 ) -> Result<Vec<Pick>, String> {
     let found = lookup.symbol(symbol)?;
+    if symbol.name.contains('#') {
+        return Err(format!(
+            "{} has several definitions of `{}`",
+            symbol.file,
+            symbol.base_name()
+        ));
+    }
     not_of_python(symbol)?;
     not_known_by_name(lookup, symbol, &found.symbol)?;
     may_be_missed(lookup, symbol)?;
@@ -483,15 +506,15 @@ fn not_of_python(path: &SymbolPath) -> Result<(), String> {
 
 /// Checks that no code can refer to a symbol by a string: no decorator may register the symbol, and
 /// no string may contain its name. Returns a message if code may refer to it.
-fn not_known_by_name(lookup: &Lookup, path: &SymbolPath, symbol: &Symbol) -> Result<(), String> {
-    const PLAIN: [&str; 4] = ["@property", "@staticmethod", "@classmethod", "@dataclass"];
+fn not_known_by_name(lookup: &Lookup, path: &SymbolPath, symbol: &Symbol) -> Result<(), Doubt> {
     let decorators = symbol.contract.decorators.iter();
-    let mut others = decorators.filter(|one| !PLAIN.contains(&one.trim()));
+    let registers = |one: &&String| !decorator::registers_nothing(lookup, one, path.base_name());
+    let mut others = decorators.filter(registers);
     if let Some(other) = others.next() {
-        return Err(format!(
+        return Err(Doubt::from(format!(
             "`{}` is decorated with {other}, which may register it for use under its name",
             path.name
-        ));
+        )));
     }
     looked_up_in_its_place(lookup, path, symbol)?;
     uses::in_no_string(lookup, path.base_name())

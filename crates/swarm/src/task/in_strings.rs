@@ -21,40 +21,59 @@ pub(crate) fn of_gone(lookup: &Lookup, name: &str, kept: &KeptStrings) -> Vec<In
     strings
 }
 
-/// Describes the strings that contain a name. With the verb "occurs", the result is, for example,
-/// `` `EchoHandler` occurs in a string: settings.py:7``.
+/// Describes the strings that contain a name, and lists the first of them. With the verb "occurs", the
+/// result is, for example, `` `EchoHandler` occurs in a string: settings.py:7``.
 pub(crate) fn stands_in(name: &str, verb: &str, strings: &[InString]) -> String {
+    let what = kind_of(name, verb, strings);
+    format!("{what}: {}", first_of(places(strings)))
+}
+
+/// Returns the code locations of strings.
+pub(crate) fn places(strings: &[InString]) -> Vec<String> {
     let places = strings
         .iter()
         .map(|one| format!("{}:{}", one.file, one.line));
-    let places = first_of(places.collect());
+    places.collect()
+}
+
+/// Describes the strings that contain a name, such as `` `EchoHandler` occurs in 2 strings``.
+pub(crate) fn kind_of(name: &str, verb: &str, strings: &[InString]) -> String {
     let scripts = strings.iter().filter(|one| one.is_script).count();
     let templates = strings.iter().filter(|one| one.is_template).count();
     if templates > 0 {
         return match templates == strings.len() {
-            true => format!("`{name}` {verb} in a template: {places}"),
-            false => format!("`{name}` {verb} in strings, scripts or templates: {places}"),
+            true => format!("`{name}` {verb} in a template"),
+            false => format!("`{name}` {verb} in strings, scripts or templates"),
         };
     }
     match (strings.len(), scripts) {
-        (1, 0) => format!("`{name}` {verb} in a string: {places}"),
-        (count, 0) => format!("`{name}` {verb} in {count} strings: {places}"),
-        (1, _) => format!("`{name}` {verb} in a script: {places}"),
+        (1, 0) => format!("`{name}` {verb} in a string"),
+        (count, 0) => format!("`{name}` {verb} in {count} strings"),
+        (1, _) => format!("`{name}` {verb} in a script"),
         (count, scripts) if count == scripts => {
-            format!("`{name}` {verb} in {count} lines of scripts: {places}")
+            format!("`{name}` {verb} in {count} lines of scripts")
         }
-        (count, _) => format!("`{name}` {verb} in {count} strings and lines of scripts: {places}"),
+        (count, _) => format!("`{name}` {verb} in {count} strings and lines of scripts"),
     }
 }
 
-/// Lists the code locations that may look up `name` dynamically, with a string that is built at run
-/// time, such as `getattr(x, "a" + b)`. Returns `None` if there are none.
-pub(crate) fn put_together(lookup: &Lookup, name: &str) -> Option<String> {
+/// Returns the code locations that may look up `name` dynamically, with a string that is built at run
+/// time, such as `getattr(x, "a" + b)`.
+pub(crate) fn looked_up(lookup: &Lookup, name: &str) -> Vec<String> {
     let found = lookup.index().dynamic_uses(name);
     let places = found.iter().map(|one| format!("{}:{}", one.file, one.line));
-    let places = first_of(places.collect());
-    (!found.is_empty())
-        .then(|| format!("`{name}` may be looked up by a name that is built at run time: {places}"))
+    places.collect()
+}
+
+/// The sentence about [`looked_up`].
+pub(crate) fn may_be_looked_up(name: &str) -> String {
+    format!("`{name}` may be looked up by a name that is built at run time")
+}
+
+/// Lists the code locations that may look up `name` dynamically. Returns `None` if there are none.
+pub(crate) fn put_together(lookup: &Lookup, name: &str) -> Option<String> {
+    let places = looked_up(lookup, name);
+    (!places.is_empty()).then(|| format!("{}: {}", may_be_looked_up(name), first_of(places)))
 }
 
 /// Joins the first [`NAMED`] code locations with commas, and adds how many more there are.

@@ -5,6 +5,7 @@ mod blocks;
 mod elsewhere;
 mod in_code;
 mod prose;
+mod rst;
 
 use crate::lookup::Lookup;
 use crate::task::in_strings::first_of;
@@ -140,10 +141,17 @@ impl<'n> MentionedSymbol<'n> {
         if is_markdown(file) {
             blocks.extend(blocks::indented(text, &blocks));
         }
+        let is_rst = rst::is_rst(file);
+        if is_rst {
+            blocks.extend(rst::code_blocks(text));
+        }
         let mut start = 0;
         for (line, written) in (1..).zip(text.split_inclusive('\n')) {
             let block = blocks.iter().find(|block| block.holds(start));
-            let spans = spans(written);
+            let mut spans = spans(written);
+            if is_rst {
+                spans.extend(rst::documented_name(written));
+            }
             for (at, _) in written.match_indices(self.name) {
                 let place = ByteRange::new(at, at + self.name.len());
                 let span = spans
@@ -222,9 +230,12 @@ fn modules_that_import(lookup: &Lookup, named: &Named) -> Vec<String> {
         }
         Named::Word(_) | Named::File(_) => Vec::new(),
     };
+    let exported = format!("{0} as {0}", named.base_name());
     let is_import = |one: &&Usage| {
         let is_sure = one.certainty == Certainty::Certain && !is_test_file(&one.file);
-        one.is_import && is_sure && !one.text.contains(" as ")
+        // `import f as f` exports the name, too.
+        let is_other_name = one.text.contains(" as ") && !one.text.contains(&exported);
+        one.is_import && is_sure && !is_other_name
     };
     let files = usages.iter().filter(is_import).map(|one| &one.file);
     files.flat_map(modules_of).collect()

@@ -2,7 +2,7 @@
 
 use crate::lookup::Lookup;
 use crate::task::refactoring::Refactoring;
-use crate::task::stated::{ExplicitEdit, ExplicitEdits, Named, is_identifier};
+use crate::task::stated::{ExplicitEdit, ExplicitEdits, KeptStrings, Named, is_identifier};
 use starling_syntax::SymbolPath;
 
 /// Maximum number of symbols that are listed if a name is ambiguous.
@@ -44,9 +44,18 @@ pub(crate) fn requested(
 /// Returns what a task consists of if it is this refactoring. Empty if its names cannot be resolved.
 pub(crate) fn whole_task(lookup: &Lookup, refactoring: &Refactoring) -> ExplicitEdits {
     let all: Vec<ExplicitEdit> = requested(lookup, refactoring).into_iter().collect();
+    // A rename that does not have to be certain leaves the strings, and lists them.
+    let kept = match refactoring {
+        Refactoring::Rename {
+            only_if_certain: false,
+            ..
+        } => KeptStrings::all(),
+        Refactoring::Rename { .. } | Refactoring::Delete { .. } => KeptStrings::default(),
+    };
     ExplicitEdits {
         are_whole_task: !all.is_empty(),
         all,
+        kept,
         ..ExplicitEdits::default()
     }
 }

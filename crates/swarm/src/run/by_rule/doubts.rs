@@ -1,15 +1,65 @@
 //! Reasons why a rename may not reach all uses, or may change something else.
 
+use crate::task::in_strings::first_of;
 use crate::task::refactoring::Refactoring;
 use starling_index::Usage;
+
+/// Maximum number of places that the reason of a change lists for one doubt.
+const PLACES_MOST: usize = 100;
+
+/// A reason to doubt a change, and the places that it is about, as `file:line`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Doubt {
+    why: String,
+    places: Vec<String>,
+}
+
+impl Doubt {
+    pub(super) fn new(why: String, mut places: Vec<String>) -> Doubt {
+        places.dedup();
+        Doubt { why, places }
+    }
+
+    /// Describes the doubt with its first places.
+    fn in_short(&self) -> String {
+        match self.places.is_empty() {
+            true => self.why.clone(),
+            false => format!("{}: {}", self.why, first_of(self.places.clone())),
+        }
+    }
+
+    /// Describes the doubt with all of its places, or the first of very many.
+    fn in_full(&self) -> String {
+        let shown = &self.places[..self.places.len().min(PLACES_MOST)];
+        let more = match self.places.len() - shown.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        match shown.is_empty() {
+            true => self.why.clone(),
+            false => format!("{}: {}{more}", self.why, shown.join(", ")),
+        }
+    }
+}
+
+impl From<String> for Doubt {
+    fn from(why: String) -> Doubt {
+        Doubt::new(why, Vec::new())
+    }
+}
+
+impl From<Doubt> for String {
+    fn from(doubt: Doubt) -> String {
+        doubt.in_short()
+    }
+}
 
 /// The doubts about one request, and what happens because of them.
 #[derive(Debug)]
 pub(super) struct Doubts {
     /// Whether the change is not made if there is a doubt.
     refuse: bool,
-    /// One sentence for each doubt.
-    reported: Vec<String>,
+    reported: Vec<Doubt>,
     /// The uses that may mean something else.
     unsure: Vec<Usage>,
 }
@@ -44,10 +94,11 @@ impl Doubts {
     ///
     /// # Errors
     /// Returns the doubt if the change is not made because of it.
-    pub(super) fn add(&mut self, checked: Result<(), String>) -> Result<(), String> {
+    pub(super) fn add(&mut self, checked: Result<(), impl Into<Doubt>>) -> Result<(), String> {
+        let checked: Result<(), Doubt> = checked.map_err(Into::into);
         match checked {
             Ok(()) => Ok(()),
-            Err(doubt) if self.refuse => Err(doubt),
+            Err(doubt) if self.refuse => Err(doubt.into()),
             Err(doubt) => {
                 if !self.reported.contains(&doubt) {
                     self.reported.push(doubt);
@@ -61,7 +112,7 @@ impl Doubts {
     ///
     /// # Errors
     /// Returns the doubt if the change is not made because of it.
-    pub(super) fn add_unsure(&mut self, uses: Vec<Usage>, doubt: String) -> Result<(), String> {
+    pub(super) fn add_unsure(&mut self, uses: Vec<Usage>, doubt: Doubt) -> Result<(), String> {
         self.unsure.extend(uses);
         self.add(Err(doubt))
     }
@@ -71,16 +122,19 @@ impl Doubts {
         &self.unsure
     }
 
-    /// Returns the doubts about a change that was made all the same.
-    pub(super) fn reported(self) -> Vec<String> {
-        self.reported
+    /// Returns the doubts about a change that was made all the same: one sentence for each, with its first
+    /// places.
+    pub(super) fn reported(&self) -> Vec<String> {
+        self.reported.iter().map(Doubt::in_short).collect()
     }
 
-    /// Describes whether the change is certain, for the reason of the change.
+    /// Describes whether the change is certain, with all places that are not, for the reason of the
+    /// change.
     pub(super) fn in_words(&self) -> String {
-        match self.reported.as_slice() {
-            [] => "every use is certain".to_owned(),
-            reported => format!("not certain: {}", reported.join("; ")),
+        let all: Vec<String> = self.reported.iter().map(Doubt::in_full).collect();
+        match all.is_empty() {
+            true => "every use is certain".to_owned(),
+            false => format!("not certain: {}", all.join("; ")),
         }
     }
 }

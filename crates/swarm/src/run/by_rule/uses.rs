@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::doubts::Doubts;
+use super::doubts::{Doubt, Doubts};
 use crate::evidence::wording::counted;
 use crate::lookup::Lookup;
 use crate::task::examples::Examples;
-use crate::task::in_strings::{first_of, put_together, stands_in};
-use starling_index::{Certainty, Usage, Usages, is_test_file};
-use starling_syntax::{FilePath, Symbol, SymbolKind, SymbolPath, SymbolTree};
+use crate::task::in_strings::{self, first_of, looked_up, may_be_looked_up};
+use starling_index::{Certainty, Usage, Usages, bound_at, is_test_file};
+use starling_syntax::{FilePath, Symbol, SymbolId, SymbolKind, SymbolPath, SymbolTree};
 
 /// Maximum number of uses that are rewritten.
 const USES_MOST: usize = 2_000;
@@ -16,8 +16,7 @@ const USES_MOST: usize = 2_000;
 /// Returns all certain uses of a symbol, or of methods that change together.
 ///
 /// # Errors
-/// Returns a message if a symbol is defined several times, or the doubt if some uses are not certain,
-/// or not all uses are known.
+/// Returns the doubt if some uses are not certain, or not all uses are known.
 pub(super) fn certain(
     lookup: &Lookup,
     related: &[SymbolPath],
@@ -64,13 +63,6 @@ pub(super) fn certain(
 }
 
 fn of_symbol(lookup: &Lookup, path: &SymbolPath) -> Result<Usages, String> {
-    if path.name.contains('#') {
-        return Err(format!(
-            "{} has several definitions of `{}`",
-            path.file,
-            path.base_name()
-        ));
-    }
     let mut usages = lookup.usages(&path.to_string(), USES_MOST);
     let examples = Examples::of(lookup, path.base_name());
     if let Some(index) = &examples.index {
@@ -105,8 +97,8 @@ pub(super) fn sorted(
         usages.found.into_iter().partition(is_certain);
     if !unsure.is_empty() {
         let count = counted(unsure.len(), "place");
-        let places = places(&unsure);
-        let doubt = format!("{count} may mean another `{name}`: {places}");
+        let why = format!("{count} may mean another `{name}`");
+        let doubt = Doubt::new(why, listed(&unsure));
         doubts.add_unsure(unsure, doubt)?;
     }
     doubts.add(are_all_found)?;
@@ -114,18 +106,16 @@ pub(super) fn sorted(
     Ok(sure)
 }
 
-fn are_all_found(usages: &Usages, name: &str) -> Result<(), String> {
+fn are_all_found(usages: &Usages, name: &str) -> Result<(), Doubt> {
+    let why = unknown_uses(name);
     match usages.complete {
         true => Ok(()),
-        false if usages.gaps.is_empty() => Err(unknown_uses(name)),
+        false if usages.gaps.is_empty() => Err(why.into()),
         false => {
             let places = usages.gaps.iter();
             let places = places.map(|(file, line)| format!("{file}:{line}"));
-            let places = first_of(places.collect());
-            let why = unknown_uses(name);
-            Err(format!(
-                "{why}: the module of an import is not found: {places}"
-            ))
+            let why = format!("{why}: the module of an import is not found");
+            Err(Doubt::new(why, places.collect()))
         }
     }
 }
@@ -158,15 +148,27 @@ fn is_attribute(lookup: &Lookup, usage: &Usage) -> bool {
 /// such a string, and that no script or template uses the name.
 ///
 /// # Errors
-/// Returns a message that lists the strings, or the lines of scripts and templates.
-pub(super) fn in_no_string(lookup: &Lookup, name: &str) -> Result<(), String> {
-    let found = lookup.index().in_strings(name);
+/// Returns a doubt that lists the strings, or the lines of scripts and templates.
+pub(super) fn in_no_string(lookup: &Lookup, name: &str) -> Result<(), Doubt> {
+    in_no_string_but(lookup, name, &[])
+}
+
+/// Like [`in_no_string`], but ignores strings in `known` lines.
+pub(super) fn in_no_string_but(
+    lookup: &Lookup,
+    name: &str,
+    known: &[(FilePath, u32)],
+) -> Result<(), Doubt> {
+    let mut found = lookup.index().in_strings(name);
+    found.retain(|one| !known.contains(&(one.file.clone(), one.line)));
     if !found.is_empty() {
-        return Err(stands_in(name, "occurs", &found));
+        let why = in_strings::kind_of(name, "occurs", &found);
+        return Err(Doubt::new(why, in_strings::places(&found)));
     }
-    match put_together(lookup, name) {
-        Some(places) => Err(places),
-        None => Ok(()),
+    let places = looked_up(lookup, name);
+    match places.is_empty() {
+        true => Ok(()),
+        false => Err(Doubt::new(may_be_looked_up(name), places)),
     }
 }
 
@@ -174,17 +176,55 @@ pub(super) fn in_no_string(lookup: &Lookup, name: &str) -> Result<(), String> {
 /// under another name, as `django.conf.settings` is.
 ///
 /// # Errors
-/// Returns a message that lists the places.
-pub(super) fn no_attribute(lookup: &Lookup, name: &str, known: &[Usage]) -> Result<(), String> {
+/// Returns a doubt that lists the places.
+pub(super) fn no_attribute(lookup: &Lookup, name: &str, known: &[Usage]) -> Result<(), Doubt> {
     let place = |usage: &Usage| (usage.file.clone(), usage.line, usage.column);
     let known: BTreeSet<_> = known.iter().map(place).collect();
     let mut others = lookup.index().reads_of_any(name);
     others.retain(|usage| !is_test_file(&usage.file) && !known.contains(&place(usage)));
     match others.is_empty() {
         true => Ok(()),
+        false => {
+            let why = format!("`{name}` may be used elsewhere as well");
+            Err(Doubt::new(why, listed(&others)))
+        }
+    }
+}
+
+/// Checks that the modules that define or import a name give it no other meaning, as in `try: from fast import
+/// f`, `except ImportError: from slow import f`. Such a name has to stay, or to change in several places.
+///
+/// # Errors
+/// Returns a message that lists the other definitions and imports.
+pub(super) fn bound_once(
+    lookup: &Lookup,
+    (file, name): (&FilePath, &str),
+    uses: &[Usage],
+) -> Result<(), String> {
+    let mut files: BTreeSet<&FilePath> = BTreeSet::from([file]);
+    files.extend(uses.iter().filter(|one| one.is_import).map(|one| &one.file));
+    let mut others = Vec::new();
+    for file in files {
+        let tree = lookup.tree(file)?;
+        let line_at = |at: usize| tree.line_starts().partition_point(|start| *start <= at);
+        let in_file = uses.iter().filter(|one| one.file == *file);
+        let mut own: BTreeSet<usize> = in_file.map(|one| one.line as usize).collect();
+        let defined = (tree.symbols().iter()).filter(|one| one.parent == Some(SymbolId(0)));
+        let defined = defined.filter(|one| one.path.base_name() == name);
+        own.extend(defined.map(|one| line_at(one.name.start)));
+        let bound = bound_at(&tree, name).into_iter();
+        let bound: Vec<usize> = bound.map(line_at).collect();
+        let is_own = |line: &usize| own.contains(line);
+        if bound.iter().any(is_own) {
+            let rest = bound.iter().filter(|line| !is_own(line));
+            others.extend(rest.map(|line| format!("{file}:{line}")));
+        }
+    }
+    match others.is_empty() {
+        true => Ok(()),
         false => Err(format!(
-            "`{name}` may be used at {} as well",
-            places(&others)
+            "`{name}` has another meaning as well, which would keep the name: {}",
+            first_of(others)
         )),
     }
 }
@@ -193,12 +233,12 @@ pub(super) fn no_attribute(lookup: &Lookup, name: &str, known: &[Usage]) -> Resu
 /// variables, as Django uses the settings that `DJANGO_SETTINGS_MODULE` names.
 ///
 /// # Errors
-/// Returns a message that lists the strings.
+/// Returns a doubt that lists the strings.
 pub(super) fn module_in_no_string(
     lookup: &Lookup,
     file: &FilePath,
     name: &str,
-) -> Result<(), String> {
+) -> Result<(), Doubt> {
     for module in module_names(file) {
         let mut found = lookup.index().in_strings(&module);
         let quoted = ['"', '\''].map(|quote| format!("{quote}{module}{quote}"));
@@ -210,11 +250,8 @@ pub(super) fn module_in_no_string(
             line.is_some_and(|line| is_whole(line) && !line.contains("getLogger("))
         });
         if !found.is_empty() {
-            let places = found.iter().map(|one| format!("{}:{}", one.file, one.line));
-            return Err(format!(
-                "`{module}` is loaded by its name, so `{name}` may be used there: {}",
-                first_of(places.collect())
-            ));
+            let why = format!("`{module}` is loaded by its name, so `{name}` may be used there");
+            return Err(Doubt::new(why, in_strings::places(&found)));
         }
     }
     Ok(())
@@ -232,12 +269,16 @@ fn module_names(file: &FilePath) -> Vec<String> {
 }
 
 pub(super) fn places(uses: &[Usage]) -> String {
-    let named = uses.iter();
-    let mut named: Vec<String> = named
-        .map(|usage| format!("{}:{}", usage.file, usage.line))
-        .collect();
+    let mut named = listed(uses);
     named.dedup();
     first_of(named)
+}
+
+fn listed(uses: &[Usage]) -> Vec<String> {
+    let named = uses.iter();
+    named
+        .map(|usage| format!("{}:{}", usage.file, usage.line))
+        .collect()
 }
 
 /// Returns the byte offset of a use in its file.

@@ -21,8 +21,19 @@ pub(super) fn rename(
     doubts: &mut Doubts,
 ) -> Result<(), String> {
     let name = &variable.name;
-    doubts.add(uses::in_no_string(lookup, name))?;
-    for variable in with_stub(lookup, variable) {
+    let all = with_stub(lookup, variable);
+    let mut own_strings = Vec::new();
+    for variable in &all {
+        let tree = lookup.tree(&variable.file)?;
+        let strings = variable.set_at.iter();
+        for at in strings.filter_map(|at| own_string(tree.text(), *at as usize, name)) {
+            let line = tree.line_starts().partition_point(|start| *start <= at);
+            own_strings.push((variable.file.clone(), line as u32));
+            edits.replace(&variable.file, at, name, to);
+        }
+    }
+    doubts.add(uses::in_no_string_but(lookup, name, &own_strings))?;
+    for variable in all {
         if binds(&*lookup.tree(&variable.file)?, to) {
             return Err(format!(
                 "{} already contains the name `{to}`",
@@ -30,6 +41,7 @@ pub(super) fn rename(
             ));
         }
         let uses = certain(lookup, &variable, doubts)?;
+        uses::bound_once(lookup, (&variable.file, name), &uses)?;
         replace_uses(lookup, &uses, (name, to), edits)?;
     }
     Ok(())
@@ -110,6 +122,29 @@ fn certain(
     let loaded = uses::module_in_no_string(lookup, &variable.file, &variable.name);
     doubts.add(loaded)?;
     Ok(uses)
+}
+
+/// Returns the offset of the string in which an assignment repeats the name of its variable, as in
+/// `T = TypeVar("T")`. Type checkers require that both are the same.
+fn own_string(text: &str, at: usize, name: &str) -> Option<usize> {
+    const DECLARED_BY: [&str; 7] = [
+        "NamedTuple",
+        "NewType",
+        "ParamSpec",
+        "TypeAliasType",
+        "TypeVar",
+        "TypeVarTuple",
+        "namedtuple",
+    ];
+    let value = text[at + name.len()..].trim_start().strip_prefix('=')?;
+    let (called, arguments) = value.split_once('(')?;
+    let called = called.trim();
+    let is_declared =
+        !called.contains(char::is_whitespace) && DECLARED_BY.contains(&called.rsplit('.').next()?);
+    let string = arguments.trim_start();
+    let inner = string.strip_prefix(['"', '\''])?;
+    let is_own = inner.starts_with(name) && inner[name.len()..].starts_with(['"', '\'']);
+    (is_declared && is_own).then(|| text.len() - inner.len())
 }
 
 /// Returns the range of the only statement that assigns a variable, if its lines contain nothing

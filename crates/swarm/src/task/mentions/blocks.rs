@@ -16,6 +16,17 @@ pub(super) struct CodeBlock {
 }
 
 impl CodeBlock {
+    pub fn new(range: ByteRange, is_python: bool) -> CodeBlock {
+        CodeBlock { range, is_python }
+    }
+
+    /// Returns whether a block that names this language may use the project's Python code.
+    pub fn is_python(language: &str) -> bool {
+        let language = language.to_lowercase();
+        let language = language.split([' ', '{', ',']).next().unwrap_or_default();
+        LANGUAGES.contains(&language)
+    }
+
     /// Returns whether the line that begins at the offset `line_start` is in the block.
     pub fn holds(&self, line_start: usize) -> bool {
         self.range.start <= line_start && line_start < self.range.end
@@ -58,9 +69,8 @@ pub(super) fn blocks(text: &str) -> Vec<CodeBlock> {
                 open = None;
             }
             (Some(fence), None) => {
-                let language = trimmed.trim_start_matches(fence).trim().to_lowercase();
-                let language = language.split([' ', '{', ',']).next().unwrap_or_default();
-                open = Some((fence, LANGUAGES.contains(&language), end));
+                let language = trimmed.trim_start_matches(fence).trim();
+                open = Some((fence, CodeBlock::is_python(language), end));
             }
             (Some(_) | None, _) => {}
         }

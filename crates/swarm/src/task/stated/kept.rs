@@ -50,6 +50,14 @@ pub(crate) struct KeptStrings {
 }
 
 impl KeptStrings {
+    /// All strings keep the old name.
+    pub fn all() -> Self {
+        KeptStrings {
+            all: true,
+            named: Vec::new(),
+        }
+    }
+
     pub fn of(task: &str) -> Self {
         let mut kept = KeptStrings::default();
         for clause in clauses(task) {

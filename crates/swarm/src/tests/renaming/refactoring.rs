@@ -143,3 +143,168 @@ async fn name_that_is_not_that_of_one_symbol_is_refused() {
         assert_eq!(texts, [SHAPES, USES]);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn name_that_a_module_imports_from_two_places_is_not_renamed_in_one_of_them() {
+    let slow = "def escape(text):\n    return text\n";
+    let chosen =
+        "try:\n    from fast import escape\nexcept ImportError:\n    from slow import escape\n";
+    let user = "from chosen import escape\n\nprint(escape('a'))\n";
+    let files = [("slow.py", slow), ("chosen.py", chosen), ("user.py", user)];
+    let Refactored { why, texts, .. } = run(&files, rename("slow.py::escape", "quote")).await;
+    let StopReason::NothingChanged { why } = why else {
+        panic!("{why:?} {texts:?}");
+    };
+    let expected = "`escape` has another meaning as well, which would keep the name: chosen.py:2";
+    assert_eq!(why, expected);
+    assert_eq!(texts, [slow, chosen, user]);
+
+    // The other definition stands in the same file.
+    let own = "try:\n    from fast import LIMIT\nexcept ImportError:\n    LIMIT = 3\n";
+    let files = [("own.py", own)];
+    let Refactored { why, texts, .. } = run(&files, rename("own.py::LIMIT", "MOST")).await;
+    assert!(matches!(why, StopReason::NothingChanged { .. }), "{why:?}");
+    assert_eq!(texts, [own]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn decorators_of_the_standard_library_do_not_register_what_they_decorate() {
+    let code = "import functools\nfrom contextlib import contextmanager\n\n\n@contextmanager\n\
+                def scope():\n    yield 1\n\n\n@functools.lru_cache(maxsize=None)\ndef size():\n    \
+                return 2\n";
+    let own = "def cache(f):\n    ROUTES[f.__name__] = f\n    return f\n\n\nROUTES = {}\n\n\n@cache\n\
+               def page():\n    return 3\n";
+    let files = [("code.py", code), ("own.py", own)];
+    for (symbol, is_certain) in [("scope", true), ("size", true), ("page", false)] {
+        let Refactored { reasons, .. } = run(&files, rename(symbol, "renamed")).await;
+        let certain = "by rule: every use is certain";
+        let are = reasons.iter().all(|one| one.ends_with(certain));
+        assert_eq!(are, is_certain, "{symbol}: {reasons:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn equal_lines_are_told_apart_by_the_lines_around_them() {
+    let core = "def f(x):\n    return x\n";
+    let user = "import sys\nfrom core import f\n\nif sys.argv:\n    y = f(1)\n    z = 1\nelse:\n    \
+                y = f(1)\n    z = 2\n\n\ndef g():\n    a = f(2)\n    return a\n\n\ndef h():\n    \
+                a = f(2)\n    return a\n";
+    let files = [("core.py", core), ("user.py", user)];
+    let Refactored {
+        why,
+        texts,
+        reasons,
+        ..
+    } = run(&files, rename("f", "total")).await;
+    assert_eq!(why, StopReason::Settled);
+    assert_eq!(
+        texts[1],
+        user.replace("f(", "total(")
+            .replace("import f", "import total")
+    );
+    assert_eq!(reasons.len(), 2, "one proposal for each file: {reasons:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn reason_lists_all_places_that_are_not_certain() {
+    let unsure: String = (0..7)
+        .map(|at| format!("def unsure_{at}(thing):\n    return thing.area()\n\n\n"))
+        .collect();
+    let files = [("shapes.py", SHAPES), ("unsure.py", unsure.trim_end())];
+    let Refactored {
+        reasons,
+        ending: (_, headline),
+        ..
+    } = run(&files, rename("Shape.area", "surface")).await;
+    let places: Vec<String> = (0..7)
+        .map(|at| format!("unsure.py:{}", 4 * at + 2))
+        .collect();
+    let all = format!("may mean another `area`: {}", places.join(", "));
+    assert!(reasons.iter().all(|one| one.ends_with(&all)), "{reasons:?}");
+    assert!(headline.contains("unsure.py:14, 3 more"), "{headline}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_definitions_of_a_name_in_one_scope_are_renamed_together() {
+    let code = "from typing import overload\n\n\nclass C:\n    @property\n    def size(self):\n        \
+                return self._x\n\n    @size.setter\n    def size(self, value):\n        \
+                self._x = value\n\n    def grow(self):\n        self.size += 1\n\n\n@overload\n\
+                def pick(a: int) -> int: ...\n@overload\ndef pick(a: str) -> str: ...\n\
+                def pick(a):\n    return a\n\n\nif C:\n    def late():\n        return 1\nelse:\n    \
+                def late():\n        return 2\n\n\ndef use(c: C):\n    c.size = 3\n    \
+                return c.size, pick(1), late()\n";
+    for (symbol, to) in [
+        ("C.size", "bulk"),
+        ("code.py::pick", "choose"),
+        ("code.py::late", "later"),
+    ] {
+        let Refactored {
+            why,
+            texts,
+            reasons,
+            ..
+        } = run(&[("code.py", code)], rename(symbol, to)).await;
+        assert_eq!(why, StopReason::Settled, "{symbol}");
+        let old = symbol.rsplit(['.', ':']).next().unwrap();
+        assert_eq!(texts[0], code.replace(old, to), "{symbol}");
+        assert!(reasons[0].ends_with("every use is certain"), "{reasons:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn documents_are_renamed_where_the_package_exports_the_name_as_itself() {
+    let export = "from .core import Signer as Signer\n";
+    let readme = "```python\nfrom pkg import Signer\ns = Signer(1)\n```\n";
+    let docs = "Signing\n=======\n\n.. code-block:: python\n\n    from pkg import Signer\n    \
+                s = Signer(1)\n\nA Signer signs.\n\n.. autoclass:: Signer\n    :members:\n";
+    let files = [
+        ("pkg/__init__.py", export),
+        ("pkg/core.py", "class Signer:\n    pass\n"),
+        ("README.md", readme),
+        ("docs/signing.rst", docs),
+    ];
+    let Refactored { why, texts, .. } = run(&files, rename("Signer", "Sealer")).await;
+    assert_eq!(why, StopReason::Settled);
+    assert_eq!(texts[0], export.replace("Signer", "Sealer"));
+    assert_eq!(texts[2], readme.replace("Signer", "Sealer"));
+    let expected = docs
+        .replace("Signer", "Sealer")
+        .replace("A Sealer", "A Signer");
+    assert_eq!(texts[3], expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn string_that_may_be_the_name_is_listed_and_does_not_stop_the_rename() {
+    let types = "class IntRange:\n    pass\n";
+    let user = "from types_ import IntRange\n\nINFO = {\"type\": \"IntRange\"}\nONE = IntRange()\n";
+    let files = [("types_.py", types), ("user.py", user)];
+    let Refactored {
+        why,
+        texts,
+        ending: (proof, headline),
+        ..
+    } = run(&files, rename("IntRange", "Bounds")).await;
+    assert_eq!(why, StopReason::Settled);
+    let expected = "Done, but `IntRange` occurs in a string: user.py:3";
+    assert!(headline.starts_with(expected), "{headline}");
+    assert_eq!(proof, Proof::Unproven);
+    let new = user
+        .replace("import IntRange", "import Bounds")
+        .replace("IntRange()", "Bounds()");
+    assert_eq!(texts[1], new);
+}
+
+#[tokio::test(start_paused = true)]
+async fn string_that_repeats_the_name_of_its_variable_is_renamed_with_it() {
+    let code = "import typing as t\n\nItem = t.TypeVar(\n    \"Item\",\n    bound=int,\n)\n\n\n\
+                def first(items: t.List[Item]) -> Item:\n    return items[0]\n";
+    let Refactored {
+        why,
+        texts,
+        reasons,
+        ..
+    } = run(&[("code.py", code)], rename("code.py::Item", "Element")).await;
+    assert_eq!(why, StopReason::Settled);
+    assert_eq!(texts[0], code.replace("Item", "Element"));
+    assert!(reasons[0].ends_with("every use is certain"), "{reasons:?}");
+}
