@@ -52,7 +52,7 @@ pub use map::{MapFile, MapSymbol, RepositoryMap, Seed};
 pub use module_attributes::{ModuleAttribute, module_attributes};
 pub use names::{
     LostUse, Rebound, binds, bound_at, given_names, is_built_in, lost_uses, newly_undefined,
-    rebound, says_plainly, undefined_names,
+    rebound, says_plainly, sets_attribute, undefined_names,
 };
 pub use outside_uses::{Member, OutsideUse};
 pub use position::{Definitions, NoName, Position};
@@ -280,6 +280,12 @@ impl Index {
     /// module does not bind the variable.
     pub fn variable_uses(&self, of: &Variable) -> Option<Usages> {
         lookup::variable_uses(self.code(), &self.snapshot, of)
+    }
+
+    /// Returns a class, the classes that inherit from it, and the base classes of all of them, as far as
+    /// the workspace defines them.
+    pub fn kin(&self, class: &SymbolPath) -> Vec<SymbolPath> {
+        resolve::Resolver::new(self.code()).kin(class)
     }
 
     /// Returns whether a method overrides a member of a base class. Other symbols are

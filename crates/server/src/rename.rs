@@ -1,8 +1,8 @@
 //! Renames that the user asks the editor for (`textDocument/rename`). The edits come from the index,
 //! without a model, and the editor makes them itself.
 
-use std::collections::{BTreeMap, HashMap};
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,9 +15,10 @@ use tower_lsp::lsp_types::{
     WorkspaceEdit,
 };
 
-use super::documents::DocumentStore;
+use super::documents::{DocumentStore, ExpectReply, StoreClosed};
 use super::session::{Services, overlay};
 use super::settings::ClientSettings;
+use super::text_history::TextHistory;
 use starling_core::DocVersion;
 use starling_index::{Index, Position as IndexPosition};
 use starling_swarm::reading::Lookup;
@@ -102,36 +103,35 @@ impl RenameRequest {
         settings: &ClientSettings,
     ) -> Result<Renamed, String> {
         let root = self.root.clone();
+        let folder = root.clone();
         let find = move |request: &RequestedPlace, lookup: &Lookup| {
             let target = request.target(lookup);
             let target = target.ok_or("there is no symbol of the project here")?;
             let edits = rename_edits(lookup, &target.symbol, &to)?;
-            let files = edits.certain.keys().chain(edits.unsure.keys());
-            let text = |file: &FilePath| {
+            let files: BTreeSet<&FilePath> =
+                edits.certain.keys().chain(edits.unsure.keys()).collect();
+            // A file with several names, because of links, is edited once.
+            let mut known = BTreeSet::new();
+            let mut texts = BTreeMap::new();
+            for file in files {
+                let real = std::fs::canonicalize(folder.join(file.as_str()));
+                if real.is_ok_and(|real| !known.insert(real)) {
+                    continue;
+                }
                 let tree = lookup.tree(file)?;
-                Ok((file.clone(), Arc::clone(tree.text())))
-            };
-            let texts = files
-                .map(text)
-                .collect::<Result<BTreeMap<_, _>, String>>()?;
+                texts.insert(file.clone(), Arc::clone(tree.text()));
+            }
             Ok((edits, texts))
         };
         let (edits, texts) = self.with_index(services, find).await?;
-        let mut versions = BTreeMap::new();
-        for (file, text) in &texts {
-            let current = documents.read(root.join(file.as_str())).await;
-            let current = current.map_err(|error| error.to_string())?;
-            if let Some(current) = current {
-                if current.text != *text {
-                    return Err(format!("{file} changed meanwhile: rename again"));
-                }
-                versions.insert(file.clone(), current.version);
-            }
+        let mut edited = BTreeMap::new();
+        for (file, text) in texts {
+            let path = root.join(file.as_str());
+            let document = edited_document(documents, &file, path, text).await?;
+            edited.insert(file, document);
         }
         let context = EditContext {
-            root: &root,
-            texts: &texts,
-            versions: &versions,
+            edited: &edited,
             settings,
         };
         Ok(Renamed {
@@ -172,6 +172,46 @@ impl RenameRequest {
             )),
         }
     }
+}
+
+/// A file that a rename edits, as the editor knows it.
+struct EditedDocument {
+    uri: Url,
+    /// `None` if the file is not open.
+    version: Option<DocVersion>,
+    text: Arc<str>,
+}
+
+/// Returns the document of a file under the name with which the editor opened it.
+///
+/// # Errors
+/// The editor may have another text.
+async fn edited_document(
+    documents: &DocumentStore,
+    file: &FilePath,
+    path: PathBuf,
+    text: Arc<str>,
+) -> Result<EditedDocument, String> {
+    let closed = |error: StoreClosed| error.to_string();
+    let path = documents.name_of(path).await.map_err(closed)?;
+    let (base, after, texts) = (Arc::clone(&text), Arc::clone(&text), TextHistory::default());
+    let expected = documents.expect(path.clone(), base, after, texts);
+    let (uri, version) = match expected.await.map_err(closed)? {
+        ExpectReply::Stale => return Err(format!("{file} changed meanwhile: rename again")),
+        ExpectReply::Uncertain => {
+            return Err(format!(
+                "a message from the editor could not be read, so it may have another text of {file}: \
+                 open the file (if it is open, close it first), then rename again"
+            ));
+        }
+        ExpectReply::Open { uri, version, .. } => (uri, Some(version)),
+        ExpectReply::Closed { .. } => {
+            let uri = Url::from_file_path(&path);
+            let uri = uri.map_err(|()| format!("{} has no URI", path.display()))?;
+            (uri, None)
+        }
+    };
+    Ok(EditedDocument { uri, version, text })
 }
 
 /// The position in a file at which the user asks for a rename.
@@ -227,10 +267,7 @@ impl RequestedPlace {
 
 /// What is needed to write edits as the client reads them.
 struct EditContext<'e> {
-    root: &'e Path,
-    texts: &'e BTreeMap<FilePath, Arc<str>>,
-    /// The versions of the open documents.
-    versions: &'e BTreeMap<FilePath, Option<DocVersion>>,
+    edited: &'e BTreeMap<FilePath, EditedDocument>,
     settings: &'e ClientSettings,
 }
 
@@ -239,32 +276,32 @@ impl EditContext<'_> {
     /// places that may mean something else.
     fn workspace_edit(&self, edits: &RenameEdits) -> WorkspaceEdit {
         if !self.settings.versioned_edits {
-            let files = edits
-                .certain
-                .iter()
-                .filter_map(|(file, edits)| Some((self.uri(file)?, self.text_edits(file, edits))));
+            let files = self.edited.iter().filter_map(|(file, document)| {
+                let edits = text_edits(document, edits.certain.get(file)?, self.settings.encoding);
+                Some((document.uri.clone(), edits))
+            });
             return WorkspaceEdit {
                 changes: Some(files.collect::<HashMap<_, _>>()),
                 ..WorkspaceEdit::default()
             };
         }
         let asks = self.settings.annotations && !edits.unsure.is_empty();
-        let files = self.texts.keys().filter_map(|file| {
-            let certain = edits.certain.get(file).map_or(&[][..], Vec::as_slice);
-            let unsure = edits.unsure.get(file).filter(|_| asks);
-            let certain = self.text_edits(file, certain).into_iter().map(OneOf::Left);
-            let unsure = self.text_edits(file, unsure.map_or(&[][..], Vec::as_slice));
-            let unsure = unsure.into_iter().map(|text_edit| {
+        let files = self.edited.iter().filter_map(|(file, document)| {
+            let converted = |edits: Option<&Vec<Edit>>| {
+                let edits = edits.map_or(&[][..], Vec::as_slice);
+                text_edits(document, edits, self.settings.encoding).into_iter()
+            };
+            let certain = converted(edits.certain.get(file)).map(OneOf::Left);
+            let unsure = converted(edits.unsure.get(file).filter(|_| asks)).map(|text_edit| {
                 OneOf::Right(AnnotatedTextEdit {
                     text_edit,
                     annotation_id: UNSURE.to_owned(),
                 })
             });
             let edits: Vec<_> = certain.chain(unsure).collect();
-            let version = self.versions.get(file).copied().flatten();
             let text_document = OptionalVersionedTextDocumentIdentifier {
-                uri: self.uri(file)?,
-                version: version.map(|version| version.0),
+                uri: document.uri.clone(),
+                version: document.version.map(|version| version.0),
             };
             (!edits.is_empty()).then_some(TextDocumentEdit {
                 text_document,
@@ -282,21 +319,16 @@ impl EditContext<'_> {
             change_annotations: asks.then(|| HashMap::from([(UNSURE.to_owned(), annotation)])),
         }
     }
+}
 
-    fn uri(&self, file: &FilePath) -> Option<Url> {
-        Url::from_file_path(self.root.join(file.as_str())).ok()
-    }
-
-    fn text_edits(&self, file: &FilePath, edits: &[Edit]) -> Vec<TextEdit> {
-        let text = self.texts.get(file).map_or("", |text| text);
-        let rope = Rope::from_str(text);
-        let place = |offset| lsp_position(&rope, offset, self.settings.encoding);
-        let one = |edit: &Edit| TextEdit {
-            range: Range::new(place(edit.range.start), place(edit.range.end)),
-            new_text: edit.insert.clone(),
-        };
-        edits.iter().map(one).collect()
-    }
+fn text_edits(document: &EditedDocument, edits: &[Edit], encoding: Encoding) -> Vec<TextEdit> {
+    let rope = Rope::from_str(&document.text);
+    let place = |offset| lsp_position(&rope, offset, encoding);
+    let one = |edit: &Edit| TextEdit {
+        range: Range::new(place(edit.range.start), place(edit.range.end)),
+        new_text: edit.insert.clone(),
+    };
+    edits.iter().map(one).collect()
 }
 
 fn lsp_position(text: &Rope, offset: usize, encoding: Encoding) -> Position {

@@ -26,7 +26,7 @@ pub use table::NameId;
 pub(crate) use undefined::is_always_defined;
 pub use undefined::{
     LostUse, binds, bound_at, given_names, is_built_in, lost_uses, newly_undefined, says_plainly,
-    undefined_names,
+    sets_attribute, undefined_names,
 };
 
 use serde::{Deserialize, Serialize};

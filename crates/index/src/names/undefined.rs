@@ -72,6 +72,35 @@ pub fn given_names(tree: &SymbolTree) -> BTreeMap<String, bool> {
     found
 }
 
+/// Returns whether the code in a range of a file gives a class or its objects an attribute of this name:
+/// it defines or sets the name in the class, or sets it on an object.
+pub fn sets_attribute(tree: &SymbolTree, name: &str, within: ByteRange) -> bool {
+    let names = Names::read(tree);
+    let is_attribute = |one: &Occurrence| {
+        let at = one.at as usize;
+        let scope = names.scope(one.scope).map(|scope| scope.kind);
+        let is_set = match one.role {
+            Role::Store | Role::Definition | Role::ImportedName | Role::Alias => {
+                one.receiver().is_some() || scope == Some(ScopeKind::Class)
+            }
+            Role::Read
+            | Role::Call
+            | Role::Delete
+            | Role::Keyword
+            | Role::ImportedModule
+            | Role::Export
+            | Role::Parameter
+            | Role::Declared => false,
+        };
+        is_set && within.start <= at && at < within.end
+    };
+    let found = names.find(name);
+    found.is_some_and(|id| {
+        let mut all = names.occurrences().iter();
+        all.any(|one| one.name == id && is_attribute(one))
+    })
+}
+
 /// Returns whether a file uses a name as a plain name, and not only as an attribute (`x.name`) or a
 /// keyword. If so, a new binding of the name would change the meaning of the file's code.
 pub fn says_plainly(tree: &SymbolTree, name: &str) -> bool {

@@ -67,6 +67,24 @@ impl<S: Source> Resolver<'_, S> {
         !self.is_exhausted()
     }
 
+    /// Returns a class, the classes that inherit from it, and the base classes of all of them, as far as
+    /// the workspace defines them.
+    pub fn kin(&mut self, class: &SymbolPath) -> Vec<SymbolPath> {
+        self.start();
+        let Some((file, symbol)) = self.source.find(class) else {
+            return Vec::new();
+        };
+        let mut found = Vec::new();
+        for heir in self.heirs(Def { file, symbol }).iter() {
+            for one in &self.line(*heir).classes {
+                found.extend(self.source.symbol(one.file, one.symbol));
+            }
+        }
+        found.sort();
+        found.dedup();
+        found
+    }
+
     fn member_of(&mut self, symbol: &SymbolPath) -> Option<(Variable, Def)> {
         let (file, number) = self.source.find(symbol)?;
         let variable = self.variable_of(file, number)?;

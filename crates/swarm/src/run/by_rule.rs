@@ -5,6 +5,7 @@
 mod decorator;
 mod doubts;
 mod edits;
+mod hazards;
 mod uses;
 mod variable;
 
@@ -21,6 +22,7 @@ use crate::task::stated::{ExplicitEdit, ExplicitEdits, Named, stub_of};
 use crate::task::whole_word::is_word_at;
 use doubts::{Doubt, Doubts};
 use edits::Edits;
+use hazards::Registering;
 use starling_index::{Heritage, Usage, binds, says_plainly};
 use starling_syntax::{FilePath, Symbol, SymbolKind, SymbolPath, SymbolTree};
 use starling_text::Edit;
@@ -377,6 +379,12 @@ fn rename_definition(
     if class.is_some() && family.contains(from) {
         doubts.add(overrides_only(lookup, from, family))?;
     }
+    if let Some(class) = class {
+        hazards::free_in_kin(lookup, &class.path, to)?;
+    }
+    if symbol.kind == SymbolKind::Class {
+        doubts.add(hazards::not_registered(lookup, from, Registering::Known))?;
+    }
     not_of_python(from)?;
     doubts.add(not_known_by_name(lookup, from, symbol))?;
     edits.replace(&from.file, symbol.name.start, old, to);
@@ -496,10 +504,15 @@ fn delete_symbol(
     Ok(all.into_iter().map(pick).collect())
 }
 
-/// Checks that a symbol does not have a name that Python itself uses, such as `__init__`.
+/// Checks that a symbol does not have a name by which Python itself (`__init__`) or pytest
+/// (`pytest_configure`) calls it.
 fn not_of_python(path: &SymbolPath) -> Result<(), String> {
-    match path.base_name().starts_with("__") && path.base_name().ends_with("__") {
-        true => Err(format!("Python itself uses the name `{}`", path.name)),
+    let name = path.base_name();
+    if name.starts_with("__") && name.ends_with("__") {
+        return Err(format!("Python itself uses the name `{}`", path.name));
+    }
+    match name.starts_with("pytest_") {
+        true => Err(format!("pytest itself calls `{}`", path.name)),
         false => Ok(()),
     }
 }

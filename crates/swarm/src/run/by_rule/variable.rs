@@ -70,6 +70,11 @@ pub(super) fn delete(
             let places = places(&uses);
             return Err(format!("`{name}` is still used: {places}"));
         }
+        if is_made_by_call(&tree, &variable) {
+            return Err(format!(
+                "`{name}` is set by a call, which may have an effect"
+            ));
+        }
         let lines = statement(&tree, &variable).filter(|lines| {
             let old = lines.of(tree.text());
             tree.text().matches(old).count() == 1
@@ -145,6 +150,25 @@ fn own_string(text: &str, at: usize, name: &str) -> Option<usize> {
     let inner = string.strip_prefix(['"', '\''])?;
     let is_own = inner.starts_with(name) && inner[name.len()..].starts_with(['"', '\'']);
     (is_declared && is_own).then(|| text.len() - inner.len())
+}
+
+/// Returns whether an assignment of a variable calls something.
+fn is_made_by_call(tree: &SymbolTree, variable: &Variable) -> bool {
+    let calls = |at: &u32| {
+        let at = *at as usize;
+        let root = tree.root()?;
+        let name = root.descendant_for_byte_range(at, at + variable.name.len())?;
+        let assignment = name.parent().filter(|node| node.kind() == "assignment")?;
+        let mut waiting = vec![assignment];
+        while let Some(node) = waiting.pop() {
+            if matches!(node.kind(), "call" | "await" | "yield") {
+                return Some(());
+            }
+            waiting.extend((0..node.child_count()).filter_map(|child| node.child(child as _)));
+        }
+        None
+    };
+    variable.set_at.iter().any(|at| calls(at).is_some())
 }
 
 /// Returns the range of the only statement that assigns a variable, if its lines contain nothing
