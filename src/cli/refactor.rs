@@ -2,12 +2,10 @@
 //! undone as the changes of `starling run`.
 
 use super::args::{ConfigurationArgs, RefactorArgs, RefactorCommand, RunArgs};
+use super::view::state::NO_MODEL;
 use super::{Outcome, WrongUse, run};
 use starling_core::Approval;
 use starling_swarm::Refactoring;
-
-/// The name of the model that answers nothing.
-const NO_MODEL: &str = "none";
 
 /// Runs the command.
 pub async fn run(command: RefactorCommand) -> anyhow::Result<Outcome> {

@@ -1,5 +1,6 @@
 //! The display of a run in the terminal: pure functions from events to lines.
 
+mod by_rule;
 pub mod prompt;
 pub mod state;
 pub mod story;

@@ -17,6 +17,9 @@ use starling_syntax::SymbolPath;
 /// Tools that have their own events.
 const TOLD: [&str; 5] = ["ask", "request_change", "intent", "propose", "finish"];
 
+/// The name of the model that answers nothing.
+pub const NO_MODEL: &str = "none";
+
 /// An agent's current activity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Doing {
@@ -147,6 +150,10 @@ pub struct RunState {
     pub newly_withheld: Vec<String>,
     /// The file and text of each changed line in the diffs of decided proposals.
     shown: BTreeSet<(String, String)>,
+    /// The proposals that the user has reviewed.
+    reviewed_by_user: BTreeSet<ProposalId>,
+    /// Number of lines that the applied proposals removed or added.
+    pub applied_lines: usize,
 }
 
 /// The known data of a proposal.
@@ -176,6 +183,16 @@ impl RunState {
             true => CHOICES_OF_ENDED,
             false => CHOICES_BY_KEY,
         }
+    }
+
+    /// Whether the run uses no model, as a refactoring does.
+    pub fn is_without_model(&self) -> bool {
+        !self.models.is_empty() && self.models.iter().all(|(_, name)| name == NO_MODEL)
+    }
+
+    /// Whether the user has reviewed a proposal.
+    pub fn is_reviewed_by_user(&self, id: ProposalId) -> bool {
+        self.reviewed_by_user.contains(&id)
     }
 
     /// Updates a proposal's diff against the current text, and its notes.
@@ -237,12 +254,18 @@ impl RunState {
                 self.reviewed(*proposal);
                 self.did_about(*proposal, Doing::Checking, "as you edited it");
             }
-            Event::ProposalReviewed { proposal, .. } => self.reviewed(*proposal),
+            Event::ProposalReviewed { proposal, by, .. } => {
+                if *by == ActorId::User {
+                    self.reviewed_by_user.insert(*proposal);
+                }
+                self.reviewed(*proposal);
+            }
             Event::ProposalRefused { agent, why, shown } => {
                 self.did(agent, Doing::Thinking, shown.as_ref().unwrap_or(why));
             }
-            Event::ProposalApplied { proposal, .. } => {
+            Event::ProposalApplied { proposal, diff, .. } => {
                 self.tested_text = TestedText::BeforeLastChange;
+                self.applied_lines += changed_lines(diff).count();
                 self.did_about(*proposal, Doing::Thinking, "applied");
             }
             Event::TakenBack { .. } => {
@@ -548,7 +571,7 @@ impl RunState {
 }
 
 /// Returns the lines that a unified diff removes or adds, each with its file.
-fn changed_lines(diff: &str) -> impl Iterator<Item = (String, String)> {
+pub fn changed_lines(diff: &str) -> impl Iterator<Item = (String, String)> {
     let mut file = String::new();
     diff.lines().filter_map(move |line| {
         if line.starts_with("+++ ") || line.starts_with("--- ") {

@@ -1,5 +1,6 @@
 //! The scrolling log of a run: notable events, and proposals as coloured diffs.
 
+use super::by_rule;
 use super::state::{Proposal, Review, RunState, tests};
 use super::text::{Line, Style};
 use super::words;
@@ -72,7 +73,11 @@ fn of_run(event: &Event, state: &RunState) -> Vec<Line> {
             let label = "REPLAY: the answers of the model come from a recording";
             lines.push(Line::of(Style::Warning, label));
         }
-        lines.extend(started(task, models));
+        lines.extend(capped(task).map(|line| Line::of(Style::Bold, line)));
+        lines.push(match state.is_without_model() {
+            true => Line::of(Style::Dim, "no model"),
+            false => models_named(models),
+        });
         lines
     } else if let Event::TestsRun { phase, report, .. } = event {
         let mut lines = tests_run(*phase, report);
@@ -80,10 +85,7 @@ fn of_run(event: &Event, state: &RunState) -> Vec<Line> {
         lines.extend(notes.map(|told| Line::of(Style::Warning, &format!("  note: {told}"))));
         lines
     } else if let Event::ScoutPicked { symbols } = event {
-        let picked = |(symbol, why): &(SymbolPath, String)| {
-            said("→", Style::Accent, &symbol.to_string(), why)
-        };
-        symbols.iter().map(picked).collect()
+        picked(symbols)
     } else if let Event::FollowedUp {
         changed,
         changes,
@@ -234,6 +236,9 @@ fn of_proposal(event: &Event, state: &RunState) -> Vec<Line> {
         verdict,
     } = event
     {
+        if state.is_without_model() && *verdict == Verdict::Accept {
+            return by_rule::accepted(*proposal, state);
+        }
         // The user has seen the proposal in the review.
         let shown = state.proposal(*proposal).filter(|_| *by != ActorId::User);
         let mut lines = shown.map_or_else(Vec::new, |made| proposal_block(*proposal, made));
@@ -250,6 +255,10 @@ fn of_proposal(event: &Event, state: &RunState) -> Vec<Line> {
     {
         let text = "nothing changed: its text was already there";
         line("✓", Style::Dim, proposal, text)
+    } else if let Event::ProposalApplied { proposal, diff, .. } = event
+        && state.is_without_model()
+    {
+        by_rule::applied(*proposal, diff, state)
     } else if let Event::ProposalApplied {
         proposal, symbols, ..
     } = event
@@ -272,19 +281,26 @@ fn of_proposal(event: &Event, state: &RunState) -> Vec<Line> {
     }
 }
 
-fn started(task: &str, models: &[(starling_core::Role, String)]) -> Vec<Line> {
-    let mut lines: Vec<Line> = capped(task)
-        .map(|line| Line::of(Style::Bold, line))
-        .collect();
+/// Lists the symbols that the scout picked; those with the same reason in one line.
+fn picked(symbols: &[(SymbolPath, String)]) -> Vec<Line> {
+    let mut by_reason: Vec<(&str, Vec<String>)> = Vec::new();
+    for (symbol, why) in symbols {
+        match by_reason.iter_mut().find(|(reason, _)| reason == why) {
+            Some((_, names)) => names.push(symbol.to_string()),
+            None => by_reason.push((why, vec![symbol.to_string()])),
+        }
+    }
+    let line =
+        |(why, names): &(&str, Vec<String>)| said("→", Style::Accent, &words::few(names), why);
+    by_reason.iter().map(line).collect()
+}
+
+fn models_named(models: &[(starling_core::Role, String)]) -> Line {
     let named: Vec<String> = models
         .iter()
         .map(|(role, name)| format!("{} {name}", words::role(*role)))
         .collect();
-    lines.push(Line::of(
-        Style::Dim,
-        &format!("models: {}", named.join(", ")),
-    ));
-    lines
+    Line::of(Style::Dim, &format!("models: {}", named.join(", ")))
 }
 
 fn tests_run(phase: TestPhase, report: &TestReport) -> Vec<Line> {
@@ -424,6 +440,7 @@ pub fn question(review: &Review, state: &RunState) -> Vec<Line> {
             lines
         }
         Review::Proposal { id, .. } => match state.proposal(*id) {
+            Some(made) if state.is_without_model() => by_rule::question(*id, made),
             Some(made) => proposal_block(*id, made),
             None => Vec::new(),
         },
@@ -433,7 +450,16 @@ pub fn question(review: &Review, state: &RunState) -> Vec<Line> {
 fn proposal_block(id: ProposalId, made: &Proposal) -> Vec<Line> {
     let symbols: Vec<String> = made.symbols.iter().map(ToString::to_string).collect();
     let title = format!("proposal {id} of {}", words::few(&symbols));
-    let mut lines = vec![Line::new(), Line::of(Style::Bold, &title)];
+    proposal_with(&title, made, evidence)
+}
+
+/// Formats a proposal: its title, reason, diff and notes, and what is to be shown of its evidence.
+pub(super) fn proposal_with(
+    title: &str,
+    made: &Proposal,
+    evidence: fn(&Evidence) -> Vec<Line>,
+) -> Vec<Line> {
+    let mut lines = vec![Line::new(), Line::of(Style::Bold, title)];
     lines.extend(capped(&made.reason).map(|line| Line::plain(&format!("  {line}"))));
     lines.extend(diff(&made.diff));
     lines.extend(made.evidence.iter().flat_map(evidence));
@@ -458,17 +484,7 @@ fn checked_again(id: ProposalId, found: &Evidence) -> Vec<Line> {
 
 /// Formats the evidence that a decision needs; the trajectory contains all of it.
 fn evidence(found: &Evidence) -> Vec<Line> {
-    let needs_person = found.needs_person.iter().map(ToString::to_string);
-    let mut lines: Vec<Line> = needs_person
-        .map(|one| fact("needs your own yes", Style::Warning, &one))
-        .collect();
-    if let Some(outdated) = &found.outdated {
-        lines.push(fact("out of date", Style::Bad, outdated));
-    }
-    if !found.needs().is_empty() {
-        let needs = format!("{}: the tests pass only together", ids(found.needs()));
-        lines.push(fact("needs", Style::Warning, &needs));
-    }
+    let mut lines = standing(found);
     let together = found.together.as_ref();
     // With the proposals that it needs alone, the line above says it.
     let together = together.filter(|together| together.passes() && !together.with.is_empty());
@@ -483,22 +499,54 @@ fn evidence(found: &Evidence) -> Vec<Line> {
             &words::few(&with),
         ));
     }
-    let (tests, diagnostics) = found.counting();
-    lines.extend(tests_evidence(tests));
-    lines.extend(diagnostics_evidence(diagnostics));
-    for line in found.imports.to_string().lines() {
-        lines.push(Line::of(Style::Dim, &format!("  {line}")));
-    }
+    lines.extend(checks(found));
     let loss = |loss: &starling_syntax::Loss| fact("loses", Style::Warning, &loss.to_string());
     lines.extend(found.losses.iter().map(loss));
-    if let Some(overridden) = &found.overridden {
-        lines.push(fact("shown although", Style::Bad, overridden));
-    }
+    lines.extend(overridden(found));
     if !found.contract.is_empty() {
         lines.push(fact("contract", Style::Warning, &found.contract.join("; ")));
         lines.push(fact("callers", Style::Plain, &found.callers_in_words()));
     }
     lines
+}
+
+/// Formats the evidence for a change by rule. The symbols that it loses and the contracts that it changes
+/// are what the user asked for.
+pub(super) fn evidence_by_rule(found: &Evidence) -> Vec<Line> {
+    let lines = standing(found).into_iter().chain(checks(found));
+    lines.chain(overridden(found)).collect()
+}
+
+/// Formats what has to be known before the results of the checks.
+fn standing(found: &Evidence) -> Vec<Line> {
+    let needs_person = found.needs_person.iter().map(ToString::to_string);
+    let mut lines: Vec<Line> = needs_person
+        .map(|one| fact("needs your own yes", Style::Warning, &one))
+        .collect();
+    if let Some(outdated) = &found.outdated {
+        lines.push(fact("out of date", Style::Bad, outdated));
+    }
+    if !found.needs().is_empty() {
+        let needs = format!("{}: the tests pass only together", ids(found.needs()));
+        lines.push(fact("needs", Style::Warning, &needs));
+    }
+    lines
+}
+
+/// Formats the results of tests and diagnostics, and the imports that were added or removed.
+fn checks(found: &Evidence) -> Vec<Line> {
+    let (tests, diagnostics) = found.counting();
+    let mut lines = tests_evidence(tests);
+    lines.extend(diagnostics_evidence(diagnostics));
+    for line in found.imports.to_string().lines() {
+        lines.push(Line::of(Style::Dim, &format!("  {line}")));
+    }
+    lines
+}
+
+fn overridden(found: &Evidence) -> Option<Line> {
+    let overridden = found.overridden.as_ref()?;
+    Some(fact("shown although", Style::Bad, overridden))
 }
 
 /// Formats diagnostics. Returns nothing without a language server, which is reported once for the

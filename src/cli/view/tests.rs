@@ -1,5 +1,6 @@
 //! The display at chosen moments of a run.
 
+mod by_rule;
 mod story;
 mod summary;
 

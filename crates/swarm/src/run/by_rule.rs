@@ -20,7 +20,7 @@ use crate::task::refactoring::Refactoring;
 use crate::task::requested::requested;
 use crate::task::stated::{ExplicitEdit, ExplicitEdits, Named, stub_of};
 use crate::task::whole_word::is_word_at;
-use doubts::{Doubt, Doubts};
+use doubts::Doubts;
 use edits::Edits;
 use hazards::Registering;
 use starling_index::{Heritage, Usage, binds, says_plainly};
@@ -340,6 +340,7 @@ fn rename_symbol(
     for one in &related {
         rename_definition(lookup, one, to, &family, edits, doubts)?;
     }
+    doubts.add(uses::in_no_string(lookup, from.base_name()))?;
     let uses = uses::certain(lookup, &related, doubts)?;
     if !is_method {
         uses::bound_once(lookup, (&from.file, from.base_name()), &uses)?;
@@ -386,7 +387,8 @@ fn rename_definition(
         doubts.add(hazards::not_registered(lookup, from, Registering::Known))?;
     }
     not_of_python(from)?;
-    doubts.add(not_known_by_name(lookup, from, symbol))?;
+    doubts.add(not_registered(lookup, from, symbol))?;
+    doubts.add(looked_up_in_its_place(lookup, from, symbol))?;
     edits.replace(&from.file, symbol.name.start, old, to);
     if let Some(twin) = stub_symbol(lookup, from)? {
         let tree = lookup.tree(&twin.path.file)?;
@@ -477,7 +479,9 @@ fn delete_symbol(
         ));
     }
     not_of_python(symbol)?;
-    not_known_by_name(lookup, symbol, &found.symbol)?;
+    not_registered(lookup, symbol, &found.symbol)?;
+    looked_up_in_its_place(lookup, symbol, &found.symbol)?;
+    uses::in_no_string(lookup, symbol.base_name())?;
     may_be_missed(lookup, symbol)?;
     let twin = stub_symbol(lookup, symbol)?;
     let mut doubts = Doubts::refused();
@@ -517,20 +521,21 @@ fn not_of_python(path: &SymbolPath) -> Result<(), String> {
     }
 }
 
-/// Checks that no code can refer to a symbol by a string: no decorator may register the symbol, and
-/// no string may contain its name. Returns a message if code may refer to it.
-fn not_known_by_name(lookup: &Lookup, path: &SymbolPath, symbol: &Symbol) -> Result<(), Doubt> {
+/// Checks that no decorator may register a symbol for use under its name.
+///
+/// # Errors
+/// Returns a message that names the decorator.
+fn not_registered(lookup: &Lookup, path: &SymbolPath, symbol: &Symbol) -> Result<(), String> {
     let decorators = symbol.contract.decorators.iter();
     let registers = |one: &&String| !decorator::registers_nothing(lookup, one, path.base_name());
     let mut others = decorators.filter(registers);
-    if let Some(other) = others.next() {
-        return Err(Doubt::from(format!(
+    match others.next() {
+        None => Ok(()),
+        Some(other) => Err(format!(
             "`{}` is decorated with {other}, which may register it for use under its name",
             path.name
-        )));
+        )),
     }
-    looked_up_in_its_place(lookup, path, symbol)?;
-    uses::in_no_string(lookup, path.base_name())
 }
 
 /// Checks that the class of a method, or the module of a function, does not look up its own names

@@ -44,19 +44,22 @@ pub(crate) fn requested(
 /// Returns what a task consists of if it is this refactoring. Empty if its names cannot be resolved.
 pub(crate) fn whole_task(lookup: &Lookup, refactoring: &Refactoring) -> ExplicitEdits {
     let all: Vec<ExplicitEdit> = requested(lookup, refactoring).into_iter().collect();
-    // A rename that does not have to be certain leaves the strings, and lists them.
-    let kept = match refactoring {
+    // A rename that does not have to be certain leaves strings and unsure uses, and lists them.
+    let leaves_doubts = match refactoring {
         Refactoring::Rename {
-            only_if_certain: false,
-            ..
-        } => KeptStrings::all(),
-        Refactoring::Rename { .. } | Refactoring::Delete { .. } => KeptStrings::default(),
+            only_if_certain, ..
+        } => !only_if_certain,
+        Refactoring::Delete { .. } => false,
+    };
+    let kept = match leaves_doubts {
+        true => KeptStrings::all(),
+        false => KeptStrings::default(),
     };
     ExplicitEdits {
         are_whole_task: !all.is_empty(),
         all,
         kept,
-        ..ExplicitEdits::default()
+        unsure_uses_stay: leaves_doubts,
     }
 }
 

@@ -37,6 +37,8 @@ pub(crate) struct ExplicitEdits {
     pub are_whole_task: bool,
     /// The strings that must keep an old name.
     pub kept: KeptStrings,
+    /// Whether uses on objects of unknown type may keep an old name, because they are listed for the user.
+    pub unsure_uses_stay: bool,
 }
 
 /// Words that ask to keep the old name, or that ask for something else in addition. A task with one
@@ -69,6 +71,7 @@ pub(crate) fn of(lookup: &Lookup, task: &str) -> ExplicitEdits {
         all: Vec::new(),
         are_whole_task: true,
         kept: KeptStrings::of(task),
+        unsure_uses_stay: false,
     };
     for sentence in sentences.iter().filter(|sentence| !sentence.is_empty()) {
         // All parts must be understood: `remove a and b from the list`, for example, deletes no
@@ -143,7 +146,7 @@ fn stated(lookup: &Lookup, wish: &SentenceRequest<'_>) -> Option<ExplicitEdit> {
 pub(crate) fn unmet(statements: &ExplicitEdits, before: &Lookup, after: &Lookup) -> Vec<String> {
     let stated = statements.all.iter();
     stated
-        .filter_map(|one| unmet::unmet(one, &statements.kept, before, after))
+        .filter_map(|one| unmet::unmet(one, statements, before, after))
         .collect()
 }
 

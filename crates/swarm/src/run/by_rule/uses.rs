@@ -29,8 +29,9 @@ pub(super) fn certain(
         gaps: Vec::new(),
     };
     let mut is_class = false;
+    let examples = Examples::of(lookup, name);
     for path in related {
-        let usages = of_symbol(lookup, path)?;
+        let usages = of_symbol(lookup, path, &examples)?;
         is_class |= lookup.symbol(path)?.symbol.kind == SymbolKind::Class;
         all.found.extend(usages.found);
         all.complete &= usages.complete;
@@ -62,9 +63,8 @@ pub(super) fn certain(
     Ok(uses)
 }
 
-fn of_symbol(lookup: &Lookup, path: &SymbolPath) -> Result<Usages, String> {
+fn of_symbol(lookup: &Lookup, path: &SymbolPath, examples: &Examples) -> Result<Usages, String> {
     let mut usages = lookup.usages(&path.to_string(), USES_MOST);
-    let examples = Examples::of(lookup, path.base_name());
     if let Some(index) = &examples.index {
         let found = index.references(&path.to_string(), USES_MOST).found;
         let found = examples.uses(lookup, found, path.base_name());

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::count::{count, in_symbol, is_gone_somewhere};
 use super::kept::KeptStrings;
 use super::named::{Named, Word, original_of, stub_of};
-use super::{ExplicitEdit, left, twins};
+use super::{ExplicitEdit, ExplicitEdits, left, twins};
 use crate::lookup::Lookup;
 use crate::task::in_strings::{first_of, of_gone, put_together, stands_in};
 use starling_index::newly_undefined;
@@ -14,10 +14,12 @@ use starling_syntax::{FilePath, Language, Symbol, SymbolKind, SymbolPath};
 /// Describes why a requested rename or deletion is not complete; `None` if it is complete.
 pub(super) fn unmet(
     stated: &ExplicitEdit,
-    kept: &KeptStrings,
+    statements: &ExplicitEdits,
     before: &Lookup,
     after: &Lookup,
 ) -> Option<String> {
+    let kept = &statements.kept;
+    let still_used = |name: &str| still_used(before, after, name, statements.unsure_uses_stay);
     let to = match stated {
         ExplicitEdit::Renamed { to, .. } => Some(to.as_str()),
         ExplicitEdit::Deleted { .. } => None,
@@ -33,7 +35,7 @@ pub(super) fn unmet(
                 .or_else(|| missing(after, to))
                 .or_else(|| half_done(before, after, symbol.base_name(), to))
                 .or_else(|| left_in_strings(after, symbol.base_name(), kept))
-                .or_else(|| still_used(before, after, symbol.base_name()))
+                .or_else(|| still_used(symbol.base_name()))
         }
         Named::Variable(variable) => {
             let name = &variable.name;
@@ -45,7 +47,7 @@ pub(super) fn unmet(
             left.map(|file| format!("`{name}` is still in {file}"))
                 .or_else(|| missing(after, to))
                 .or_else(|| left_in_strings(after, name, kept))
-                .or_else(|| still_used(before, after, name))
+                .or_else(|| still_used(name))
         }
         Named::File(file) => {
             let is_there = |file: &FilePath| after.files().binary_search(file).is_ok();
@@ -60,7 +62,7 @@ pub(super) fn unmet(
             .or_else(|| match word.is_symbol {
                 true => half_done(before, after, &word.name, to.filter(|_| !word.is_partial))
                     .or_else(|| left_in_strings(after, &word.name, kept))
-                    .or_else(|| still_used(before, after, &word.name)),
+                    .or_else(|| still_used(&word.name)),
                 false => None,
             })
             .or_else(|| {
@@ -112,17 +114,24 @@ fn half_done(before: &Lookup, after: &Lookup, old: &str, to: Option<&str>) -> Op
         .map(|one| format!("`{old}` is still in {}:{}", one.file, one.line))
 }
 
-/// Describes the code that still uses a name which the code no longer defines.
-fn still_used(before: &Lookup, after: &Lookup, name: &str) -> Option<String> {
+/// Describes the code that still uses a name which the code no longer defines. If `unsure_uses_stay`, uses on
+/// objects of unknown type are not described.
+fn still_used(
+    before: &Lookup,
+    after: &Lookup,
+    name: &str,
+    unsure_uses_stay: bool,
+) -> Option<String> {
     let index = after.index();
     if index.is_defined(name) {
         return None;
     }
-    let mut places: Vec<(FilePath, u32)> = index
-        .left_uses(name)
-        .into_iter()
-        .map(|one| (one.file, one.line))
-        .collect();
+    let left = match unsure_uses_stay {
+        true => Vec::new(),
+        false => index.left_uses(name),
+    };
+    let mut places: Vec<(FilePath, u32)> =
+        left.into_iter().map(|one| (one.file, one.line)).collect();
     let changed: Vec<FilePath> = index.snapshot().overlay().keys().cloned().collect();
     let dangling = index.newly_dangling(before.index(), &changed).into_iter();
     let dangling = dangling.filter(|one| one.name == name);

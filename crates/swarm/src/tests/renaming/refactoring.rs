@@ -308,3 +308,21 @@ async fn string_that_repeats_the_name_of_its_variable_is_renamed_with_it() {
     assert_eq!(texts[0], code.replace("Item", "Element"));
     assert!(reasons[0].ends_with("every use is certain"), "{reasons:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn listed_use_of_a_name_that_nothing_defines_any_more_does_not_undo_the_rename() {
+    let code = "class Serializer(Base):\n    def load_all(self, text):\n        return text\n";
+    let user = "from code_ import Serializer\n\n\ndef sure(one: Serializer):\n    \
+                return one.load_all('')\n\n\ndef unsure(make):\n    return make().load_all('')\n";
+    let files = [("code_.py", code), ("user.py", user)];
+    let Refactored {
+        why,
+        texts,
+        ending: (proof, headline),
+        ..
+    } = run(&files, rename("Serializer.load_all", "read_all")).await;
+    assert_eq!(why, StopReason::Settled, "{headline}");
+    assert_eq!(proof, Proof::Unproven);
+    assert!(headline.contains("user.py:9"), "{headline}");
+    assert_eq!(texts[1], user.replace("one.load_all", "one.read_all"));
+}
