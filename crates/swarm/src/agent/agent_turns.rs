@@ -31,8 +31,8 @@ const MALFORMED_MOST: u32 = 3;
 /// model, failed its checks. A small model is not asked to fix it.
 const BY_RULE: &str = "the change that was made without a model fails its checks, and a small model is not asked to fix it";
 
-/// The reason that is reported if a refactoring failed its checks.
-const REFACTORING: &str = "the refactoring fails its checks, and no model is asked to fix it";
+/// The reason that is reported if a refactoring was refused or rejected.
+const REFACTORING: &str = "no model is asked to make the refactoring in another way";
 
 /// The conversation loop of one agent for one piece of work.
 pub(crate) struct AgentTurns<'a> {

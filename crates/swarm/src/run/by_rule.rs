@@ -342,6 +342,10 @@ fn rename_symbol(
     }
     doubts.add(uses::in_no_string(lookup, from.base_name()))?;
     let uses = uses::certain(lookup, &related, doubts)?;
+    if is_method {
+        let computed = hazards::no_computed_base(lookup, from.base_name(), &related);
+        doubts.add(computed)?;
+    }
     if !is_method {
         uses::bound_once(lookup, (&from.file, from.base_name()), &uses)?;
     }
@@ -381,9 +385,11 @@ fn rename_definition(
         doubts.add(overrides_only(lookup, from, family))?;
     }
     if let Some(class) = class {
+        hazards::not_private(to)?;
         hazards::free_in_kin(lookup, &class.path, to)?;
     }
     if symbol.kind == SymbolKind::Class {
+        hazards::no_private_name_of(lookup, old)?;
         doubts.add(hazards::not_registered(lookup, from, Registering::Known))?;
     }
     not_of_python(from)?;
@@ -479,10 +485,22 @@ fn delete_symbol(
         ));
     }
     not_of_python(symbol)?;
+    if found.symbol.kind == SymbolKind::Class {
+        hazards::not_registered(lookup, symbol, Registering::Possible)?;
+    }
     not_registered(lookup, symbol, &found.symbol)?;
     looked_up_in_its_place(lookup, symbol, &found.symbol)?;
     uses::in_no_string(lookup, symbol.base_name())?;
     may_be_missed(lookup, symbol)?;
+    if class_of(&found.tree, &found.symbol).is_some()
+        && method_family::with_related(lookup, symbol).len() > 1
+    {
+        return Err(format!(
+            "another class has a `{}` by which it may be used: {}",
+            symbol.base_name(),
+            MethodFamily::of(lookup, symbol).map_or(String::new(), |family| family.in_words())
+        ));
+    }
     let twin = stub_symbol(lookup, symbol)?;
     let mut doubts = Doubts::refused();
     let alone = std::slice::from_ref(symbol);

@@ -1,8 +1,9 @@
 //! What else a rename or a deletion can change: attributes of the same name, and code that runs because a
 //! definition exists.
 
+use super::uses::offset;
 use crate::lookup::Lookup;
-use starling_index::sets_attribute;
+use starling_index::{Position, Usage, binds, is_built_in, sets_attribute};
 use starling_syntax::{SymbolKind, SymbolPath};
 
 /// Base classes from outside the project that do nothing with their subclasses. Exceptions are such, too.
@@ -17,6 +18,98 @@ const PLAIN_BASES: [&str; 9] = [
     "object",
     "str",
 ];
+
+/// Returns whether an attribute may also be that of an unrelated class, as in `x.f` with `x: A | B`.
+pub(super) fn means_another(lookup: &Lookup, usage: &Usage, related: &[SymbolPath]) -> bool {
+    let Ok(tree) = lookup.tree(&usage.file) else {
+        return false;
+    };
+    let at = offset(&tree, usage);
+    let line = tree.text()[..at].rfind('\n').map_or(0, |end| end + 1);
+    let definitions = lookup.index().definition_at(&Position {
+        file: usage.file.clone(),
+        line: usage.line,
+        column: tree.text()[line..at].chars().count() as u32 + 1,
+    });
+    let name = related.first().map_or("", SymbolPath::base_name);
+    definitions.is_ok_and(|definitions| {
+        let mut found = definitions.found.iter().map(|one| &one.symbol);
+        let is_other =
+            |one: &SymbolPath| !related.contains(one) && one.base_name() == name && !is_stub(one);
+        definitions.certain && found.any(is_other)
+    })
+}
+
+fn is_stub(symbol: &SymbolPath) -> bool {
+    symbol.file.as_str().ends_with(".pyi")
+}
+
+/// Checks that a name is not one that Python changes inside of classes: `__name`.
+pub(super) fn not_private(to: &str) -> Result<(), String> {
+    match to.starts_with("__") && !to.ends_with("__") {
+        true => Err(format!(
+            "Python changes the name `{to}` in each class, so other code cannot use it"
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Checks that no code uses a private name of a class by the name of the class: `_Class__name`.
+///
+/// # Errors
+/// Returns a message that names a file.
+pub(super) fn no_private_name_of(lookup: &Lookup, class: &str) -> Result<(), String> {
+    let prefix = format!("_{}__", class.trim_start_matches('_'));
+    let mut files = lookup.files().iter();
+    let user = files.find(|file| {
+        let text = lookup.index().snapshot().read(file);
+        file.as_str().ends_with(".py") && text.is_ok_and(|text| text.contains(&prefix))
+    });
+    match user {
+        Some(file) => Err(format!("{file} uses a name with `{prefix}`")),
+        None => Ok(()),
+    }
+}
+
+/// Checks that every class with a method of this name has bases that are known, or that are imported from
+/// outside the project.
+///
+/// # Errors
+/// Returns a message that names a class whose bases are computed: it may inherit from the method's class.
+pub(super) fn no_computed_base(
+    lookup: &Lookup,
+    name: &str,
+    related: &[SymbolPath],
+) -> Result<(), String> {
+    let definitions = lookup.index().definitions_of(name).into_iter();
+    let methods = definitions.filter(|one| one.kind == SymbolKind::Method);
+    for method in methods
+        .map(|one| one.symbol)
+        .filter(|one| !related.contains(one))
+    {
+        let found = lookup.symbol(&method)?;
+        let class = found.symbol.parent.map(|id| found.tree.get(id));
+        let Some(class) = class.filter(|class| class.kind == SymbolKind::Class) else {
+            continue;
+        };
+        let is_computed = |base: &&String| {
+            let base = base.split('[').next().unwrap_or(base).trim();
+            let root = base.split('.').next().unwrap_or(base);
+            let is_name = base
+                .chars()
+                .all(|c| c.is_alphanumeric() || "_.".contains(c));
+            let is_bound = binds(&found.tree, root) || is_built_in(root);
+            !base.contains('=') && !(is_name && is_bound)
+        };
+        if let Some(base) = class.contract.bases.iter().find(is_computed) {
+            return Err(format!(
+                "{} has the base `{base}`, so its `{name}` may override this one",
+                class.path
+            ));
+        }
+    }
+    Ok(())
+}
 
 /// Checks that neither the class of a method nor a related class has an attribute with the new name.
 ///

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::doubts::{Doubt, Doubts};
+use super::hazards;
 use crate::evidence::wording::counted;
 use crate::lookup::Lookup;
 use crate::task::examples::Examples;
@@ -54,6 +55,11 @@ pub(super) fn certain(
         let likely = all.found.iter_mut();
         for usage in likely.filter(|usage| usage.certainty == Certainty::Likely) {
             usage.certainty = Certainty::Certain;
+        }
+    }
+    for usage in all.found.iter_mut().filter(|usage| is_certain(usage)) {
+        if is_attribute(lookup, usage) && hazards::means_another(lookup, usage, related) {
+            usage.certainty = Certainty::Possible;
         }
     }
     let uses = sorted(all, name, doubts)?;

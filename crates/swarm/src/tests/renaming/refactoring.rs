@@ -326,3 +326,118 @@ async fn listed_use_of_a_name_that_nothing_defines_any_more_does_not_undo_the_re
     assert!(headline.contains("user.py:9"), "{headline}");
     assert_eq!(texts[1], user.replace("one.load_all", "one.read_all"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn rename_is_refused_if_it_changes_what_another_name_means() {
+    let kin = "class Base:\n    def f(self):\n        return 1\n\n\nclass Sub(Base):\n    kind = 1\n\n    \
+               def __init__(self):\n        self.paid = True\n\n    def extra(self):\n        return 2\n";
+    let computed = "from kin import Base\n\n\ndef make(base):\n    class Made(base):\n        \
+                    def f(self):\n            return 7\n\n    return Made\n\n\nprint(make(Base)().f())\n";
+    let private =
+        "class Old:\n    def __init__(self):\n        self.__x = 1\n\n\nprint(Old()._Old__x)\n";
+    for (files, symbol, to, expected) in [
+        (
+            &[("kin.py", kin)][..],
+            "Base.f",
+            "paid",
+            "kin.py::Sub or its objects already have the name `paid`",
+        ),
+        (
+            &[("kin.py", kin)],
+            "Base.f",
+            "kind",
+            "kin.py::Sub or its objects already have the name `kind`",
+        ),
+        (
+            &[("kin.py", kin)],
+            "Base.f",
+            "extra",
+            "kin.py::Sub or its objects already have the name `extra`",
+        ),
+        (
+            &[("kin.py", kin)],
+            "Base.f",
+            "__f",
+            "Python changes the name `__f` in each class",
+        ),
+        (
+            &[("old.py", private)],
+            "Old",
+            "New",
+            "old.py uses a name with `_Old__`",
+        ),
+        (
+            &[("conftest.py", "def pytest_configure(config):\n    pass\n")],
+            "pytest_configure",
+            "set_up",
+            "pytest itself calls `pytest_configure`",
+        ),
+    ] {
+        let Refactored { why, .. } = run(files, rename(symbol, to)).await;
+        let StopReason::NothingChanged { why } = why else {
+            panic!("{symbol} to {to}: {why:?}");
+        };
+        assert!(why.starts_with(expected), "{symbol} to {to}: {why}");
+    }
+    let files = [("kin.py", kin), ("computed.py", computed)];
+    let Refactored { reasons, .. } = run(&files, rename("Base.f", "g")).await;
+    let doubt = "computed.py::make.Made has the base `base`, so its `f` may override this one";
+    assert!(reasons.iter().any(|one| one.contains(doubt)), "{reasons:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn use_on_an_object_of_several_types_is_not_certain() {
+    let two = "class A:\n    def f(self):\n        return 1\n\n\nclass B:\n    def f(self):\n        return 2\n";
+    let uses = "from two import A, B\n\n\ndef g(x: \"A | B\", c):\n    y = A() if c else B()\n    \
+                return x.f(), y.f(), A().f()\n";
+    let files = [("two.py", two), ("uses.py", uses)];
+    let Refactored {
+        texts,
+        ending: (_, headline),
+        ..
+    } = run(&files, rename("A.f", "run")).await;
+    assert_eq!(texts[1], uses.replace("A().f()", "A().run()"), "{headline}");
+    assert!(
+        headline.contains("may mean another `f`: uses.py:6"),
+        "{headline}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_has_an_effect_or_is_found_by_others_is_not_deleted() {
+    let registered = "KINDS = {}\n\n\nclass Base:\n    def __init_subclass__(cls):\n        \
+                      KINDS[cls.__name__] = cls\n\n\nclass Wood(Base):\n    pass\n\n\nEXTRA = KINDS.setdefault('a', 1)\n";
+    let protocol = "from typing import Protocol\n\n\nclass P(Protocol):\n    def go(self): ...\n\n\nclass I:\n    \
+                    def go(self):\n        return 1\n\n\ndef use(p: P):\n    return p.go()\n\n\nuse(I())\n";
+    for (text, symbol, expected) in [
+        (
+            registered,
+            "Wood",
+            "`Base`, a base class of `Wood`, may register it",
+        ),
+        (
+            registered,
+            "EXTRA",
+            "`EXTRA` is set by a call, which may have an effect",
+        ),
+        (
+            "from django.db import models\n\n\nclass Loan(models.Model):\n    pass\n",
+            "Loan",
+            "`Model`, a base class of `Loan`, may register it",
+        ),
+        (
+            protocol,
+            "I.go",
+            "another class has a `go` by which it may be used",
+        ),
+    ] {
+        let symbol = symbol.to_owned();
+        let Refactored { why, texts, .. } =
+            run(&[("m.py", text)], Refactoring::Delete { symbol }).await;
+        let StopReason::NothingChanged { why } = why else {
+            panic!("{why:?}");
+        };
+        assert!(why.starts_with(expected), "{why}");
+        assert_eq!(texts, [text]);
+    }
+}
