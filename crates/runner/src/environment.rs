@@ -97,6 +97,9 @@ const SECRET_WORDS: [&str; 16] = [
     "TOTP",
 ];
 
+/// The beginning of a private key (`-----BEGIN`) in base64.
+const PRIVATE_KEY_IN_BASE64: &str = "LS0tLS1CRUdJTi";
+
 /// Words that end like `MYPASS` and name no password.
 const NO_SECRET_WORDS: [&str; 7] = [
     "BYPASS",
@@ -205,15 +208,44 @@ fn is_secret(name: &str) -> bool {
         || upper.ends_with("_PWD")
 }
 
-/// Returns whether a value holds a password, in a URL or in a connection string
-/// (`Server=h;Password=x`), or a private key.
+/// Returns whether a value holds a password, in an address (`user:x@host`), a connection string
+/// (`Server=h;Password=x`), the parameters of a URL (`?password=x`) or a text of settings (`password: x`), or
+/// a private key, also in base64.
 fn holds_secret(value: &OsStr) -> bool {
     let value = value.to_string_lossy();
-    let is_field = |field: &str| {
-        let field = field.trim_start_matches('-').split_once('=');
-        field.is_some_and(|(name, value)| !value.is_empty() && is_secret(name))
-    };
-    has_login(&value) || value.split([';', ' ']).any(is_field) || !private_keys(&value).is_empty()
+    has_login(&value)
+        || has_plain_login(&value)
+        || has_secret_field(&value)
+        || !private_keys(&value).is_empty()
+        || value.contains(PRIVATE_KEY_IN_BASE64)
+}
+
+/// Returns whether a value holds `user:password@`, without the scheme of a URL.
+fn has_plain_login(value: &str) -> bool {
+    let ends = |c: char| c.is_whitespace() || matches!(c, '/' | '"' | '\'' | '=');
+    let mut logins = value.match_indices('@').map(|(at, _)| {
+        let before = &value[..at];
+        before.rsplit(ends).next().unwrap_or_default()
+    });
+    logins.any(|login| {
+        let parts = login.split_once(':');
+        parts.is_some_and(|(user, password)| !user.is_empty() && !password.is_empty())
+    })
+}
+
+/// Returns whether a value holds a name of a secret, an equals sign or a colon, and something behind it.
+fn has_secret_field(value: &str) -> bool {
+    let is_around = |c: char| c == ' ' || c == '"' || c == '\'';
+    let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    let mut signs = value.match_indices(['=', ':']);
+    signs.any(|(at, _)| {
+        let before = value[..at].trim_end_matches(is_around);
+        let start = before.trim_end_matches(is_name).len();
+        let name = before[start..].trim_start_matches('-');
+        let after = value[at + 1..].trim_start_matches(is_around);
+        let is_set = after.starts_with(|c: char| !c.is_whitespace() && !";&,}".contains(c));
+        is_set && (is_secret(name) || name.eq_ignore_ascii_case("pwd"))
+    })
 }
 
 fn passes(name: &OsStr, further: &[String]) -> bool {
@@ -364,6 +396,15 @@ mod tests {
             "host=h user=u password=pw",
             "DefaultEndpointsProtocol=https;AccountName=a;AccountKey=b",
             "--index https://u:pw@h/simple",
+            "jdbc:postgresql://h/db?user=u&password=pw",
+            "postgres://h/db?sslmode=require&passwd=pw",
+            "Server=h;User Id=a;Pwd=pw;",
+            "Data Source=h;PASSWORD = \"x y z\"",
+            "{\"user\": \"a\", \"password\": \"pw\"}",
+            "password: pw",
+            "user:pw@tcp(localhost:3306)/db",
+            "//u:pw@h/db",
+            "LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQ==",
             key,
         ] {
             assert!(!passed(value), "{value}");
@@ -376,6 +417,11 @@ mod tests {
             "host=h user=u password=",
             "a=b;c=d",
             "me@example.org",
+            "git@example.org:a/b.git",
+            "http://localhost:8000/?page=2",
+            "password=&user=u",
+            "/usr/bin:/bin",
+            "12:30",
         ] {
             assert!(passed(value), "{value}");
         }
