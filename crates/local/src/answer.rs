@@ -2,8 +2,8 @@
 //! ends before any stop text.
 
 /// An answer that is being generated.
-pub struct AnswerText<'a> {
-    stops: &'a [String],
+pub struct AnswerText {
+    stops: Vec<String>,
     /// The bytes of an incomplete character.
     partial: Vec<u8>,
     text: String,
@@ -18,10 +18,10 @@ pub enum AnswerState {
     Stopped,
 }
 
-impl<'a> AnswerText<'a> {
+impl AnswerText {
     /// Creates an answer that begins with a given text. Stop texts within this beginning are
     /// ignored.
-    pub fn new(stops: &'a [String], beginning: &str) -> Self {
+    pub fn new(stops: Vec<String>, beginning: &str) -> Self {
         Self {
             stops,
             partial: Vec::new(),
@@ -104,7 +104,7 @@ mod tests {
     /// the state.
     fn feed(text: &[u8], width: usize, stops: &[&str]) -> (String, String, AnswerState) {
         let stops: Vec<String> = stops.iter().map(|stop| (*stop).to_owned()).collect();
-        let mut answer = AnswerText::new(&stops, "");
+        let mut answer = AnswerText::new(stops, "");
         let mut streamed = String::new();
         let mut flow = AnswerState::Open;
         for piece in text.chunks(width) {
@@ -146,8 +146,8 @@ mod tests {
 
     #[test]
     fn stop_text_within_the_given_beginning_is_ignored() {
-        let stops = ["\ndef ".to_owned()];
-        let mut answer = AnswerText::new(&stops, "import f\ndef test_");
+        let stops = vec!["\ndef ".to_owned()];
+        let mut answer = AnswerText::new(stops, "import f\ndef test_");
         assert_eq!(
             answer.push(b"f():\n    pass\n"),
             ("f():\n    pass", AnswerState::Open)
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn possible_start_of_a_stop_text_is_held_back() {
         let stops = vec!["```\n".to_owned()];
-        let mut answer = AnswerText::new(&stops, "");
+        let mut answer = AnswerText::new(stops, "");
         assert_eq!(answer.push(b"a``"), ("a", AnswerState::Open));
         assert_eq!(answer.push(b"`"), ("", AnswerState::Open));
         assert_eq!(answer.push(b"x"), ("```x", AnswerState::Open));

@@ -1,99 +1,65 @@
 //! Selects the tokens of an answer, several in one step of the network where they can be guessed.
 
-use std::collections::VecDeque;
-use std::time::Instant;
-
-use candle_core::Result;
-
-use super::lookup::PromptLookup;
-use super::network::{HiddenState, Network};
+use super::lookup::{GuessSource, PromptLookup};
 use super::sampler::Sampler;
-use super::sequences::CachedSequence;
-use super::threads::ThreadPacer;
 
-/// Generates the tokens of one answer. Guesses are only used if the network computes exactly the same
+/// Selects the tokens of one answer. Guesses may only be used if the network computes exactly the same
 /// scores for several tokens as for one after another, so they change the speed and not the answer.
-pub struct TokenGenerator<'a> {
-    network: &'a Network,
-    sequence: &'a mut CachedSequence,
+pub struct TokenGenerator {
     sampler: Sampler,
     lookup: Option<PromptLookup>,
-    pace: ThreadPacer,
-    /// The prompt and all selected tokens. The last one is not in the sequence yet.
+    /// The prompt and all selected tokens. The last one was not run yet.
     text: Vec<u32>,
-    /// Selected tokens that were not returned yet.
-    selected: VecDeque<u32>,
+    /// Where the guesses of the current step were copied from.
+    source: Option<GuessSource>,
 }
 
-impl<'a> TokenGenerator<'a> {
-    /// Creates a generator for an answer after the prompt that ended in `hidden`, with or without
-    /// guesses.
-    ///
-    /// # Errors
-    /// Out of memory.
-    pub fn new(
-        network: &'a Network,
-        sequence: &'a mut CachedSequence,
-        hidden: &HiddenState,
-        mut sampler: Sampler,
-        guesses: bool,
-    ) -> Result<Self> {
-        let mut text = sequence.tokens().to_vec();
-        let first = sampler.pick(&network.scores(hidden)?) as u32;
-        text.push(first);
-        Ok(Self {
-            lookup: (guesses && network.has_equal_steps()).then(PromptLookup::default),
-            network,
-            sequence,
+impl TokenGenerator {
+    /// Creates a generator for an answer after this prompt, with or without guesses. The first token
+    /// is selected from the scores after the prompt.
+    pub fn new(prompt: &[u32], scores: &[f32], mut sampler: Sampler, guesses: bool) -> Self {
+        let first = sampler.pick(scores) as u32;
+        Self {
             sampler,
-            pace: ThreadPacer::default(),
-            text,
-            selected: VecDeque::from([first]),
-        })
-    }
-
-    /// Returns the next token. `more` is the number of tokens that may follow it.
-    ///
-    /// # Errors
-    /// The context window is full, or the device is out of memory.
-    pub fn next(&mut self, more: usize) -> Result<u32> {
-        loop {
-            if let Some(token) = self.selected.pop_front() {
-                return Ok(token);
-            }
-            self.step(more)?;
+            lookup: guesses.then(PromptLookup::default),
+            text: [prompt, &[first]].concat(),
+            source: None,
         }
     }
 
-    /// Runs the last selected token, and the tokens that are guessed to follow it. Selects a token
-    /// after each of them, until a guess turns out to be wrong.
-    fn step(&mut self, more: usize) -> Result<()> {
+    /// Returns the prompt and all selected tokens. The last one was not run yet.
+    pub fn text(&self) -> &[u32] {
+        &self.text
+    }
+
+    /// Returns the tokens to be run in the next step: the last selected one, and at most `most` tokens
+    /// that are guessed to follow it.
+    pub fn next_tokens(&mut self, most: usize) -> Vec<u32> {
         let lookup = self.lookup.as_ref();
-        let source = lookup.and_then(|lookup| lookup.guess(&self.text, more));
-        let known = self.text.len();
-        let mut tokens = vec![self.text[known - 1]];
-        if let Some(source) = source {
-            tokens.extend_from_slice(&self.text[source.start..source.start + source.count]);
+        self.source = lookup.and_then(|lookup| lookup.guess(&self.text, most));
+        let mut tokens = vec![self.text[self.text.len() - 1]];
+        if let Some(GuessSource { start, count }) = self.source {
+            tokens.extend_from_slice(&self.text[start..start + count]);
         }
-        let began = Instant::now();
-        self.pace.begin();
-        let states = self.sequence.extend_each(self.network, &tokens)?;
-        let scores = self.network.scores_each(&states)?;
-        self.pace.end(began.elapsed(), tokens.len());
+        tokens
+    }
+
+    /// Selects a token from the scores after each token that was run, until a guess turns out to be
+    /// wrong. Returns the selected tokens.
+    pub fn select(&mut self, tokens: &[u32], scores: &[Vec<f32>]) -> &[u32] {
+        let known = self.text.len();
         for (at, scores) in scores.iter().enumerate() {
             let token = self.sampler.pick(scores) as u32;
             self.text.push(token);
-            self.selected.push_back(token);
             if tokens.get(at + 1) != Some(&token) {
                 break;
             }
         }
-        // The last selected token is not in the sequence.
-        self.sequence.truncate(self.text.len() - 1);
-        if let (Some(lookup), Some(source)) = (&mut self.lookup, source) {
-            lookup.record(source, self.selected.len() - 1);
+        let selected = &self.text[known..];
+        if let (Some(lookup), Some(source)) = (&mut self.lookup, self.source) {
+            lookup.record(source, selected.len() - 1);
         }
-        Ok(())
+        selected
     }
 }
 
@@ -104,7 +70,7 @@ mod tests {
 
     use super::super::file::ModelFile;
     use super::super::fixture::{TestModelRecipe, noise};
-    use super::super::sequences::SequenceCache;
+    use super::super::network::Network;
     use super::*;
 
     #[test]
@@ -118,19 +84,22 @@ mod tests {
             .map(|value| (value.abs() * 255.0) as u32)
             .collect();
         let answer = |temperature, seed, guesses: bool| {
-            let mut sequences = SequenceCache::default();
-            let sequence = sequences.claim(&network, "a", &prompt).unwrap();
-            let hidden = sequence.extend(&network, &prompt).unwrap();
+            let mut cache = network.cache().unwrap();
+            let hidden = network.extend(&prompt, &mut cache).unwrap();
+            let scores = network.scores(&hidden).unwrap();
             let sampler = Sampler::new(temperature, Some(seed));
-            let mut generator =
-                TokenGenerator::new(&network, sequence, &hidden, sampler, guesses).unwrap();
+            let guesses = guesses && network.has_equal_steps();
+            let mut generator = TokenGenerator::new(&prompt, &scores, sampler, guesses);
             let mut steps = 0;
-            let next = |more| {
-                steps += usize::from(generator.selected.is_empty());
-                generator.next(more).unwrap()
-            };
-            let tokens: Vec<u32> = (0..80).rev().map(next).collect();
-            (tokens, steps)
+            while generator.text().len() < prompt.len() + 80 {
+                let more = prompt.len() + 79 - generator.text().len();
+                let tokens = generator.next_tokens(more);
+                let states = network.extend_each(&tokens, &mut cache).unwrap();
+                generator.select(&tokens, &network.scores_each(&states).unwrap());
+                cache.truncate(generator.text().len() - 1);
+                steps += 1;
+            }
+            (generator.text().to_vec(), steps)
         };
         for (temperature, seed) in [(0.0, 1), (0.1, 2), (1.0, 3)] {
             let (plain, steps) = answer(temperature, seed, false);

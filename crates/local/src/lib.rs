@@ -1,8 +1,9 @@
 //! Runs a model inside this process: GGUF weights on the CPU, or on a GPU if there is one.
 //!
-//! One thread owns the network; [`LocalModel`] sends requests to it over a bounded queue. A dropped
-//! call ends within one token, or within one step of a long prompt.
+//! One thread owns the network; [`LocalModel`] sends requests to it over a bounded queue. Several are
+//! answered at once. A dropped call ends within one step.
 
+mod active;
 mod answer;
 mod attention;
 pub mod device;
@@ -14,7 +15,9 @@ mod kernels;
 mod lookup;
 mod mapped;
 mod network;
+mod request;
 mod sampler;
+mod scheduler;
 mod sequences;
 mod template;
 pub mod threads;
@@ -37,11 +40,11 @@ use async_trait::async_trait;
 use tokio::sync::mpsc::{self, Sender};
 
 use file::ModelFile;
+use request::{ModelSource, WorkerEvent, WorkerJob};
 use starling_core::{
     ChatModel, ChatReply, ChatRequest, ChatWatch, ModelError, ModelProfile, Price, Tokens,
     ToolCalling,
 };
-use worker::{ModelSource, WorkerEvent, WorkerJob};
 
 /// Maximum number of queued requests; further callers wait until the queue has room.
 const QUEUE: usize = 32;

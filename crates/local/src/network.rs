@@ -114,6 +114,7 @@ impl Network {
     ///
     /// # Errors
     /// Those of [`Network::extend`].
+    #[cfg(test)]
     pub fn extend_each(&self, tokens: &[u32], cache: &mut KeyValueCache) -> Result<HiddenState> {
         self.extend_all(&mut [NewPositions { tokens, cache }])
     }

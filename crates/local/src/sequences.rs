@@ -1,11 +1,12 @@
-//! Caches recent sequences, so that only the new part of a prompt has to be processed.
+//! Keeps recent sequences, so that only the new part of a prompt has to be processed.
 
 use candle_core::Result;
 
 use super::attention::KeyValueCache;
-use super::network::{HiddenState, Network};
+use super::network::{HiddenState, Network, NewPositions};
 
-/// Number of cached sequences: the active conversation, and another one that shares its prefix.
+/// Number of cached sequences beside those in use: the last conversation, and another one that shares
+/// its prefix.
 const KEPT: usize = 2;
 
 /// Number of tokens at the end of a prompt that are always processed again. It is 2 because a
@@ -13,11 +14,11 @@ const KEPT: usize = 2;
 /// cache.
 const RERUN: usize = 2;
 
-/// The cached sequences of one network.
+/// The sequences of one network that are kept for later requests.
 #[derive(Default)]
 pub struct SequenceCache {
+    /// The least recently used one first.
     kept: Vec<CachedSequence>,
-    clock: u64,
 }
 
 /// The tokens in a cache and the conversation that they belong to.
@@ -25,7 +26,6 @@ pub struct CachedSequence {
     conversation: String,
     tokens: Vec<u32>,
     cache: KeyValueCache,
-    used: u64,
 }
 
 impl CachedSequence {
@@ -44,13 +44,23 @@ impl CachedSequence {
         Ok(hidden)
     }
 
-    /// Processes a few tokens as if they were added one by one. Returns the state after each.
+    /// Processes a few tokens of each of several sequences in one step, as if they were added one by
+    /// one. Returns the state after each, those of the first sequence first.
     ///
     /// # Errors
-    /// The errors of [`Network::extend`]; the sequence is then unchanged.
-    pub fn extend_each(&mut self, network: &Network, tokens: &[u32]) -> Result<HiddenState> {
-        let hidden = network.extend_each(tokens, &mut self.cache)?;
-        self.tokens.extend_from_slice(tokens);
+    /// The errors of [`Network::extend`]; the sequences are then unchanged.
+    pub fn extend_all(
+        network: &Network,
+        mut parts: Vec<(&mut Self, &[u32])>,
+    ) -> Result<HiddenState> {
+        let positions = parts.iter_mut().map(|(sequence, tokens)| NewPositions {
+            tokens,
+            cache: &mut sequence.cache,
+        });
+        let hidden = network.extend_all(&mut positions.collect::<Vec<_>>())?;
+        for (sequence, tokens) in parts {
+            sequence.tokens.extend_from_slice(tokens);
+        }
         Ok(hidden)
     }
 
@@ -70,8 +80,9 @@ impl CachedSequence {
 }
 
 impl SequenceCache {
-    /// Returns a sequence that contains the longest cached prefix of the prompt, but never its last
-    /// tokens, which must be processed to compute scores.
+    /// Returns a sequence that contains the longest known prefix of the prompt, but never its last
+    /// tokens, which must be processed to compute scores. Known are the kept sequences, and those of
+    /// other requests that are `active`.
     ///
     /// A conversation continues in its own sequence. Another conversation gets a copy of the shared
     /// prefix, or the sequence itself if the prompt continues exactly at its end.
@@ -83,69 +94,72 @@ impl SequenceCache {
         network: &Network,
         conversation: &str,
         prompt: &[u32],
-    ) -> Result<&mut CachedSequence> {
+        active: &[&CachedSequence],
+    ) -> Result<CachedSequence> {
         let usable = &prompt[..prompt.len().saturating_sub(RERUN)];
-        let best = (0..self.kept.len()).max_by_key(|index| self.kept[*index].shared(usable));
-        let shared = best.map_or(0, |index| self.kept[index].shared(usable));
-        let own = self
-            .kept
-            .iter()
-            .position(|kept| kept.conversation == conversation);
-        let whole = best.filter(|index| shared > 0 && shared == self.kept[*index].tokens.len());
-        let target = match own.or(whole) {
-            Some(index) => index,
-            None => self.free(network)?,
-        };
-        if let Some(best) = best
-            && best != target
-            && shared > self.kept[target].shared(usable)
+        let mut sequence = self.target(network, conversation, usable)?;
+        let known = self.kept.iter().chain(active.iter().copied());
+        if let Some(best) = known.max_by_key(|known| known.shared(usable))
+            && best.shared(usable) > sequence.shared(usable)
         {
-            let [from, to] = self
-                .kept
-                .get_disjoint_mut([best, target])
-                .expect("two different indices of kept sequences");
-            to.tokens.clear();
-            to.cache.copy_prefix(&from.cache, shared)?;
-            to.tokens.extend_from_slice(&usable[..shared]);
+            let shared = best.shared(usable);
+            sequence.tokens.clear();
+            sequence.cache.copy_prefix(&best.cache, shared)?;
+            sequence.tokens.extend_from_slice(&usable[..shared]);
         }
-        let target = self.fit(target, prompt.len(), network.window());
-        self.clock += 1;
-        let sequence = &mut self.kept[target];
-        let shared = sequence.shared(usable);
-        sequence.truncate(shared);
-        sequence.used = self.clock;
+        sequence.truncate(sequence.shared(usable));
         conversation.clone_into(&mut sequence.conversation);
+        self.fit(prompt.len(), network.window());
         Ok(sequence)
     }
 
-    /// Drops all other sequences if all sequences together would exceed one context window, because
-    /// the keys and values of long prompts need as much memory as the weights. Returns the new
-    /// index of the sequence.
-    fn fit(&mut self, target: usize, prompt: usize, window: usize) -> usize {
-        let others = (0..self.kept.len()).filter(|index| *index != target);
-        let held: usize = others.map(|index| self.kept[index].tokens.len()).sum();
-        if held + prompt <= window {
-            return target;
+    /// Keeps a sequence that is no longer in use.
+    pub fn give_back(&mut self, network: &Network, sequence: CachedSequence) {
+        (self.kept).retain(|kept| kept.conversation != sequence.conversation);
+        if self.kept.len() == KEPT {
+            self.kept.remove(0);
         }
-        self.kept.swap(0, target);
-        self.kept.truncate(1);
-        0
+        self.fit(sequence.tokens.len(), network.window());
+        self.kept.push(sequence);
     }
 
-    /// Returns the index of a new sequence, or of the least recently used one.
-    fn free(&mut self, network: &Network) -> Result<usize> {
-        if self.kept.len() < KEPT {
-            let cache = network.cache()?;
-            let (conversation, tokens) = (String::new(), Vec::new());
-            self.kept.push(CachedSequence {
-                conversation,
-                tokens,
-                cache,
-                used: 0,
-            });
-            return Ok(self.kept.len() - 1);
+    #[cfg(test)]
+    pub fn kept_count(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Drops all kept sequences if they would exceed one context window together with one of this
+    /// length, because the keys and values of long prompts need as much memory as the weights.
+    fn fit(&mut self, len: usize, window: usize) {
+        let held: usize = self.kept.iter().map(|kept| kept.tokens.len()).sum();
+        if held + len > window {
+            self.kept.clear();
         }
-        let oldest = (0..self.kept.len()).min_by_key(|index| self.kept[*index].used);
-        Ok(oldest.expect("at least one sequence is kept"))
+    }
+
+    /// Takes the sequence that is to continue: that of the conversation, or one that the prompt
+    /// continues at its end, or the least recently used one if there are enough, or a new one.
+    fn target(
+        &mut self,
+        network: &Network,
+        conversation: &str,
+        usable: &[u32],
+    ) -> Result<CachedSequence> {
+        let shared = |kept: &CachedSequence| kept.shared(usable);
+        let best = self.kept.iter().map(shared).max().unwrap_or(0);
+        let is_own = |kept: &CachedSequence| kept.conversation == conversation;
+        let is_whole =
+            |kept: &CachedSequence| best > 0 && shared(kept) == best && kept.tokens.len() == best;
+        let own = self.kept.iter().position(is_own);
+        let target = own.or_else(|| self.kept.iter().position(is_whole));
+        let oldest = (self.kept.len() == KEPT).then_some(0);
+        match target.or(oldest) {
+            Some(index) => Ok(self.kept.remove(index)),
+            None => Ok(CachedSequence {
+                conversation: String::new(),
+                tokens: Vec::new(),
+                cache: network.cache()?,
+            }),
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! Tests of the complete model with a tiny file: first the network against the reference, then
 //! requests.
 
+mod together;
+
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -339,7 +341,8 @@ fn reused_prefix_gives_the_same_scores_as_a_fresh_start() {
         ("c", &first, 28),
         ("b", &first, 28),
     ] {
-        let sequence = sequences.claim(&network, conversation, prompt).unwrap();
+        let claimed = sequences.claim(&network, conversation, prompt, &[]);
+        let mut sequence = claimed.unwrap();
         assert_eq!(sequence.tokens().len(), kept, "{conversation}");
         let rest = prompt[kept..].to_vec();
         let hidden = sequence.extend(&network, &rest).unwrap();
@@ -348,6 +351,7 @@ fn reused_prefix_gives_the_same_scores_as_a_fresh_start() {
             &network.scores(&hidden).unwrap(),
         );
         assert!(off < 1e-4, "{conversation}: off by {off}");
+        sequences.give_back(&network, sequence);
     }
 }
 
@@ -366,9 +370,11 @@ fn cached_sequences_share_one_context_window() {
         ("b", &other[..], 200),
         ("a", &long[..200], 0),
     ] {
-        let sequence = sequences.claim(&network, conversation, prompt).unwrap();
+        let claimed = sequences.claim(&network, conversation, prompt, &[]);
+        let mut sequence = claimed.unwrap();
         assert_eq!(sequence.tokens().len(), kept, "{conversation}");
         sequence.extend(&network, &prompt[kept..]).unwrap();
+        sequences.give_back(&network, sequence);
     }
 }
 
@@ -499,6 +505,7 @@ async fn same_seed_repeats_the_answer_and_another_seed_changes_it() {
     let again = chat(&model, &warm(1)).await.text;
     assert_eq!(chat(&model, &warm(1)).await.text, again, "the same cache");
     assert_ne!(chat(&model, &warm(2)).await.text, first);
+    let directory = TempDir::new().unwrap();
     let other = open(&TestModelRecipe::default(), directory.path());
     assert_eq!(chat(&other, &warm(1)).await.text, first, "an empty cache");
     // On a GPU, the number of tokens in a step changes the rounding.

@@ -64,7 +64,7 @@ const TRIAL_EVERY: u32 = 24;
 /// Number of steps of each mode in a trial.
 const TRIAL: u32 = 2;
 
-/// Decides for each step of an answer whether to use one core or the pool, from measured durations.
+/// Decides for each step of the answers whether to use one core or the pool, from measured durations.
 #[derive(Debug, Default)]
 pub struct ThreadPacer {
     step: u32,
@@ -73,6 +73,11 @@ pub struct ThreadPacer {
 }
 
 impl ThreadPacer {
+    /// Uses the pool for what follows, which is no step of an answer.
+    pub fn pause(&self) {
+        ALONE.store(false, Ordering::Relaxed);
+    }
+
     /// Selects the mode of the next step.
     pub fn begin(&self) {
         ALONE.store(self.is_alone(), Ordering::Relaxed);

@@ -1,0 +1,92 @@
+//! Compares requests that the local model answers at the same time with the same ones in turn.
+//!
+//! ```sh
+//! cargo bench -p starling-local --bench together -- WEIGHTS.gguf [COUNT] [TOKENS] [ROUNDS]
+//! ```
+//!
+//! Several samples of one prompt, each of the given number of tokens: first one alone, then all in turn,
+//! then all at once. The prompt is evaluated before the time is taken. The answers must be equal. Guesses
+//! are off, because how many are right depends on the text.
+
+#![allow(clippy::unwrap_used)]
+
+use std::time::{Duration, Instant};
+
+use starling_core::{ChatModel, ChatRequest, Message, NoWatch, Tokens};
+use starling_local::{LocalModel, LocalOptions};
+
+const TASK: &str = "Write a Python class for a library that lends books, with methods to add a book, to lend it, \
+                    to take it back, and to list what is late. Explain each method in a comment.";
+
+#[tokio::main]
+async fn main() {
+    let mut arguments = std::env::args().skip(1).filter(|one| one != "--bench");
+    let Some(weights) = arguments.next() else {
+        eprintln!(
+            "usage: cargo bench -p starling-local --bench together -- WEIGHTS.gguf [COUNT] [TOKENS] [ROUNDS]"
+        );
+        std::process::exit(2);
+    };
+    let mut number = |default: u64| {
+        let given = arguments.next().map(|one| one.parse().unwrap());
+        given.unwrap_or(default)
+    };
+    let (count, tokens, rounds) = (number(8), number(64), number(3));
+    let model = LocalModel::open(LocalOptions {
+        name: "local".to_owned(),
+        path: weights.into(),
+        context_window: None,
+        guesses: false,
+    })
+    .unwrap();
+    model.chat(&request(0, 1), &NoWatch).await.unwrap();
+    for _ in 0..rounds {
+        let (alone, _) = timed(in_turn(&model, 1, tokens)).await;
+        let (turn, expected) = timed(in_turn(&model, count, tokens)).await;
+        let samples: Vec<_> = (0..count).map(|seed| request(seed, tokens)).collect();
+        let (once, found) = timed(futures::future::join_all(
+            samples.iter().map(|sample| text(&model, sample)),
+        ))
+        .await;
+        let equal = expected.iter().zip(&found).filter(|(a, b)| a == b).count();
+        println!(
+            "one {:.2} s; {count} in turn {:.2} s; at once {:.2} s, {:.2} times one; {equal} equal",
+            alone.as_secs_f64(),
+            turn.as_secs_f64(),
+            once.as_secs_f64(),
+            once.as_secs_f64() / alone.as_secs_f64(),
+        );
+    }
+}
+
+async fn timed<T>(work: impl Future<Output = T>) -> (Duration, T) {
+    let began = Instant::now();
+    let found = work.await;
+    (began.elapsed(), found)
+}
+
+async fn in_turn(model: &LocalModel, count: u64, tokens: u64) -> Vec<String> {
+    let mut texts = Vec::new();
+    for seed in 0..count {
+        texts.push(text(model, &request(seed, tokens)).await);
+    }
+    texts
+}
+
+async fn text(model: &LocalModel, request: &ChatRequest) -> String {
+    model.chat(request, &NoWatch).await.unwrap().text
+}
+
+fn request(seed: u64, tokens: u64) -> ChatRequest {
+    ChatRequest {
+        conversation: format!("sample {seed}"),
+        messages: vec![Message::User { text: TASK.into() }],
+        tools: Vec::new(),
+        max_output: Tokens(tokens),
+        temperature: 0.8,
+        seed: Some(seed),
+        beginning: String::new(),
+        following: String::new(),
+        stop: Vec::new(),
+    }
+}

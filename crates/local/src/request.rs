@@ -1,0 +1,148 @@
+//! Requests to the local model, and how they are answered.
+
+use std::path::PathBuf;
+
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::vocabulary::Vocabulary;
+use starling_core::{ChatReply, ChatRequest, ModelError, ModelNotice, Tokens};
+
+/// A request and the channel for its answer. A closed channel means that the caller gave up.
+pub struct WorkerJob {
+    pub request: ChatRequest,
+    pub events: UnboundedSender<WorkerEvent>,
+}
+
+/// A message from the worker to the caller.
+pub enum WorkerEvent {
+    Notice(ModelNotice),
+    Delta(String),
+    Done(Box<Result<ChatReply, ModelError>>),
+}
+
+/// The model file that the worker loads, and how it is run.
+#[derive(Debug, Clone)]
+pub struct ModelSource {
+    pub name: String,
+    pub path: PathBuf,
+    /// The context window in tokens.
+    pub window: usize,
+    /// See [`super::LocalOptions::guesses`].
+    pub guesses: bool,
+}
+
+/// A request whose prompt fits in the window.
+pub struct EncodedRequest {
+    pub job: WorkerJob,
+    pub prompt: Vec<u32>,
+    /// Maximum number of tokens in the answer.
+    pub limit: usize,
+}
+
+impl EncodedRequest {
+    /// Encodes the prompt of a request. `None` means that the caller got an error instead.
+    pub fn new(source: &ModelSource, vocabulary: &Vocabulary, job: WorkerJob) -> Option<Self> {
+        match prompt(source, vocabulary, &job.request) {
+            Ok(prompt) => {
+                let room = source.window - prompt.len();
+                let limit = usize::try_from(job.request.max_output.0).unwrap_or(room);
+                let limit = limit.clamp(1, room);
+                Some(Self { job, prompt, limit })
+            }
+            Err(error) => {
+                job.end(Err(error));
+                None
+            }
+        }
+    }
+
+    /// Returns the maximum length of prompt and answer together.
+    pub fn longest(&self) -> usize {
+        self.prompt.len() + self.limit
+    }
+}
+
+fn prompt(
+    source: &ModelSource,
+    vocabulary: &Vocabulary,
+    request: &ChatRequest,
+) -> Result<Vec<u32>, ModelError> {
+    let failed = |error: candle_core::Error| source.failed(&error);
+    if request.following.is_empty() {
+        let mut prompt = vocabulary.prompt(&request.messages).map_err(failed)?;
+        source.check(&prompt)?;
+        prompt.extend(vocabulary.plain(&request.beginning).map_err(failed)?);
+        source.check(&prompt)?;
+        return Ok(prompt);
+    }
+    let texts: Vec<&str> = request.messages.iter().map(|one| one.text()).collect();
+    let (beginning, following) = (&request.beginning, &request.following);
+    let hole = vocabulary.hole(&texts.join("\n"), beginning, following);
+    let prompt = hole.map_err(failed)?.ok_or_else(|| {
+        source.unavailable(
+            "cannot fill a gap in a text",
+            &"its file has no tokens for this",
+        )
+    })?;
+    source.check(&prompt)?;
+    Ok(prompt)
+}
+
+impl WorkerJob {
+    /// Whether the caller gave up.
+    pub fn is_abandoned(&self) -> bool {
+        self.events.is_closed()
+    }
+
+    /// Sends a part of the answer.
+    pub fn delta(&self, text: &str) {
+        if !text.is_empty() {
+            self.send(WorkerEvent::Delta(text.to_owned()));
+        }
+    }
+
+    /// Sends the answer, or why there is none.
+    pub fn end(&self, reply: Result<ChatReply, ModelError>) {
+        self.send(WorkerEvent::Done(Box::new(reply)));
+    }
+
+    fn send(&self, event: WorkerEvent) {
+        // The caller may have given up at this moment, which is no error.
+        let _ = self.events.send(event);
+    }
+}
+
+impl ModelSource {
+    /// Checks that the prompt leaves room for an answer.
+    fn check(&self, prompt: &[u32]) -> Result<(), ModelError> {
+        if prompt.is_empty() {
+            return Err(self.unavailable(
+                "received an empty prompt",
+                &"the messages and the chat template are empty",
+            ));
+        }
+        if prompt.len() < self.window {
+            return Ok(());
+        }
+        Err(ModelError::TooLong {
+            model: self.name.clone(),
+            prompt: Tokens(prompt.len() as u64),
+            window: Tokens(self.window as u64),
+            message: String::new(),
+        })
+    }
+
+    /// Returns the error for a network that could not be loaded or run.
+    pub fn failed(&self, error: &candle_core::Error) -> ModelError {
+        self.unavailable("failed", error)
+    }
+
+    /// Returns the error for a model that cannot be used.
+    pub fn unavailable(&self, what: &str, error: &dyn std::fmt::Display) -> ModelError {
+        let path = self.path.display();
+        ModelError::Unavailable {
+            model: self.name.clone(),
+            message: format!("the local model in {path} {what}: {error}"),
+        }
+    }
+}

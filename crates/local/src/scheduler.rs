@@ -1,0 +1,375 @@
+//! Answers several requests at once: in each round, every answer that is being written gets a step,
+//! all of them together. One prompt is read at a time, in parts between the steps; so a prompt can
+//! begin with a copy of what the one before has in common with it.
+
+use std::time::{Duration, Instant};
+
+use candle_core::Result;
+
+use super::active::ActiveAnswer;
+use super::network::Network;
+use super::request::{EncodedRequest, ModelSource, WorkerJob};
+use super::sequences::{CachedSequence, SequenceCache};
+use super::threads::ThreadPacer;
+use super::vocabulary::Vocabulary;
+
+/// Number of prompt tokens per step.
+const STEP: usize = 128;
+/// Maximum number of tokens in one step of the answers, if each has at least one. More guesses cost
+/// more than they save.
+const MOST_ROWS: usize = 16;
+
+/// What limits the requests that are answered at once. One request is always answered.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Maximum number of requests.
+    pub requests: usize,
+    /// Maximum length of all prompts and answers together.
+    pub tokens: usize,
+}
+
+/// A loaded network with its vocabulary, and the requests that are being answered.
+pub struct Scheduler {
+    source: ModelSource,
+    network: Network,
+    vocabulary: Vocabulary,
+    limits: Limits,
+    sequences: SequenceCache,
+    /// The request whose prompt is read next.
+    next: Option<EncodedRequest>,
+    reading: Option<PromptReader>,
+    active: Vec<ActiveAnswer>,
+    pace: ThreadPacer,
+    /// How much longer a prompt was read than answers were written meanwhile.
+    ahead: Duration,
+}
+
+/// A prompt that is being read.
+struct PromptReader {
+    request: EncodedRequest,
+    sequence: CachedSequence,
+    cached: usize,
+}
+
+impl Scheduler {
+    pub fn new(
+        source: ModelSource,
+        network: Network,
+        vocabulary: Vocabulary,
+        limits: Limits,
+    ) -> Self {
+        Self {
+            source,
+            network,
+            vocabulary,
+            limits,
+            sequences: SequenceCache::default(),
+            next: None,
+            reading: None,
+            active: Vec::new(),
+            pace: ThreadPacer::default(),
+            ahead: Duration::ZERO,
+        }
+    }
+
+    /// Whether there is nothing to do.
+    pub fn is_idle(&self) -> bool {
+        self.next.is_none() && self.reading.is_none() && self.active.is_empty()
+    }
+
+    /// Whether it takes another request.
+    pub fn has_room(&self) -> bool {
+        self.next.is_none()
+    }
+
+    /// Takes a request.
+    pub fn admit(&mut self, job: WorkerJob) {
+        if !job.is_abandoned() {
+            self.next = EncodedRequest::new(&self.source, &self.vocabulary, job);
+        }
+    }
+
+    /// Frees what nobody waits for, reads a part of a prompt, and runs a step of all answers.
+    ///
+    /// While a prompt is read, half of the time is for the answers.
+    pub fn round(&mut self) {
+        self.retire();
+        if self.reading.is_none()
+            && let Some(request) = self
+                .next
+                .take_if(|next| self.limits.fit(&self.active, next))
+        {
+            self.claim(request);
+        }
+        if self.active.is_empty() || self.ahead.is_zero() {
+            let began = Instant::now();
+            self.pace.pause();
+            self.read();
+            self.ahead = began.elapsed();
+        }
+        if !self.active.is_empty() {
+            let began = Instant::now();
+            self.write();
+            self.ahead = self.ahead.saturating_sub(began.elapsed());
+        }
+        if self.active.is_empty() {
+            self.pace = ThreadPacer::default();
+        }
+    }
+
+    /// Ends the requests whose caller gave up.
+    fn retire(&mut self) {
+        self.next.take_if(|next| next.job.is_abandoned());
+        if let Some(reader) = (self.reading).take_if(|reader| reader.request.job.is_abandoned()) {
+            self.sequences.give_back(&self.network, reader.sequence);
+        }
+        for answer in self.active.extract_if(.., |one| one.is_abandoned()) {
+            (self.sequences).give_back(&self.network, answer.into_sequence());
+        }
+    }
+
+    /// Finds a sequence for a request, whose prompt is read from then on.
+    fn claim(&mut self, request: EncodedRequest) {
+        let conversation = &request.job.request.conversation;
+        let active: Vec<_> = self.active.iter().map(ActiveAnswer::sequence).collect();
+        let sequence = self
+            .sequences
+            .claim(&self.network, conversation, &request.prompt, &active);
+        match sequence {
+            Ok(sequence) => {
+                self.reading = Some(PromptReader {
+                    cached: sequence.tokens().len(),
+                    request,
+                    sequence,
+                });
+            }
+            Err(error) => request.job.end(Err(self.source.failed(&error))),
+        }
+    }
+
+    /// Reads a part of the prompt, if there is one. Its answer begins after the last part.
+    fn read(&mut self) {
+        let Some(mut reader) = self.reading.take() else {
+            return;
+        };
+        match reader.read(&self.network) {
+            Ok(None) => self.reading = Some(reader),
+            Ok(Some(scores)) => {
+                let PromptReader {
+                    request,
+                    sequence,
+                    cached,
+                } = reader;
+                let guesses = self.source.guesses && self.network.has_equal_steps();
+                let mut answer = ActiveAnswer::new(request, sequence, cached, &scores, guesses);
+                match answer.stream(&self.vocabulary, 1) {
+                    Some(end) => (self.sequences)
+                        .give_back(&self.network, answer.end(&self.source.name, &end)),
+                    None => self.active.push(answer),
+                }
+            }
+            Err(error) => {
+                reader.request.job.end(Err(self.source.failed(&error)));
+                self.sequences.give_back(&self.network, reader.sequence);
+            }
+        }
+    }
+
+    /// Runs a step of all answers.
+    fn write(&mut self) {
+        let guesses = (MOST_ROWS / self.active.len()).saturating_sub(1);
+        let next = |answer: &mut ActiveAnswer| answer.next_tokens(guesses);
+        let tokens: Vec<Vec<u32>> = self.active.iter_mut().map(next).collect();
+        let rows = tokens.iter().map(Vec::len).sum();
+        let began = Instant::now();
+        self.pace.begin();
+        let scores = self.scores(&tokens);
+        self.pace.end(began.elapsed(), rows);
+        let answers = std::mem::take(&mut self.active);
+        let mut scores = match scores {
+            Ok(scores) => scores.into_iter(),
+            Err(error) => {
+                for answer in answers {
+                    let job = &answer.request().job;
+                    job.end(Err(self.source.failed(&error)));
+                }
+                return;
+            }
+        };
+        for (mut answer, tokens) in answers.into_iter().zip(&tokens) {
+            let scores: Vec<Vec<f32>> = scores.by_ref().take(tokens.len()).collect();
+            match answer.select(&self.vocabulary, tokens, &scores) {
+                Some(end) => {
+                    let sequence = answer.end(&self.source.name, &end);
+                    self.sequences.give_back(&self.network, sequence);
+                }
+                None => self.active.push(answer),
+            }
+        }
+    }
+
+    /// Returns the scores after each of the tokens of each answer.
+    fn scores(&mut self, tokens: &[Vec<u32>]) -> Result<Vec<Vec<f32>>> {
+        let sequences = self.active.iter_mut().map(ActiveAnswer::sequence_mut);
+        let parts = sequences.zip(tokens.iter().map(Vec::as_slice)).collect();
+        let states = CachedSequence::extend_all(&self.network, parts)?;
+        self.network.scores_each(&states)
+    }
+}
+
+impl PromptReader {
+    /// Reads a part. Returns the scores of the next token if it was the last one.
+    fn read(&mut self, network: &Network) -> Result<Option<Vec<f32>>> {
+        let rest = &self.request.prompt[self.sequence.tokens().len()..];
+        // Avoid a last step with a single token, because it would use other kernels with different
+        // rounding.
+        if rest.len() > STEP + 1 {
+            self.sequence.extend(network, &rest[..STEP])?;
+            return Ok(None);
+        }
+        let state = self.sequence.extend(network, rest)?;
+        network.scores(&state).map(Some)
+    }
+}
+
+impl Limits {
+    fn fit(self, active: &[ActiveAnswer], next: &EncodedRequest) -> bool {
+        let held: usize = active.iter().map(|one| one.request().longest()).sum();
+        active.is_empty() || active.len() < self.requests && held + next.longest() <= self.tokens
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use candle_core::Device;
+    use tempfile::TempDir;
+    use tokio::sync::mpsc::{self, UnboundedReceiver};
+
+    use super::super::file::ModelFile;
+    use super::super::fixture::TestModelRecipe;
+    use super::super::request::WorkerEvent;
+    use super::*;
+    use starling_core::{ChatReply, ChatRequest, Message, Tokens};
+
+    type Answer = UnboundedReceiver<WorkerEvent>;
+
+    fn scheduler(directory: &TempDir, limits: Limits) -> Scheduler {
+        let path = TestModelRecipe::default().write(directory.path());
+        let file = ModelFile::open(&path).unwrap();
+        let source = ModelSource {
+            name: "tiny".into(),
+            path,
+            window: 512,
+            guesses: true,
+        };
+        let network = Network::load(&file, 512, &Device::Cpu).unwrap();
+        Scheduler::new(source, network, Vocabulary::load(&file).unwrap(), limits)
+    }
+
+    fn job(conversation: &str, text: &str, max_output: u64) -> (WorkerJob, Answer) {
+        let (events, answer) = mpsc::unbounded_channel();
+        let request = ChatRequest {
+            conversation: conversation.into(),
+            messages: vec![Message::User { text: text.into() }],
+            tools: Vec::new(),
+            max_output: Tokens(max_output),
+            temperature: 0.0,
+            seed: None,
+            beginning: String::new(),
+            following: String::new(),
+            stop: Vec::new(),
+        };
+        (WorkerJob { request, events }, answer)
+    }
+
+    fn reply(answer: &mut Answer) -> Option<ChatReply> {
+        while let Ok(event) = answer.try_recv() {
+            if let WorkerEvent::Done(reply) = event {
+                return Some(reply.unwrap());
+            }
+        }
+        None
+    }
+
+    const MANY: Limits = Limits {
+        requests: 8,
+        tokens: usize::MAX,
+    };
+
+    #[test]
+    fn abandoned_requests_are_gone_after_one_round() {
+        let directory = TempDir::new().unwrap();
+        let mut scheduler = scheduler(&directory, MANY);
+        let (writing, mut answer) = job("a", "hello", 400);
+        scheduler.admit(writing);
+        while scheduler.active.is_empty() {
+            scheduler.round();
+        }
+        let (reading, other) = job("b", &"long ".repeat(80), 10);
+        scheduler.admit(reading);
+        while scheduler.reading.is_none() {
+            scheduler.round();
+        }
+        let (waiting, third) = job("c", "hello", 10);
+        scheduler.admit(waiting);
+        assert!(!scheduler.is_idle() && reply(&mut answer).is_none());
+        drop((answer, other, third));
+        scheduler.round();
+        assert!(scheduler.is_idle());
+    }
+
+    #[test]
+    fn requests_beyond_the_limits_wait_for_the_end_of_others() {
+        let directory = TempDir::new().unwrap();
+        let two = Limits {
+            requests: 2,
+            ..MANY
+        };
+        let few_tokens = Limits { tokens: 80, ..MANY };
+        for limits in [two, few_tokens] {
+            let mut scheduler = scheduler(&directory, limits);
+            let mut waiting: Vec<_> = (0..4)
+                .map(|number| job(&number.to_string(), "hello", 12))
+                .collect();
+            let mut answers = Vec::new();
+            let mut most = 0;
+            while !(waiting.is_empty() && scheduler.is_idle()) {
+                while scheduler.has_room()
+                    && let Some((job, answer)) = waiting.pop()
+                {
+                    scheduler.admit(job);
+                    answers.push(answer);
+                }
+                scheduler.round();
+                most = most.max(scheduler.active.len());
+            }
+            assert_eq!(most, 2, "{limits:?}");
+            for answer in &mut answers {
+                assert_eq!(reply(answer).unwrap().usage.output, Tokens(12));
+            }
+        }
+    }
+
+    #[test]
+    fn prompt_begins_with_a_copy_of_one_that_is_being_answered() {
+        let directory = TempDir::new().unwrap();
+        let mut scheduler = scheduler(&directory, MANY);
+        let (first, mut first_answer) = job("a", "the same words", 30);
+        let (second, mut second_answer) = job("a", "the same words", 5);
+        scheduler.admit(first);
+        scheduler.round();
+        scheduler.admit(second);
+        let second = loop {
+            scheduler.round();
+            if let Some(reply) = reply(&mut second_answer) {
+                break reply;
+            }
+        };
+        assert!(reply(&mut first_answer).is_none(), "it is longer");
+        assert_eq!(second.usage.cached, Tokens(second.usage.prompt.0 - 2));
+        while !scheduler.is_idle() {
+            scheduler.round();
+        }
+        assert_eq!(scheduler.sequences.kept_count(), 1, "of one conversation");
+    }
+}
