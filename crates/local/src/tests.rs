@@ -478,10 +478,17 @@ async fn repeated_greedy_request_gives_the_same_answer_from_the_cache() {
     let watch = DeltaRecorder::default();
     let first = model.chat(&request("hello", 12), &watch).await.unwrap();
     assert_eq!(*watch.text.lock().unwrap(), first.text);
-    let notices = format!("{:?}", watch.notices.lock().unwrap());
-    assert!(notices.contains("loading 0.00 GB"), "{notices}");
-    let loaded = format!("loaded on {} in", device::name());
-    assert!(notices.contains(&loaded), "{notices}");
+    let message = |notice: &ModelNotice| match notice {
+        ModelNotice::Preparing { message, .. } => message.clone(),
+        other => panic!("{other:?}"),
+    };
+    let notices: Vec<String> = watch.notices.lock().unwrap().iter().map(message).collect();
+    let [loading, loaded] = notices.as_slice() else {
+        panic!("{notices:?}")
+    };
+    assert!(loading.starts_with("loading 0.00 GB"), "{loading}");
+    let place = format!("loaded on {} in ", device::name());
+    assert!(loaded.starts_with(&place), "{loaded}");
     assert_eq!(
         (first.finish, first.usage.output),
         (Finish::Length, Tokens(12))
