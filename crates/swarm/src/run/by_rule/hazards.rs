@@ -99,7 +99,7 @@ pub(super) fn no_computed_base(
                 .chars()
                 .all(|c| c.is_alphanumeric() || "_.".contains(c));
             let is_bound = binds(&found.tree, root) || is_built_in(root);
-            !base.contains('=') && !(is_name && is_bound)
+            !(base.contains('=') || is_name && is_bound)
         };
         if let Some(base) = class.contract.bases.iter().find(is_computed) {
             return Err(format!(
