@@ -354,10 +354,12 @@ mod tests {
     fn prompt_begins_with_a_copy_of_one_that_is_being_answered() {
         let directory = TempDir::new().unwrap();
         let mut scheduler = scheduler(&directory, MANY);
-        let (first, mut first_answer) = job("a", "the same words", 30);
+        // Kept, because a closed channel cancels the request.
+        let (first, _first_answer) = job("a", "the same words", 30);
         let (second, mut second_answer) = job("a", "the same words", 5);
         scheduler.admit(first);
         scheduler.round();
+        assert_eq!(scheduler.active.len(), 1, "it is being answered");
         scheduler.admit(second);
         let second = loop {
             scheduler.round();
@@ -365,7 +367,6 @@ mod tests {
                 break reply;
             }
         };
-        assert!(reply(&mut first_answer).is_none(), "it is longer");
         assert_eq!(second.usage.cached, Tokens(second.usage.prompt.0 - 2));
         while !scheduler.is_idle() {
             scheduler.round();
