@@ -190,3 +190,41 @@ async fn plain_client_gets_the_certain_edits_alone() {
     let (_, message) = asking.client.next_of("window/showMessage").await;
     assert!(message["message"].as_str().unwrap().contains("uses.py:11"));
 }
+
+#[tokio::test]
+async fn document_whose_text_is_in_doubt_is_not_renamed_until_it_is_opened_again() {
+    let mut asking = RenameClient::open(able()).await;
+    let unreadable = json!({"textDocument": {"uri": asking.uri("shapes.py"), "text": 1}});
+    let connection = asking.client.connection.clone();
+    connection.notify("textDocument/didOpen", unreadable);
+    let (_, shown) = asking.client.next_of("window/showMessage").await;
+    assert!(shown["message"].as_str().unwrap().contains("shapes.py"));
+    let place = ("uses.py", 6, 18);
+    let why = asking.rename(place, "surface").await.unwrap_err();
+    assert!(why.contains("may have another text of shapes.py"), "{why}");
+    let document = json!({"textDocument": {
+        "uri": asking.uri("shapes.py"), "languageId": "python", "version": 3, "text": SHAPES,
+    }});
+    connection.notify("textDocument/didOpen", document);
+    let edit = asking.rename(place, "surface").await.unwrap();
+    assert_eq!(asking.edits(&edit)[0].1, 3, "{edit}");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn file_that_is_open_under_the_name_of_a_link_is_edited_once_under_that_name() {
+    let folder = folder(&[("shapes.py", SHAPES)]);
+    std::os::unix::fs::symlink("shapes.py", folder.path().join("link.py")).unwrap();
+    let services = services(brief(), &folder.path().join(".trajectories"));
+    let client = TestClient::over(services, folder);
+    let server = client.initialize_as(able()).await;
+    let asking = RenameClient { client, server };
+    let document = json!({"textDocument": {
+        "uri": asking.uri("link.py"), "languageId": "python", "version": 2, "text": format!("# new\n{SHAPES}"),
+    }});
+    let connection = &asking.client.connection;
+    connection.notify("textDocument/didOpen", document);
+    let edit = asking.rename(("link.py", 1, 7), "Form").await.unwrap();
+    let expected = ("link.py".to_owned(), json!(2), vec!["1:6 Form".to_owned()]);
+    assert_eq!(asking.edits(&edit), [expected]);
+}
