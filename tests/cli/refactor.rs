@@ -17,7 +17,9 @@ fn rename_changes_all_files_without_a_model_and_can_be_undone() {
     let bed = TestProject::new();
     with_uses(&bed);
     let before = text(&bed, "work.py");
-    let said = bed.say(&["refactor", "rename", "f", "compute", "--approve", "auto"]);
+    // Whatever the configuration says of models and drivers.
+    let line = "refactor rename f compute --approve auto -c run.driver=single";
+    let said = bed.say(&line.split(' ').collect::<Vec<_>>());
     assert!(
         said.out
             .contains("rename `f` to `compute`, by rule: every use is certain"),

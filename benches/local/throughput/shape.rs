@@ -97,8 +97,8 @@ impl Random {
         x ^ (x >> 31)
     }
 
-    /// Returns the bytes of this many weights, whose mean is about 0 and whose deviation is about 0.02;
-    /// and ones in floats, which are the weights of norms and biases.
+    /// Returns `count` weights in bytes: random ones with a mean of about 0 and a standard deviation of
+    /// about 0.02, or ones if they are floats, as those of norms and biases are.
     fn blocks(&mut self, dtype: GgmlDType, count: usize) -> Vec<u8> {
         // The places of 16-bit scales in a block, and their values.
         let scales: &[(usize, f32)] = match dtype {

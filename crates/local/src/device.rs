@@ -5,7 +5,7 @@ use candle_core::{Device, Result};
 
 use super::gpu;
 
-/// Opens the device. Returns it with its name.
+/// Opens the device, and returns it with its name for the user.
 pub(crate) fn open() -> (Device, String) {
     match gpu::open() {
         Ok(device) => (device, named(gpu::describe())),

@@ -22,7 +22,7 @@ const USES: [&str; 6] = [
 const USED: [&str; 3] = ["mentioned", "referenced", "used"];
 const TEMPLATES: [&str; 2] = ["template", "templates"];
 const TESTS: [&str; 2] = ["test", "tests"];
-/// Words that mean all of the project, also after "the".
+/// Words for all code, templates or tests of the project. "The" before them does not restrict a sentence.
 const WHOLE: [&str; 6] = [
     "code",
     "codebase",

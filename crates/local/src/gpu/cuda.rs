@@ -58,7 +58,8 @@ pub fn describe() -> Result<String> {
     Ok(format!("{name} with {} GB", bytes / 1_000_000_000))
 }
 
-/// Where the rows of a step belong. See `Rows` in the kernels' source.
+/// The sequence and the position of each row of a step. The layout is that of `Rows` in the kernels'
+/// source, which describes the table.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct RowPlaces {

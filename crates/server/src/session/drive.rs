@@ -357,11 +357,16 @@ fn resolved(params: RunParams, defaults: &RunDefaults) -> RunParams {
 /// Creates the task of a run from the parameters of the request. Missing parameters have their
 /// default values.
 fn task(params: RunParams, defaults: &RunDefaults) -> Task {
+    // A refactoring has an owner for each part, and no model that could work as the single agent.
+    let driver = match params.refactoring {
+        Some(_) => Driver::Swarm,
+        None => params.driver.unwrap_or(defaults.driver),
+    };
     Task {
         request: params.to_record(),
         text: params.task,
         refactoring: params.refactoring,
-        driver: params.driver.unwrap_or(defaults.driver),
+        driver,
         approval: params.approve.unwrap_or(defaults.approval),
         ask_intent: params.ask_intent.unwrap_or(defaults.ask_intent),
         limits: params.limits.over(&defaults.limits),

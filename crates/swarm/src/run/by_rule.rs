@@ -390,7 +390,11 @@ fn rename_definition(
     }
     if symbol.kind == SymbolKind::Class {
         hazards::no_private_name_of(lookup, old)?;
-        doubts.add(hazards::not_registered(lookup, from, Registering::Known))?;
+        doubts.add(hazards::no_registering_base(
+            lookup,
+            from,
+            Registering::Known,
+        ))?;
     }
     not_of_python(from)?;
     doubts.add(not_registered(lookup, from, symbol))?;
@@ -486,7 +490,7 @@ fn delete_symbol(
     }
     not_of_python(symbol)?;
     if found.symbol.kind == SymbolKind::Class {
-        hazards::not_registered(lookup, symbol, Registering::Possible)?;
+        hazards::no_registering_base(lookup, symbol, Registering::Possible)?;
     }
     not_registered(lookup, symbol, &found.symbol)?;
     looked_up_in_its_place(lookup, symbol, &found.symbol)?;

@@ -20,6 +20,17 @@ pub enum Refactoring {
 }
 
 impl Refactoring {
+    /// Returns whether it is made although some uses are not certain. These stay as they are, and are
+    /// named.
+    pub(crate) fn leaves_doubts(&self) -> bool {
+        match self {
+            Refactoring::Rename {
+                only_if_certain, ..
+            } => !only_if_certain,
+            Refactoring::Delete { .. } => false,
+        }
+    }
+
     /// Returns the refactoring as the text of a task.
     pub fn in_words(&self) -> String {
         match self {

@@ -44,14 +44,7 @@ pub(crate) fn requested(
 /// Returns what a task consists of if it is this refactoring. Empty if its names cannot be resolved.
 pub(crate) fn whole_task(lookup: &Lookup, refactoring: &Refactoring) -> ExplicitEdits {
     let all: Vec<ExplicitEdit> = requested(lookup, refactoring).into_iter().collect();
-    // A rename that does not have to be certain leaves strings and unsure uses, and lists them.
-    let leaves_doubts = match refactoring {
-        Refactoring::Rename {
-            only_if_certain, ..
-        } => !only_if_certain,
-        Refactoring::Delete { .. } => false,
-    };
-    let kept = match leaves_doubts {
+    let kept = match refactoring.leaves_doubts() {
         true => KeptStrings::all(),
         false => KeptStrings::default(),
     };
@@ -59,7 +52,7 @@ pub(crate) fn whole_task(lookup: &Lookup, refactoring: &Refactoring) -> Explicit
         are_whole_task: !all.is_empty(),
         all,
         kept,
-        unsure_uses_stay: leaves_doubts,
+        unsure_uses_stay: refactoring.leaves_doubts(),
     }
 }
 

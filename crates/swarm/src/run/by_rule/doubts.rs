@@ -67,22 +67,15 @@ pub(super) struct Doubts {
 impl Doubts {
     /// With a doubt, the change is not made.
     pub(super) fn refused() -> Doubts {
-        Doubts {
-            refuse: true,
-            reported: Vec::new(),
-            unsure: Vec::new(),
-        }
+        Doubts::new(true)
     }
 
-    /// What a refactoring does with doubts: a rename is made for the certain uses, unless the user wants
-    /// it only if it is certain.
+    /// With a doubt, the change is made if the refactoring leaves doubts.
     pub(super) fn of(refactoring: &Refactoring) -> Doubts {
-        let refuse = match refactoring {
-            Refactoring::Rename {
-                only_if_certain, ..
-            } => *only_if_certain,
-            Refactoring::Delete { .. } => true,
-        };
+        Doubts::new(!refactoring.leaves_doubts())
+    }
+
+    fn new(refuse: bool) -> Doubts {
         Doubts {
             refuse,
             reported: Vec::new(),

@@ -3,6 +3,7 @@
 
 use super::uses::offset;
 use crate::lookup::Lookup;
+use crate::task::whole_word::is_word_part;
 use starling_index::{Position, Usage, binds, is_built_in, sets_attribute};
 use starling_syntax::{SymbolKind, SymbolPath};
 
@@ -63,7 +64,11 @@ pub(super) fn no_private_name_of(lookup: &Lookup, class: &str) -> Result<(), Str
     let mut files = lookup.files().iter();
     let user = files.find(|file| {
         let text = lookup.index().snapshot().read(file);
-        file.as_str().ends_with(".py") && text.is_ok_and(|text| text.contains(&prefix))
+        let is_used = |text: &str| {
+            let mut found = text.match_indices(&prefix);
+            found.any(|(at, _)| !text[..at].ends_with(is_word_part))
+        };
+        file.as_str().ends_with(".py") && text.is_ok_and(|text| is_used(&text))
     });
     match user {
         Some(file) => Err(format!("{file} uses a name with `{prefix}`")),
@@ -138,7 +143,7 @@ pub(super) enum Registering {
 ///
 /// # Errors
 /// Returns a message that names the base class.
-pub(super) fn not_registered(
+pub(super) fn no_registering_base(
     lookup: &Lookup,
     class: &SymbolPath,
     registering: Registering,

@@ -198,7 +198,7 @@ pub(super) fn no_attribute(lookup: &Lookup, name: &str, known: &[Usage]) -> Resu
 }
 
 /// Checks that the modules that define or import a name give it no other meaning, as in `try: from fast import
-/// f`, `except ImportError: from slow import f`. Such a name has to stay, or to change in several places.
+/// f`, `except ImportError: from slow import f`. Such a name cannot be renamed in one of these places alone.
 ///
 /// # Errors
 /// Returns a message that lists the other definitions and imports.
