@@ -90,7 +90,7 @@ impl Network {
         KeyValueCache::new(&self.dimensions, self.window, &self.device)
     }
 
-    /// Returns whether [`Network::extend_each`] gives exactly the states that one step for each token
+    /// Returns whether [`Network::extend_all`] gives exactly the states that one step for each token
     /// gives.
     pub fn has_equal_steps(&self) -> bool {
         let mut layers = self.layers.iter().flat_map(NetworkLayer::matrices);
