@@ -12,15 +12,23 @@ pub struct TextHistory(Arc<Mutex<Vec<Arc<str>>>>);
 impl TextHistory {
     /// Adds the current text. Returns whether it differs from the last one.
     pub fn push(&self, text: Arc<str>) -> bool {
+        add(&mut self.lock(), text)
+    }
+
+    /// Returns the last text.
+    pub fn last(&self) -> Option<Arc<str>> {
+        self.lock().last().cloned()
+    }
+
+    /// Adds a text that was read after the text `last`, unless the document has had another text
+    /// since: which of the two is older is then not known. Returns whether it was added.
+    pub fn push_after(&self, last: Option<&Arc<str>>, text: Arc<str>) -> bool {
         let mut texts = self.lock();
-        if texts.last() == Some(&text) {
-            return false;
-        }
-        if texts.len() == MAX_TEXTS {
-            texts.remove(0);
-        }
-        texts.push(text);
-        true
+        let is_same = match (texts.last(), last) {
+            (Some(now), Some(last)) => Arc::ptr_eq(now, last),
+            (now, last) => now.is_none() && last.is_none(),
+        };
+        is_same && add(&mut texts, text)
     }
 
     /// Removes all texts except the current one.
@@ -52,5 +60,33 @@ impl TextHistory {
 
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<str>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn add(texts: &mut Vec<Arc<str>>, text: Arc<str>) -> bool {
+    if texts.last() == Some(&text) {
+        return false;
+    }
+    if texts.len() == MAX_TEXTS {
+        texts.remove(0);
+    }
+    texts.push(text);
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_that_was_read_before_a_newer_one_is_not_added_after_it() {
+        let texts = TextHistory::default();
+        texts.push("a".into());
+        let last = texts.last();
+        texts.push("b".into());
+        texts.push("a".into());
+        assert!(!texts.push_after(last.as_ref(), "c".into()));
+        assert!(texts.push_after(texts.last().as_ref(), "c".into()));
+        assert_eq!(texts.all(), ["a", "b", "a", "c"].map(Arc::from));
     }
 }

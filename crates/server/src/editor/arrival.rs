@@ -278,13 +278,14 @@ impl ClientEditor {
         polls.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             polls.tick().await;
+            let last = sent.edit.texts.last();
             match self.documents.read(sent.path.to_owned()).await {
                 Ok(None) => {}
                 Ok(Some(_)) => continue,
                 Err(StoreClosed) => return pending().await,
             }
-            if let Ok(text) = disk_text(sent.path.to_owned(), Some(&sent.edit.base)).await
-                && sent.edit.texts.push(text.into())
+            if let Ok(text) = written_text(sent.path, &sent.edit.base).await
+                && sent.edit.texts.push_after(last.as_ref(), text.into())
             {
                 return;
             }
@@ -332,7 +333,7 @@ impl ClientEditor {
         // earlier text.
         let earlier = edit.earlier_texts();
         let open = self.documents.read(path.to_owned()).await?;
-        let disk = disk_text(path.to_owned(), Some(&edit.base)).await;
+        let disk = written_text(path, &edit.base).await;
         let disk = disk.ok().map(Arc::from);
         let is_missing = open.is_none() && disk.is_none();
         let (now, disk) = match open {
@@ -351,6 +352,17 @@ impl ClientEditor {
             is_missing,
         })
     }
+}
+
+/// Returns the text of a file on disk. Programs empty a file before they write it, so an empty text is
+/// read once more.
+async fn written_text(path: &Path, base: &Arc<str>) -> std::io::Result<String> {
+    let text = disk_text(path.to_owned(), Some(base)).await?;
+    if !text.is_empty() || base.is_empty() {
+        return Ok(text);
+    }
+    sleep(DISK_INTERVAL).await;
+    disk_text(path.to_owned(), Some(base)).await
 }
 
 impl EditOutcome {

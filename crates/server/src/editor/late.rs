@@ -346,6 +346,7 @@ impl ClientEditor {
 
     async fn look_for(&self, late: &GivenUpEdit) -> Result<GivenUpEditState, StoreClosed> {
         let edit = &late.edit;
+        let last = edit.texts.last();
         let now = self.placement(&late.path, edit).await?;
         let found = late.found().take();
         let is_superseded = late.is_superseded.swap(false, Ordering::Relaxed);
@@ -353,7 +354,7 @@ impl ClientEditor {
             edit.texts.restart(now.text);
             return Ok(GivenUpEditState::Open);
         }
-        edit.texts.push(Arc::clone(&now.text));
+        edit.texts.push_after(last.as_ref(), Arc::clone(&now.text));
         if late.result == DecidedResult::Applied {
             return Ok(
                 match found.or_else(|| late.made_among(edit.earlier_texts())) {
