@@ -38,6 +38,10 @@ const CANDIDATES: usize = 30;
 const WORDS_TIMES: u32 = 2;
 /// Maximum number of characters of such a reply that are quoted to the user.
 const WORDS_MOST: usize = 300;
+/// What the scout is told if its exact changes need a test and contain none.
+const TEST_IS_MISSING: &str = "The change counts only with a test that fails without it and passes with it. Wake \
+    the owner of a test file (`tests/test_….py::`) as well, with the test to write, or with its exact text. If \
+    no test can be written, repeat the call as it is.";
 /// The reason that is shown for a candidate whose file the task names.
 const NAMED: &str = "named in the task";
 
@@ -182,6 +186,7 @@ async fn pick_once(run: &Arc<RunContext>) -> Result<Vec<Pick>, NoPick> {
         conversation,
         tools: toolbox(run, ToolSet::Scout, &[ActorId::Scout]),
         refused: None,
+        is_told_of_test: false,
         words: RepliesWithoutPick::default(),
     };
     if let Some(picked) = converse(&mut scouting, TURNS).await {
@@ -218,6 +223,8 @@ struct ScoutTurns<'a> {
     tools: RunToolbox,
     /// Message for the user if none of the picked symbols exists.
     refused: Option<String>,
+    /// Whether the scout was told that its exact changes need a test.
+    is_told_of_test: bool,
     words: RepliesWithoutPick,
 }
 
@@ -309,6 +316,10 @@ impl Turns for ScoutTurns<'_> {
         for (one, text) in &mut results {
             if let Ok(Action::Wake(wake)) = &one.action {
                 match usable(self.run, &wake.symbols) {
+                    Ok(picks) if !self.is_told_of_test && lacks_a_test(self.run, &picks) => {
+                        self.is_told_of_test = true;
+                        *text = TEST_IS_MISSING.to_owned();
+                    }
                     Ok(picks) => {
                         end = Some(Ok(picks));
                         break;
@@ -323,6 +334,18 @@ impl Turns for ScoutTurns<'_> {
         }
         ToolCallsOutcome { results, end }
     }
+}
+
+/// Returns whether the change counts only with a new test, and all picks come with exact changes of
+/// other files: then no agent reads that a test is needed.
+fn lacks_a_test(run: &RunContext, picks: &[Pick]) -> bool {
+    let is_exact =
+        |pick: &Pick| pick.source.is_some() || !pick.hunks.is_empty() || !pick.delete.is_empty();
+    let is_test = |pick: &Pick| {
+        let path = pick.symbol.parse::<SymbolPath>();
+        path.is_ok_and(|path| is_test_file(&path.file))
+    };
+    prompt_parts::test_is_needed(run) && picks.iter().all(is_exact) && !picks.iter().any(is_test)
 }
 
 /// Returns whether a reply contains no tool call, or picks no symbol.

@@ -284,3 +284,29 @@ async fn run_without_a_selection_starts_at_a_matching_function_of_the_named_file
         .with(|task| task.text = "`total` in shop.py forgets the discount".into());
     assert_eq!(picked(&bed.run().await), ["shop.py::total"]);
 }
+
+/// Exact changes of the scout are proposed without an agent that would read that a test is needed.
+#[tokio::test(start_paused = true)]
+async fn scout_that_changes_code_without_a_test_is_told_once_that_a_test_is_needed() {
+    let hunk = json!([{"old": "return days", "new": "return days > 0"}]);
+    let change = json!({"symbol": "shop.py::late", "why": "w", "hunks": hunk});
+    let wakes = |symbols: serde_json::Value| call("wake", json!({ "symbols": symbols }));
+    let test = json!({"symbol": "test_shop.py::", "why": "a test of late"});
+    let lines = vec![wakes(json!([change])), wakes(json!([change, test]))];
+    let strict = |task: &mut Task| {
+        task.text = "`late` is wrong for a negative number".into();
+        task.require_tests = true;
+        task.approval = starling_core::Approval::Auto;
+    };
+    let mut told = bed(lines.clone()).tests(|_| Vec::new()).with(strict);
+    let events = told.run().await;
+    assert_eq!(picked(&events), ["shop.py::late", "test_shop.py::"]);
+    let prompt = &told.model.prompts("scout")[1];
+    assert!(prompt.contains("counts only with a test"), "{prompt}");
+    // A scout that insists is not asked a third time.
+    let again = vec![wakes(json!([change])), wakes(json!([change]))];
+    let mut insists = bed(again).tests(|_| Vec::new()).with(strict);
+    assert_eq!(picked(&insists.run().await), ["shop.py::late"]);
+    let mut without = bed(lines).tests(|_| Vec::new());
+    assert_eq!(picked(&without.run().await), ["shop.py::late"]);
+}
