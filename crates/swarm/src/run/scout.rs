@@ -16,7 +16,7 @@ use crate::check::required;
 use crate::context::agent_context::{AgentContext, material};
 use crate::context::prompt_parts;
 use crate::event::actor::ActorId;
-use crate::event::events::{Candidate, Event};
+use crate::event::events::{AgentOutcome, Candidate, Event};
 use crate::evidence::wording::some_of;
 use crate::lookup::{Lookup, Mention};
 use crate::protocol::conversation::Conversation;
@@ -120,7 +120,8 @@ fn mentioned(lookup: &Lookup, text: &str) -> (Vec<Candidate>, Vec<(String, Strin
 pub(crate) enum NoPick {
     /// The call of the scout's model failed, or the budget is used up.
     Call(CallFailed),
-    /// No agent can be started for the picked symbols. The text gives the reason, for the user.
+    /// No agent can be started for the picked symbols, or nothing is to be changed. The text gives the
+    /// reason, for the user.
     Unknown(String),
 }
 
@@ -314,6 +315,15 @@ impl Turns for ScoutTurns<'_> {
         let mut results = self.tools.execute_all(calls).await;
         let mut end = None;
         for (one, text) in &mut results {
+            if let Ok(Action::Finish(finish)) = &one.action {
+                match nothing_to_do(self.run, &finish.summary) {
+                    Ok(why) => {
+                        end = Some(Err(NoPick::Unknown(why)));
+                        break;
+                    }
+                    Err(error) => *text = error,
+                }
+            }
             if let Ok(Action::Wake(wake)) = &one.action {
                 match usable(self.run, &wake.symbols) {
                     Ok(picks) if !self.is_told_of_test && lacks_a_test(self.run, &picks) => {
@@ -334,6 +344,35 @@ impl Turns for ScoutTurns<'_> {
         }
         ToolCallsOutcome { results, end }
     }
+}
+
+/// Ends the scout's work because nothing is to be changed, for the reason `summary`, which is recorded
+/// as the answer of an agent.
+///
+/// # Errors
+/// Returns a message for the model if the reason is missing, or if a test that the task is about fails.
+fn nothing_to_do(run: &RunContext, summary: &str) -> Result<String, String> {
+    let why = summary.trim();
+    let failing: Vec<String> = {
+        let tests = run.tests();
+        let failing = tests.required.ids.intersection(&tests.failing_before);
+        failing.cloned().collect()
+    };
+    if !failing.is_empty() {
+        let which = some_of(&failing);
+        return Err(format!(
+            "Something is to be changed, because tests of the task fail: {which}. Call `wake`."
+        ));
+    }
+    if why.is_empty() {
+        return Err("Say in `summary` why nothing is to be changed, or call `wake`.".to_owned());
+    }
+    run.event(Event::AgentFinished {
+        agent: ActorId::Scout,
+        outcome: AgentOutcome::NothingToChange,
+        summary: why.to_owned(),
+    });
+    Ok(why.to_owned())
 }
 
 /// Returns whether the change counts only with a new test, and all picks come with exact changes of

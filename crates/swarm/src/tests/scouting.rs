@@ -310,3 +310,28 @@ async fn scout_that_changes_code_without_a_test_is_told_once_that_a_test_is_need
     let mut without = bed(lines).tests(|_| Vec::new());
     assert_eq!(picked(&without.run().await), ["shop.py::late"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn scout_may_end_the_run_because_nothing_is_to_be_changed() {
+    let why = "`total` has no discount: nothing in the project knows one";
+    let mut bed = bed(vec![finish(""), finish(why)]).tests(|_| Vec::new());
+    let events = bed.run().await;
+    assert_eq!(bed.model.calls(), 2, "{events:#?}");
+    let prompt = &bed.model.prompts("scout")[1];
+    assert!(prompt.contains("why nothing is to be changed"), "{prompt}");
+    let headline = format!("Nothing to change: {why}");
+    assert_eq!(ending(&events), (Proof::NothingToProve, headline));
+}
+
+#[tokio::test(start_paused = true)]
+async fn scout_cannot_end_the_run_while_a_test_of_the_task_fails() {
+    let fails = |_: &str| vec![("test_shop.py::test_total".to_owned(), "wrong".to_owned())];
+    let mut bed = bed(vec![finish("It is fine."), wake(&["shop.py::total"])])
+        .tests(fails)
+        .with(|task| task.text = "Make test_total pass".into());
+    let events = bed.run().await;
+    let prompt = &bed.model.prompts("scout")[1];
+    assert!(prompt.contains("tests of the task fail"), "{prompt}");
+    assert_eq!(picked(&events), ["shop.py::total"]);
+    assert_eq!(ending(&events).0, Proof::NotDone);
+}
