@@ -10,7 +10,7 @@ use super::common_names::is_common;
 use super::references::{Certainty, Use};
 use super::resolver::Resolver;
 use super::source::{FileId, Source};
-use super::value::{Def, Value, Variable};
+use super::value::{Def, Target, Value, Variable};
 use crate::facts::is_test;
 use crate::names::{
     BindingKind, Expr, ExprContent, ExprId, FunctionRole, Names, Occurrence, OccurrenceId, Role,
@@ -281,6 +281,49 @@ impl<S: Source> Resolver<'_, S> {
             }
         }
         found
+    }
+
+    /// Returns whether an attribute refers to `member` on some of the objects that its receiver can
+    /// be: objects of the receiver's class and of its subclasses.
+    pub(super) fn may_refer(
+        &mut self,
+        file: FileId,
+        names: &Names,
+        attribute: OccurrenceId,
+        member: Target,
+    ) -> bool {
+        let (Some(one), Target::Variable(member)) = (names.occurrence(attribute).copied(), member)
+        else {
+            return false;
+        };
+        let is_read = matches!(one.role, Role::Call | Role::Read) && one.receiver().is_some();
+        if !is_read {
+            return false;
+        }
+        let name = names.name(one.name).to_owned();
+        let receiver = names.last_name(one.receiver());
+        let values = self.values(file, one.receiver(), None);
+        values.iter().any(|value| {
+            let object = match *value {
+                Value::Instance(class) => CallReceiver::Object(class),
+                // A class that is written by its name is no subclass; `cls` may be one.
+                Value::Class(class) => {
+                    let path = self.source.symbol(class.file, class.symbol);
+                    if path.is_none_or(|path| path.base_name() == receiver) {
+                        return false;
+                    }
+                    CallReceiver::Object(class)
+                }
+                Value::Super { after, of } => CallReceiver::Super { after, of },
+                Value::Module(_)
+                | Value::Function(..)
+                | Value::Callable(_)
+                | Value::Sequence(_)
+                | Value::Tuple(_)
+                | Value::Outside(_) => return false,
+            };
+            self.reachable(object, &name, file).contains(&member)
+        })
     }
 
     /// Returns the method that a call names, if that is not `own` but the call can also reach

@@ -426,6 +426,41 @@ fn references_to_a_base_method_include_uses_in_subclasses() {
 }
 
 #[test]
+fn references_to_an_override_include_calls_through_the_base_class() {
+    let text = "class A:\n    def f(self): pass\n    def g(self): return self.f()\n    @classmethod\n    def h(cls): return cls.k()\n    @classmethod\n    def k(cls): pass\n\
+        class B(A):\n    def f(self): pass\n    @classmethod\n    def k(cls): pass\n\
+        class Unrelated:\n    def f(self): pass\n    def g(self): return self.f()\n\
+        def use(): return A.f(A())\n";
+    check_references(
+        &[("m.py", text)],
+        "m.py::B.f",
+        &["m.py:3:29 possible", "m.py:9:8"],
+    );
+    check_references(
+        &[("m.py", text)],
+        "m.py::B.k",
+        &["m.py:5:27 possible", "m.py:11:8"],
+    );
+}
+
+#[test]
+fn references_to_a_method_include_calls_in_mixins_and_reads_of_properties() {
+    let text = "class Mixin:\n    def line(self): return self.label()\n\
+        class A:\n    @property\n    def cost(self): return 1\n    def total(self): return self.cost\n\
+        class B(Mixin, A):\n    def label(self): return ''\n    @property\n    def cost(self): return 2\n";
+    check_references(
+        &[("m.py", text)],
+        "m.py::B.label",
+        &["m.py:2:32 likely", "m.py:8:8"],
+    );
+    check_references(
+        &[("m.py", text)],
+        "m.py::B.cost",
+        &["m.py:6:33 possible", "m.py:10:8"],
+    );
+}
+
+#[test]
 fn instantiation_is_a_reference_to_init() {
     let text = "class A:\n    def __init__(self): pass\nclass B(A): pass\nclass C(A):\n    def __init__(self): super().__init__()\nA()\nB()\nC()\nA\n";
     check_references(

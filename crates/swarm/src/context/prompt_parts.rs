@@ -105,13 +105,8 @@ pub(crate) fn frozen(run: &RunContext) -> String {
     let failures = required::shown(run)
         .map(|report| failures(&report, caps.failures))
         .unwrap_or_default();
-    let asks_for_behaviour = match required::goal(run) {
-        Goal::Bug | Goal::Feature => true,
-        Goal::NewTest => goal::tells_of_code(&run.task.text),
-        Goal::RedTests | Goal::Refactoring | Goal::Documentation | Goal::Question => false,
-    };
     TaskPrompt {
-        test_is_needed: run.must_prove() && asks_for_behaviour && failures.is_empty(),
+        test_is_needed: test_is_needed(run),
         task: cap(&run.task.text, caps.task),
         python: run.services.tests.python().unwrap_or_default(),
         rules,
@@ -121,6 +116,17 @@ pub(crate) fn frozen(run: &RunContext) -> String {
         method_families: method_families(run),
     }
     .render()
+}
+
+/// Returns whether a change counts only with a new test: the run must prove its changes, and no
+/// failing test shows what the task asks for.
+pub(crate) fn test_is_needed(run: &RunContext) -> bool {
+    let asks_for_behaviour = match required::goal(run) {
+        Goal::Bug | Goal::Feature => true,
+        Goal::NewTest => goal::tells_of_code(&run.task.text),
+        Goal::RedTests | Goal::Refactoring | Goal::Documentation | Goal::Question => false,
+    };
+    run.must_prove() && asks_for_behaviour && required::shown(run).is_none()
 }
 
 /// Describes the methods of related classes that the task changes and that must change together,

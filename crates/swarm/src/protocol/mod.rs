@@ -69,7 +69,9 @@ pub fn nothing_asked(calling: ToolCalling, toolset: ToolSet, reply: &ChatReply) 
         (_, false) => "The answer asks for nothing.",
     };
     let how = match (calling, toolset) {
-        (ToolCalling::Native, ToolSet::Scout) => "Call `wake`, or a reading tool.",
+        (ToolCalling::Native, ToolSet::Scout) => {
+            "Call `wake`, a reading tool, or `finish` when there is nothing to do."
+        }
         (ToolCalling::Native, ToolSet::Owner | ToolSet::Solo) => {
             "Call `propose` with the change, a reading tool, or `finish` when there is nothing to do."
         }

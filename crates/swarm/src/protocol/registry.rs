@@ -148,7 +148,7 @@ fn ending() -> Vec<RunTool> {
         Tool::new(
             "finish",
             "End your work without a further proposal.",
-            &[Owner, Solo],
+            &[Owner, Solo, Scout],
             ToolCost::Change,
             Action::Finish,
         )
