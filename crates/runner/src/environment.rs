@@ -263,7 +263,8 @@ fn has_secret_argument(value: &str) -> bool {
         // `docker run -u 1000:1000` has a user and a group.
         let is_number = |text: &str| text.chars().all(|c| c.is_ascii_digit());
         login.is_some_and(|(user, password)| {
-            !user.is_empty() && !password.is_empty() && !(is_number(user) && is_number(password))
+            let is_set = !user.is_empty() && !password.is_empty();
+            is_set && !(is_number(user) && is_number(password))
         })
     };
     let is_of_user = |option: &str| ["-u", "-U", "--user", "--proxy-user"].contains(&option);
