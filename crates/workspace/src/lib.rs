@@ -26,6 +26,7 @@ mod stamp;
 mod stored;
 #[cfg(test)]
 mod testing;
+mod token_form;
 mod unusual;
 mod walk;
 mod write;
@@ -48,6 +49,7 @@ pub use secret_names::is_secret_path;
 pub use snapshot::{FileContents, Overlay, Snapshot, StoreError, TextState};
 pub use stamp::Stamp;
 pub use stored::{shown_text, stored_bytes};
+pub use token_form::{begins_like_token, has_token};
 pub use unusual::UnusualPaths;
 pub use walk::is_environment;
 pub use write::{

@@ -33,11 +33,11 @@ pub(super) enum CallReceiver {
     Unknown,
 }
 
-/// A call that names one method but may call another method, which overrides it.
+/// A call or a read that names one method but may be of another method, which overrides it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct IndirectCall {
-    pub call: Use,
-    /// The method that the call names, usually a method of a base class. `None` if the class of the
+pub(crate) struct IndirectAccess {
+    pub access: Use,
+    /// The method that the access names, usually a method of a base class. `None` if the class of the
     /// object has no known method of that name.
     pub through: Option<SymbolPath>,
 }
@@ -252,9 +252,9 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// Returns the calls that name a method of a base class, or no known method, but call this
-    /// method if the object is of its class.
-    pub(crate) fn indirect_calls(&mut self, method: &SymbolPath) -> Vec<IndirectCall> {
+    /// Returns the calls and reads that name a method of a base class, or no known method, but are of
+    /// this method if the object is of its class.
+    pub(crate) fn indirect_uses(&mut self, method: &SymbolPath) -> Vec<IndirectAccess> {
         self.start();
         let Some((file, symbol)) = self.source.find(method) else {
             return Vec::new();
@@ -268,16 +268,17 @@ impl<S: Source> Resolver<'_, S> {
         for file in self.source.mentioning(&name) {
             let names = self.names(file);
             for (index, one) in names.occurrences().iter().enumerate() {
-                let is_call = one.role == Role::Call && one.receiver().is_some();
-                if !is_call || names.name(one.name) != name || self.is_exhausted() {
+                let is_access =
+                    matches!(one.role, Role::Call | Role::Read) && one.receiver().is_some();
+                if !is_access || names.name(one.name) != name || self.is_exhausted() {
                     continue;
                 }
                 let occurrence = OccurrenceId(index as u32);
                 let Some(through) = self.reached_through(file, &names, occurrence, own) else {
                     continue;
                 };
-                let call = self.use_at(file, occurrence, Certainty::Likely);
-                found.extend(call.map(|call| IndirectCall { call, through }));
+                let access = self.use_at(file, occurrence, Certainty::Likely);
+                found.extend(access.map(|access| IndirectAccess { access, through }));
             }
         }
         found
@@ -326,16 +327,19 @@ impl<S: Source> Resolver<'_, S> {
         })
     }
 
-    /// Returns the method that a call names, if that is not `own` but the call can also reach
-    /// `own`.
+    /// Returns the method that an access names, if that is not `own` but the access can also reach
+    /// `own`. An object that is made in place (`A().f`) is of no subclass.
     fn reached_through(
         &mut self,
         file: FileId,
         names: &Names,
-        call: OccurrenceId,
+        access: OccurrenceId,
         own: Variable,
     ) -> Option<Option<SymbolPath>> {
-        let one = *names.occurrence(call)?;
+        let one = *names.occurrence(access)?;
+        if self.is_made(file, one.receiver()) {
+            return None;
+        }
         let objects = self.receiving(file, one.receiver())?;
         let name = names.name(one.name).to_owned();
         let mut through = None;

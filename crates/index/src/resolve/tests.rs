@@ -98,6 +98,55 @@ fn plain_name_in_a_method_does_not_resolve_to_a_class_member() {
 }
 
 #[test]
+fn class_body_reads_the_name_of_the_module_until_its_own_is_assigned() {
+    for (text, expected) in [
+        (
+            "def f(): pass\nclass A:\n    f = staticmethod(f$)\n",
+            "m.py::f",
+        ),
+        (
+            "def f(): pass\ndef make():\n    class A:\n        f = staticmethod(f$)\n    return A\n",
+            "m.py::f",
+        ),
+        // Such a body does not see the name of the function around it.
+        (
+            "def f(): pass\ndef make(f):\n    class A:\n        f = f$\n    return A\n",
+            "m.py::f",
+        ),
+        (
+            "def f(): pass\ndef make(f):\n    class A:\n        g = f$\n    return A\n",
+            "m.py:2:9",
+        ),
+        (
+            "def f(): pass\nclass A:\n    f$ = staticmethod(f)\n",
+            "m.py:3:4",
+        ),
+        (
+            "def f(): pass\nclass A:\n    f = staticmethod(f)\n    g = f$\n",
+            "m.py:3:4",
+        ),
+        (
+            "x = 1\nclass A:\n    for x in y:\n        z = x$\n",
+            "m.py:3:8",
+        ),
+        (
+            "x = 1\nclass A:\n    with y as x:\n        z = x$\n",
+            "m.py:3:14",
+        ),
+        (
+            "x = 1\nclass A:\n    try:\n        pass\n    except E as x:\n        z = x$\n",
+            "m.py:5:16",
+        ),
+        (
+            "x = 1\nclass A:\n    if (x := 2):\n        z = x$\n",
+            "m.py:3:8",
+        ),
+    ] {
+        check_defined(text, &[expected]);
+    }
+}
+
+#[test]
 fn global_and_nonlocal_names_resolve_to_the_outer_scope() {
     check_defined("x = 1\ndef f():\n    global x\n    x$ = 2\n", &["m.py:1:0"]);
     check_defined(

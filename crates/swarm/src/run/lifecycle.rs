@@ -28,7 +28,9 @@ use crate::run::ending::{self, Unchanged, head, unchanged};
 use crate::run::finish::{changed, finished, unproven};
 use crate::run::scout::NoPick;
 use crate::run::settle::RemainingFailures;
-use crate::run::{aim, context_failures, possible_uses, scout, settle, unsettled};
+use crate::run::{
+    aim, context_failures, possible_uses, scout, settle, unsettled, written_meanwhile,
+};
 use crate::state::run_context::RunContext;
 use crate::state::services::RunServices;
 use crate::state::test_scope;
@@ -291,6 +293,7 @@ async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
         new_tests::try_without_the_change(run).await;
         let unshown = each_part::unshown(run, &changed(run)).await;
         run.tests().at_end.new_tests.unshown_parts = unshown;
+        written_meanwhile::note(run).await;
     }
     Ok(match unpicked {
         Some(why) => without_picks(run, why, stop_reason),
