@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use files::{Directories, FILE_BYTES, SecretFile};
 use keys::PrivateKeys;
+use starling_syntax::FilePath;
 use starling_workspace::read_regular;
 pub(crate) use values::has_login;
 use values::{GIT_CONFIG, SHORTEST, values_of};
@@ -99,6 +100,14 @@ impl SecretValues {
         let replace =
             |text: String, value: &&String| text.replace(value.as_str(), &read.replacement(value));
         found.iter().fold(text, replace)
+    }
+
+    /// Returns the files of secrets below `root`, without links.
+    pub(super) fn files(&self, root: &Path) -> Vec<FilePath> {
+        let read = self.refreshed(root, CURRENT);
+        let files = read.files.iter().filter(|file| !file.path.is_symlink());
+        let below = files.filter_map(|file| file.path.strip_prefix(root).ok()?.to_str());
+        below.map(FilePath::new).collect()
     }
 
     fn refreshed(&self, root: &Path, current: Duration) -> MutexGuard<'_, ReadSecrets> {
