@@ -212,7 +212,7 @@ pub trait TestRunner: Send + Sync {
     }
 
     /// Runs code of a model or of the task in a shadow, with the interpreter and the environment of
-    /// the tests. The code sees none of the project's files of secrets.
+    /// the tests. The project's files of secrets and the data of version control are hidden.
     async fn try_code(&self, _request: TryRequest) -> TryReport {
         TryReport::not_run("this runner cannot try code".to_owned())
     }

@@ -332,19 +332,20 @@ impl ProjectTests {
             deadline: request.deadline,
             output_cap: READ_BYTES,
         };
-        self.capture(&overlay, &command).await
+        self.capture(&self.shadows, &overlay, &command).await
     }
 
     /// Runs a command in a shadow (a sandboxed copy of the project). Removes the values of the
     /// project's secrets from the output.
     async fn capture(
         &self,
+        shadows: &Shadows,
         overlay: &FileContents,
         command: &ShadowCommand,
     ) -> Result<Captured, ShadowError> {
         // The refresh runs in parallel with the command, so that `redact` finds little left to do.
         self.secrets.refresh_in_background(&self.root);
-        let done = self.shadows.run(&self.root, overlay, command).await?;
+        let done = shadows.run(&self.root, overlay, command).await?;
         let (root, secrets) = (self.root.clone(), self.secrets.clone());
         let text = done.output.clone();
         let redacted = tokio::task::spawn_blocking(move || secrets.redact(&root, text, CURRENT));

@@ -6,13 +6,12 @@ mod keys;
 mod values;
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use files::{Directories, FILE_BYTES, SecretFile};
 use keys::PrivateKeys;
-use starling_syntax::FilePath;
 use starling_workspace::read_regular;
 pub(crate) use values::has_login;
 use values::{GIT_CONFIG, SHORTEST, values_of};
@@ -102,12 +101,11 @@ impl SecretValues {
         found.iter().fold(text, replace)
     }
 
-    /// Returns the files of secrets below `root`, without links.
-    pub(super) fn files(&self, root: &Path) -> Vec<FilePath> {
+    /// Returns the paths of the files of secrets at and below `root`.
+    pub(super) fn files(&self, root: &Path) -> Vec<PathBuf> {
         let read = self.refreshed(root, CURRENT);
-        let files = read.files.iter().filter(|file| !file.path.is_symlink());
-        let below = files.filter_map(|file| file.path.strip_prefix(root).ok()?.to_str());
-        below.map(FilePath::new).collect()
+        let files = read.files.iter();
+        files.map(|file| file.path.clone()).collect()
     }
 
     fn refreshed(&self, root: &Path, current: Duration) -> MutexGuard<'_, ReadSecrets> {

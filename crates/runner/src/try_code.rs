@@ -11,7 +11,7 @@ use super::message::{both_ends, own_frames};
 use super::{ProjectTests, READ_BYTES, frames, millis, parse, sandbox};
 use starling_core::{TestOutcome, TryCode, TryReport, TryRequest};
 use starling_sandbox::{Captured, End, ShadowCommand};
-use starling_workspace::FileContents;
+use starling_workspace::{VERSION_CONTROL, git_configurations};
 
 /// Maximum number of output bytes in a report.
 const OUTPUT_BYTES: usize = 6 << 10;
@@ -56,7 +56,8 @@ _run()
 "#;
 
 impl ProjectTests {
-    /// Runs code in a shadow that has none of the project's files of secrets.
+    /// Runs code in a shadow in which the project's files of secrets and the data of version control
+    /// are hidden.
     pub(super) async fn run_code(&self, request: TryRequest) -> TryReport {
         if request.code.text().len() > CODE_BYTES {
             let reason = format!("the code is longer than {} KiB", CODE_BYTES >> 10);
@@ -78,21 +79,30 @@ impl ProjectTests {
             deadline: request.deadline,
             output_cap: READ_BYTES,
         };
-        let mut overlay: FileContents = request.overlay.into_iter().collect();
-        overlay.extend(self.secret_files().await);
-        match self.capture(&overlay, &command).await {
+        let Some(unreadable) = self.unreadable().await else {
+            return TryReport::not_run("internal error; see the log".to_owned());
+        };
+        let shadows = self.shadows.clone().hiding(unreadable);
+        let overlay = request.overlay.into_iter().collect();
+        match self.capture(&shadows, &overlay, &command).await {
             Ok(done) => report(&done, &self.root, &command.environment),
             Err(error) => TryReport::not_run(error.to_string()),
         }
     }
 
-    /// Returns the files of secrets, as files that do not exist. Tests may read these files, but
-    /// what a model tries could print them in a form that is not recognized as a secret.
-    async fn secret_files(&self) -> FileContents {
+    /// Returns the files of secrets and the data of version control. Tests may read them, but a
+    /// model may not, and what it tries could print a secret in a form that is not recognized.
+    /// Returns `None` if the search panics.
+    async fn unreadable(&self) -> Option<Vec<PathBuf>> {
         let (root, secrets) = (self.root.clone(), self.secrets.clone());
-        let files = tokio::task::spawn_blocking(move || secrets.files(&root));
-        let files = files.await.unwrap_or_default();
-        files.into_iter().map(|file| (file, None)).collect()
+        let found = tokio::task::spawn_blocking(move || {
+            let mut found = secrets.files(&root);
+            found.extend(version_control(&root));
+            // The target of a link is hidden, because the link would still lead to it.
+            let targets = found.iter().filter_map(|path| path.canonicalize().ok());
+            targets.collect::<Vec<PathBuf>>()
+        });
+        found.await.ok()
     }
 
     /// Returns the environment of the tests, in which the modules of the workspace can be imported
@@ -119,6 +129,19 @@ impl ProjectTests {
         }
         environment
     }
+}
+
+/// Returns the data of version control in a project and around it.
+fn version_control(root: &Path) -> Vec<PathBuf> {
+    let around = root
+        .ancestors()
+        .flat_map(|folder| VERSION_CONTROL.map(|name| folder.join(name)));
+    let mut found: Vec<PathBuf> = around.filter(|path| path.exists()).collect();
+    // The data of a linked work tree is elsewhere.
+    let configurations = git_configurations(root).into_iter();
+    let elsewhere = configurations.filter_map(|file| Some(file.parent()?.to_owned()));
+    found.extend(elsewhere.filter(|folder| !root.starts_with(folder)));
+    found
 }
 
 /// Returns the shell command that runs the code. In a command, `python` and `python3` are the

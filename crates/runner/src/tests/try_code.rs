@@ -11,7 +11,6 @@ const SHOP: &[(&str, &str)] = &[
     ),
     ("test_shop.py", "def test_a():\n    pass\n"),
     (".env", "API_TOKEN=q9w8e7r6t5\n"),
-    ("settings.py", "import os\nTOKEN = os.path.exists('.env')\n"),
 ];
 
 async fn tried(tests: &ProjectTests, code: TryCode, overlay: &[(&str, &str)]) -> TryReport {
@@ -108,17 +107,36 @@ async fn long_output_keeps_both_ends_and_long_code_is_stopped() {
 }
 
 #[tokio::test]
-async fn code_that_is_tried_sees_no_file_of_secrets_and_no_secret_in_its_output() {
-    let project = Project::new(SHOP);
+async fn code_that_is_tried_sees_no_secret_and_no_data_of_version_control() {
+    let mut files = SHOP.to_vec();
+    files.extend([
+        (".git/HEAD", "ref: refs/heads/main"),
+        (".git/config", "[a]\n"),
+    ]);
+    let project = Project::new(&files);
+    for (copies, mut tests) in [
+        (false, project.tests(None).await),
+        (true, project.tests(None).await),
+    ] {
+        if copies {
+            tests.shadows = tests.shadows.copies("asked for");
+        }
+        let encoded = "open('.env').read()[::-1] if os.path.exists('.env') else ''";
+        let report = tried(&tests, python(&format!("import os\n{encoded}")), &[]).await;
+        assert_eq!(report.output, "''\n", "{copies}");
+        let git = "import glob\nglob.glob('.git/*')";
+        assert_eq!(
+            tried(&tests, python(git), &[]).await.output,
+            "[]\n",
+            "{copies}"
+        );
+    }
     let tests = project.tests(None).await;
-    let encoded = "import settings\nsettings.TOKEN, open('.env').read()[::-1]";
-    let report = tried(&tests, python(encoded), &[]).await;
-    assert!(
-        report.in_short().starts_with("FileNotFoundError"),
-        "{report:?}"
+    let made = python("'API_TOKEN=' + 'q9w8e7' + 'r6t5'");
+    assert_eq!(
+        tried(&tests, made, &[]).await.output,
+        "'API_TOKEN=[secret]'\n"
     );
-    let report = tried(&tests, python("'API_TOKEN=' + 'q9w8e7' + 'r6t5'"), &[]).await;
-    assert_eq!(report.output, "'API_TOKEN=[secret]'\n");
 }
 
 #[tokio::test]

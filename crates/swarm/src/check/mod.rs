@@ -33,4 +33,5 @@ pub(crate) mod standalone;
 pub(crate) mod steady;
 pub(crate) mod test_files;
 pub(crate) mod test_run;
+pub(crate) mod try_code;
 pub(crate) mod unloaded;

@@ -28,6 +28,7 @@ pub enum Action {
     RunTests(RunTests),
     Wake(Wake),
     Finish(FinishWork),
+    Try(TryOut),
 }
 
 impl ShortDescription for Action {
@@ -49,6 +50,7 @@ impl ShortDescription for Action {
                 .collect::<Vec<_>>()
                 .join(" "),
             Action::Finish(finish) => finish.summary.clone(),
+            Action::Try(tried) => tried.in_one_line(),
         }
     }
 }
@@ -241,6 +243,39 @@ pub struct FinishWork {
     /// What was done, or why nothing is to be done.
     #[serde(default)]
     pub summary: String,
+}
+
+// Arguments of the tool that runs code.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TryOut {
+    /// Python code. The value of a last expression is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub python: Option<String>,
+    /// Or a shell command (`python -m package --help`), run in the root of the project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// On which code: `now`, with your last proposal also if it came back; or `before` all changes.
+    #[serde(default)]
+    pub world: TriedWorld,
+}
+
+// The state of the workspace on which code is tried.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TriedWorld {
+    #[default]
+    Now,
+    Before,
+}
+
+impl TryOut {
+    /// Returns the code in one line.
+    fn in_one_line(&self) -> String {
+        let code = self.python.as_deref().or(self.command.as_deref());
+        let lines = code.unwrap_or_default().lines().map(str::trim);
+        let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+        lines.join("; ")
+    }
 }
 
 /// Deserializes a list, or a single string, which models often send instead of a list.

@@ -29,6 +29,8 @@ pub(crate) struct ProposalBook {
     /// Number of proposals that were made.
     made: u32,
     all: BTreeMap<ProposalId, Proposal>,
+    /// The last draft of each agent, also if its proposal was sent back.
+    last_drafts: BTreeMap<ActorId, (ProposalId, Draft)>,
     /// The sets of proposals that are or were tested together.
     pub sets: Sets,
     /// Messages of the problems that the approver saw when it accepted proposals.
@@ -48,6 +50,7 @@ impl ProposalBook {
     pub fn make(&mut self, agent: ActorId, change: Propose, draft: Draft) -> Proposal {
         self.made += 1;
         let id = ProposalId(self.made);
+        self.last_drafts.insert(agent.clone(), (id, draft.clone()));
         let proposal = Proposal::new(id, agent, change, draft);
         self.all.insert(id, proposal.clone());
         proposal
@@ -302,6 +305,30 @@ impl ProposalBook {
             | Status::Applied(_)
             | Status::Undone => None,
         })
+    }
+
+    /// Returns the workspace with the drafts of an agent that are not applied: those that are kept,
+    /// and the last one. A draft of an outdated text is left out. Returns `None` if there is none.
+    pub fn with_drafts_of(&self, agent: &ActorId, world: &Snapshot) -> Option<Snapshot> {
+        let kept = self.kept(agent).filter(|(_, is_replaced)| !is_replaced);
+        let kept = kept.map(|(one, _)| &one.draft);
+        let last = self.last_drafts.get(agent);
+        let last = last.filter(|(id, _)| !self.was_applied(*id));
+        let drafts = kept.chain(last.map(|(_, draft)| draft));
+        let fits = |draft: &&Draft| match world.read(&draft.file) {
+            Ok(text) => text == draft.base,
+            Err(_) => draft.base.is_empty(),
+        };
+        let mut drafts = drafts.filter(fits).peekable();
+        drafts.peek()?;
+        Some(drafts.fold(world.clone(), |world, draft| {
+            world.with(draft.file.clone(), Some(Arc::clone(&draft.text)))
+        }))
+    }
+
+    fn was_applied(&self, id: ProposalId) -> bool {
+        let known = self.get(id);
+        known.is_some_and(|one| one.applied().is_some() || one.is_undone())
     }
 
     /// Returns the applied proposals in the order in which they were applied.

@@ -52,6 +52,7 @@ mod stored;
 mod suspects;
 mod talk;
 mod testing;
+mod trying;
 mod twenty;
 mod twins;
 mod undo;
