@@ -30,6 +30,13 @@ impl TryCode {
             TryCode::Python(text) | TryCode::Session(text) | TryCode::Command(text) => text,
         }
     }
+
+    /// Returns the code in one line.
+    pub fn in_one_line(&self) -> String {
+        let lines = self.text().lines().map(str::trim);
+        let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+        short(&lines.join("; "))
+    }
 }
 
 /// Code to try, and the texts to run it on.

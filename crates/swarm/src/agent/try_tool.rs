@@ -7,7 +7,7 @@ use crate::event::actor::ActorId;
 use crate::protocol::{TriedWorld, TryOut};
 use crate::state::checker::Checker;
 use crate::state::refresh;
-use starling_core::{TestOutcome, TryCode};
+use starling_core::TestOutcome;
 use starling_workspace::Snapshot;
 
 /// Time limit of one try.
@@ -16,12 +16,8 @@ const LONGEST: Duration = Duration::from_secs(20);
 /// Runs the code of a call and returns the result for the model. Its first line says how the code
 /// ended.
 pub(crate) async fn run(checker: &Checker, actor: &ActorId, wanted: &TryOut) -> String {
-    let code = match (&wanted.python, &wanted.command) {
-        (Some(python), None) => TryCode::Python(python.clone()),
-        (None, Some(command)) => TryCode::Command(command.clone()),
-        (None, None) | (Some(_), Some(_)) => {
-            return "Not tried: give either `python` or `command`.".to_owned();
-        }
+    let Some(code) = wanted.code() else {
+        return "Not tried: give either `python` or `command`.".to_owned();
     };
     if let Err(why) = checker.tries().count(actor) {
         return why;

@@ -1,5 +1,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use starling_core::TryCode;
 use starling_dialogue::ShortDescription;
 
 /// The set of tools that a model gets, according to its role. A model that answers a question gets
@@ -269,12 +270,18 @@ pub enum TriedWorld {
 }
 
 impl TryOut {
-    /// Returns the code in one line.
+    /// Returns the code to run; `None` unless the call has exactly one.
+    pub(crate) fn code(&self) -> Option<TryCode> {
+        match (&self.python, &self.command) {
+            (Some(python), None) => Some(TryCode::Python(python.clone())),
+            (None, Some(command)) => Some(TryCode::Command(command.clone())),
+            (None, None) | (Some(_), Some(_)) => None,
+        }
+    }
+
     fn in_one_line(&self) -> String {
-        let code = self.python.as_deref().or(self.command.as_deref());
-        let lines = code.unwrap_or_default().lines().map(str::trim);
-        let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
-        lines.join("; ")
+        self.code()
+            .map_or_else(String::new, |code| code.in_one_line())
     }
 }
 

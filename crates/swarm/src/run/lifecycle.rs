@@ -11,7 +11,9 @@ use crate::budget::Budget;
 use crate::budget::CallFailed;
 use crate::check::test_run;
 use crate::check::test_run::no_tests;
-use crate::check::{each_part, expected, moved, new_tests, original_tests, required, selection};
+use crate::check::{
+    each_part, expected, moved, new_tests, original_tests, required, selection, task_examples,
+};
 use crate::context::prompt_parts;
 use crate::contract::follow_up;
 use crate::event::actor::ActorId;
@@ -255,7 +257,13 @@ async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
         run.not_woken(file.written.clone(), &ActorId::User, file.in_words());
     }
     absent_names(run).await?;
-    tests_and_index(run).await?;
+    let examples = async {
+        if run.task.try_examples {
+            task_examples::before(run).await;
+        }
+        Ok(())
+    };
+    tokio::try_join!(tests_and_index(run), examples)?;
     required::note_names(run);
     let candidates = scout::locate(run);
     run.world().located = candidates;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::event::actor::ActorId;
+use starling_core::{TryCode, TryReport};
 
 /// Maximum number of tries in one turn of an actor, and in a run.
 const OF_TURN: u32 = 4;
@@ -13,6 +14,26 @@ const OF_RUN: u32 = 60;
 pub(crate) struct TryState {
     of_turn: BTreeMap<ActorId, u32>,
     of_run: u32,
+    /// The examples of the task that could be tried before the first change.
+    pub examples: Vec<TriedExample>,
+}
+
+/// An example of the task, and what came of it before the first change.
+#[derive(Debug, Clone)]
+pub(crate) struct TriedExample {
+    pub code: TryCode,
+    pub before: TryReport,
+}
+
+impl TriedExample {
+    /// Returns the result in one line, with the last line of the project in the traceback.
+    pub fn in_short(&self) -> String {
+        let error = self.before.in_short();
+        match self.before.frames.last() {
+            Some((file, line)) => format!("{error} at {file}:{line}"),
+            None => error,
+        }
+    }
 }
 
 impl TryState {

@@ -452,6 +452,11 @@ impl TestRunner for FakeTests {
         let texts = self.texts(request.overlay);
         let all: String = texts.values().map(String::as_str).collect();
         let (output, exit) = tries(&all, &request.code);
+        let frames = starling_index::frames(&output).into_iter();
+        let frames = frames.filter(|frame| texts.contains_key(frame.path));
+        let frames = frames
+            .map(|frame| (FilePath::new(frame.path), frame.line))
+            .collect();
         TryReport {
             outcome: match exit {
                 0 => TestOutcome::Passed,
@@ -459,7 +464,7 @@ impl TestRunner for FakeTests {
             },
             exit: Some(exit),
             output,
-            frames: Vec::new(),
+            frames,
             millis: 100,
         }
     }
@@ -751,6 +756,7 @@ impl Bed {
             test_deadline: Duration::from_secs(60),
             begin: Vec::new(),
             require_tests: false,
+            try_examples: true,
             patch: None,
             request: None,
         };

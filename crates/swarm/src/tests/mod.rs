@@ -51,6 +51,7 @@ mod steady;
 mod stored;
 mod suspects;
 mod talk;
+mod task_examples;
 mod testing;
 mod trying;
 mod twenty;
