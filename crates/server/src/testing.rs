@@ -301,6 +301,7 @@ pub fn evidence() -> Evidence {
             reason: reason.clone(),
         },
         diagnostics: DiagnosticEvidence::Unknown { reason },
+        examples: Vec::new(),
         imports: Default::default(),
         losses: Vec::new(),
         contract: Vec::new(),

@@ -7,6 +7,7 @@ use crate::event::actor::ActorId;
 use crate::protocol::{TriedWorld, TryOut};
 use crate::state::checker::Checker;
 use crate::state::refresh;
+use crate::state::waiting::laid_over;
 use starling_core::TestOutcome;
 use starling_workspace::Snapshot;
 
@@ -40,9 +41,13 @@ async fn world(checker: &Checker, actor: &ActorId, wanted: TriedWorld) -> (Snaps
             let without = checker.state().without_the_run();
             (without, ", without the changes of this run")
         }
-        TriedWorld::Now => match checker.proposals().with_drafts_of(actor, &world) {
-            Some(with_drafts) => (with_drafts, ", with your proposal that is not applied"),
-            None => (world, ""),
-        },
+        TriedWorld::Now => {
+            let drafts = checker.proposals().unapplied_drafts(actor);
+            let with_drafts = laid_over(&world, drafts.iter());
+            match with_drafts.overlay() == world.overlay() {
+                true => (world, ""),
+                false => (with_drafts, ", with your proposal that is not applied"),
+            }
+        }
     }
 }

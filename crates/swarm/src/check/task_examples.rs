@@ -1,4 +1,4 @@
-//! Tries the examples of the task before the first prompt.
+//! Tries the examples of the task: before the first prompt, with each change, and at the end.
 
 use std::time::Duration;
 
@@ -7,6 +7,7 @@ use futures::future::join_all;
 use crate::check::try_code::try_code;
 use crate::event::actor::ActorId;
 use crate::event::events::Event;
+use crate::evidence::example::ExampleEvidence;
 use crate::state::checker::Checker;
 use crate::state::tries::TriedExample;
 use crate::task::runnable;
@@ -32,6 +33,20 @@ pub(crate) async fn before(checker: &Checker) {
     let tried = found.into_iter().map(|code| tried(checker, &world, code));
     let tried = join_all(tried).await;
     checker.tries().examples = tried.into_iter().flatten().collect();
+}
+
+/// Tries the examples again on a changed workspace.
+pub(crate) async fn with_change(checker: &Checker, world: &Snapshot) -> Vec<ExampleEvidence> {
+    let examples = checker.tries().examples.clone().into_iter();
+    let tried = examples.map(|TriedExample { code, before }| async move {
+        let after = try_code(checker, world, code.clone(), LONGEST).await;
+        ExampleEvidence {
+            code: code.in_one_line(),
+            before: before.in_short(),
+            after: after.in_short(),
+        }
+    });
+    join_all(tried).await
 }
 
 /// Tries one example. Returns `None` if it cannot run here.

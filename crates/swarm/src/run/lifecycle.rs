@@ -297,6 +297,8 @@ async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
     let stop_reason = stop_reason(run, left);
     if stop_reason.is_settled() {
         new_tests::try_without_the_change(run).await;
+        let examples = task_examples::with_change(run, &after).await;
+        run.tries().at_end = examples;
         let unshown = each_part::unshown(run, &changed(run)).await;
         run.tests().at_end.new_tests.unshown_parts = unshown;
     }

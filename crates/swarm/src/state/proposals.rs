@@ -307,23 +307,16 @@ impl ProposalBook {
         })
     }
 
-    /// Returns the workspace with the drafts of an agent that are not applied: those that are kept,
-    /// and the last one. A draft of an outdated text is left out. Returns `None` if there is none.
-    pub fn with_drafts_of(&self, agent: &ActorId, world: &Snapshot) -> Option<Snapshot> {
+    /// Returns the drafts of an agent that are not applied: those that are kept, and the last one,
+    /// also if its proposal was sent back.
+    pub fn unapplied_drafts(&self, agent: &ActorId) -> Vec<Draft> {
         let kept = self.kept(agent).filter(|(_, is_replaced)| !is_replaced);
-        let kept = kept.map(|(one, _)| &one.draft);
+        let kept = kept.map(|(one, _)| (one.id, &one.draft));
         let last = self.last_drafts.get(agent);
+        let last = last.map(|(id, draft)| (*id, draft));
         let last = last.filter(|(id, _)| !self.was_applied(*id));
-        let drafts = kept.chain(last.map(|(_, draft)| draft));
-        let fits = |draft: &&Draft| match world.read(&draft.file) {
-            Ok(text) => text == draft.base,
-            Err(_) => draft.base.is_empty(),
-        };
-        let mut drafts = drafts.filter(fits).peekable();
-        drafts.peek()?;
-        Some(drafts.fold(world.clone(), |world, draft| {
-            world.with(draft.file.clone(), Some(Arc::clone(&draft.text)))
-        }))
+        let drafts: BTreeMap<ProposalId, &Draft> = kept.chain(last).collect();
+        drafts.into_values().cloned().collect()
     }
 
     fn was_applied(&self, id: ProposalId) -> bool {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::event::actor::ActorId;
+use crate::evidence::example::ExampleEvidence;
 use starling_core::{TryCode, TryReport};
 
 /// Maximum number of tries in one turn of an actor, and in a run.
@@ -16,6 +17,8 @@ pub(crate) struct TryState {
     of_run: u32,
     /// The examples of the task that could be tried before the first change.
     pub examples: Vec<TriedExample>,
+    /// The examples with all changes of the run.
+    pub at_end: Vec<ExampleEvidence>,
 }
 
 /// An example of the task, and what came of it before the first change.
