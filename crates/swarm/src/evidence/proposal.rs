@@ -306,6 +306,14 @@ impl Evidence {
             Some(_) | None => (&self.tests, &self.diagnostics),
         }
     }
+
+    /// Returns the examples of the check that decides about the proposal.
+    pub fn counting_examples(&self) -> &[ExampleEvidence] {
+        match &self.together {
+            Some(together) if together.passes() => &together.examples,
+            Some(_) | None => &self.examples,
+        }
+    }
 }
 
 impl fmt::Display for Evidence {
@@ -324,9 +332,7 @@ impl fmt::Display for Evidence {
             Some(together) => write!(f, "{}{together}{}", self.tests, self.diagnostics)?,
             None => write!(f, "{}{}", self.tests, self.diagnostics)?,
         }
-        let together = self.together.as_ref();
-        let examples = together.map_or(&self.examples, |together| &together.examples);
-        for example in examples {
+        for example in self.counting_examples() {
             write!(f, "{example}")?;
         }
         write!(f, "{}", self.imports)?;
