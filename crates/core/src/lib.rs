@@ -10,6 +10,7 @@ pub mod prompts;
 mod run;
 mod tests;
 mod tokens;
+mod try_code;
 
 pub use approver::{Approver, EditedPart, IntentView, ProposalView, ReviewAnswer, Verdict};
 pub use cost::{Cost, Price, WorstCase};
@@ -30,3 +31,4 @@ pub use tests::{
     TestRequest, TestRunner, TestStatus,
 };
 pub use tokens::Tokens;
+pub use try_code::{TryCode, TryReport, TryRequest};

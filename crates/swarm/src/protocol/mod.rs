@@ -8,7 +8,7 @@ pub(crate) mod verdict;
 
 pub use action::{
     Action, AddSymbol, FinishWork, Hunk, Intent, Name, OutlineFile, Pick, Propose, Read,
-    RequestChange, RunTests, Search, ToolSet,
+    RequestChange, RunTests, Search, ToolSet, TriedWorld, TryOut,
 };
 pub use registry::described;
 pub(crate) use registry::{Executors, RunToolbox, toolbox};

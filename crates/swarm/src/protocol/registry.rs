@@ -24,6 +24,7 @@ pub(crate) struct Executors {
     /// Executes questions to the owner of a symbol.
     pub ask: Option<Executor>,
     pub run_tests: Option<Executor>,
+    pub try_code: Option<Executor>,
 }
 
 const ALL: &[ToolSet] = &[Scout, Owner, Solo, Answerer];
@@ -34,6 +35,7 @@ pub(crate) fn all(by: &Executors) -> Vec<RunTool> {
     let mut tools = reading(by);
     tools.extend(acting(by));
     tools.extend(ending());
+    tools.push(trying(by));
     tools
 }
 
@@ -154,6 +156,19 @@ fn ending() -> Vec<RunTool> {
         )
         .line("finish", LineArguments::Optional("summary")),
     ]
+}
+
+/// Returns the tool with which a model runs code.
+fn trying(by: &Executors) -> RunTool {
+    Tool::new(
+        "try",
+        "Run code in a private copy of the project, as the tests run: see an error or a value.",
+        &[Scout, Owner, Solo],
+        ToolCost::Command,
+        Action::Try,
+    )
+    .line("try", LineArguments::Rest("python"))
+    .by(by.try_code.clone())
 }
 
 /// Returns the tools of a role.

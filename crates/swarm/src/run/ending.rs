@@ -24,6 +24,7 @@ use std::collections::BTreeSet;
 
 use crate::event::ending::{Ending, Proof};
 use crate::event::events::StopReason;
+use crate::evidence::example;
 use crate::evidence::ids::WHOLE_RUN;
 use crate::evidence::test_evidence::failing_ids;
 use crate::evidence::without_change::WithoutChange;
@@ -62,6 +63,7 @@ impl Ending {
             unheld: &[],
             unsteady: &[],
             doubtful: &[],
+            examples: &[],
             new_tests: &WithoutChange::default(),
             unshown_parts: &[],
             unreached: &[],
@@ -116,7 +118,8 @@ pub(crate) fn ending(facts: &RunFacts<'_>) -> Ending {
                 true => String::new(),
                 false => format!("; {}", now_and_then(&untold)),
             };
-            (proof, format!("{headline}{unsteady}"))
+            let example = example::at_end(facts.examples);
+            (proof, format!("{headline}{unsteady}{example}"))
         }
         StopReason::NothingChanged { why } if facts.nothing_to_change => {
             let headline = match facts.task.trim_end().ends_with('?') {

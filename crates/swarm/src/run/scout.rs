@@ -51,7 +51,10 @@ pub(crate) fn locate(run: &RunContext) -> Vec<Candidate> {
     let failing = required::shown(run)
         .map(|report| prompt_parts::failures(&report, Tokens(4_000)))
         .unwrap_or_default();
-    let text = format!("{}\n{failing}", run.task.text);
+    // The tracebacks of examples name the code that ran.
+    let tried = run.tries().examples.clone().into_iter();
+    let tried: String = tried.map(|one| one.before.output).collect();
+    let text = format!("{}\n{failing}\n{tried}", run.task.text);
     let lookup = run.lookup();
     let (mut candidates, unknown) = mentioned(&lookup, &run.task.text);
     for (written, why) in unknown {

@@ -133,6 +133,7 @@ fn with_facts<R>(run: &FinishedRun<'_>, read: impl FnOnce(&RunFacts<'_>) -> R) -
         did_not_run: &BTreeSet::new(),
         required: &required,
         possible: &possible,
+        examples: &[],
         new_tests: &run.new_tests,
         unshown_parts: &[],
         unreached: &unreached,
