@@ -52,8 +52,9 @@ pub(crate) async fn with_change(checker: &Checker, world: &Snapshot) -> Vec<Exam
 /// Tries one example. Returns `None` if it cannot run here.
 async fn tried(checker: &Checker, world: &Snapshot, code: TryCode) -> Option<TriedExample> {
     let before = try_code(checker, world, code.clone(), LONGEST).await;
-    let is_missing = |error: &&str| before.in_short().starts_with(*error);
-    if before.outcome == TestOutcome::NotRun || NOT_HERE.iter().any(|error| is_missing(&error)) {
+    let result = before.in_short();
+    let is_missing = NOT_HERE.iter().any(|error| result.starts_with(error));
+    if before.outcome == TestOutcome::NotRun || is_missing {
         return None;
     }
     report(checker, &code, &before);

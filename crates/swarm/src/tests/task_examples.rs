@@ -120,3 +120,43 @@ async fn evidence_says_that_the_example_does_the_same_with_the_change() {
     let shown = "example of the task: `TypeError: no`, as before (";
     assert!(evidence.to_string().contains(shown), "{evidence}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn evidence_of_a_set_tells_the_example_with_all_proposals() {
+    let other = "def other():\n    return 2\n";
+    let model = Scripted::native()
+        .on("agent a.py::half", [whole(TWO)])
+        .on("agent b.py::other", [whole(other)]);
+    let files = [("a.py", ONE), ("b.py", "def other():\n    return 1\n")];
+    let mut bed = Bed::new(&files, model)
+        .begin(&["a.py::half", "b.py::other"])
+        .with(|task| task.text = TASK.to_owned())
+        .tests(
+            |text| match text.contains("//") == text.contains("return 2") {
+                true => vec![],
+                false => vec![("t1".to_owned(), "AssertionError".to_owned())],
+            },
+        )
+        .tries(
+            |text, _| match text.contains("//") && text.contains("return 2") {
+                true => ("[1, 2]\n".to_owned(), 0),
+                false => (TRACE.to_owned(), 1),
+            },
+        );
+    let events = bed.run().await;
+    let checked = checked(&events);
+    let together: Vec<_> = checked
+        .iter()
+        .filter_map(|one| one.together.as_ref())
+        .collect();
+    assert!(!together.is_empty(), "{events:#?}");
+    for one in together {
+        assert_eq!(one.examples, [example("[1, 2]")]);
+    }
+    let alone = checked.iter().filter(|one| one.together.is_none());
+    assert!(
+        alone
+            .flat_map(|one| &one.examples)
+            .all(|one| *one == example("TypeError: no"))
+    );
+}
