@@ -6,6 +6,7 @@
 mod active;
 mod answer;
 mod attention;
+mod constraint;
 pub mod device;
 mod file;
 mod gemv;

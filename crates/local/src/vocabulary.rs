@@ -238,6 +238,19 @@ impl Vocabulary {
         self.ends.contains(&token) || self.hole.is_some_and(|hole| hole.contains(&token))
     }
 
+    /// Returns all tokens that end an answer.
+    pub fn all_ends(&self) -> Vec<u32> {
+        let hole = self.hole.into_iter().flatten();
+        let mut ends: Vec<u32> = self.ends.iter().copied().chain(hole).collect();
+        ends.sort_unstable();
+        ends
+    }
+
+    /// Returns the number of tokens.
+    pub fn size(&self) -> u32 {
+        self.tokenizer.get_vocab_size(true) as u32
+    }
+
     /// Returns the bytes of a token: none for a control token, often only a part of a character.
     pub fn bytes(&self, token: u32) -> Vec<u8> {
         if self.control.contains(&token) {
