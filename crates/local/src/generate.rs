@@ -87,7 +87,7 @@ mod tests {
             let mut cache = network.cache().unwrap();
             let hidden = network.extend(&prompt, &mut cache).unwrap();
             let scores = network.scores(&hidden).unwrap();
-            let sampler = Sampler::new(temperature, Some(seed));
+            let sampler = Sampler::new(temperature, None, Some(seed));
             let guesses = guesses && network.has_equal_steps();
             let mut generator = TokenGenerator::new(&prompt, &scores, sampler, guesses);
             let mut steps = 0;
