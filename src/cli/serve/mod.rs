@@ -4,7 +4,6 @@ pub mod args;
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 
 use anyhow::Context;
 use tokio::net::TcpListener;
