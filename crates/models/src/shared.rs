@@ -169,3 +169,122 @@ impl ChatModel for SharedModel {
         self.own.chat(request, watch).await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use tempfile::TempDir;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::serving::ServingLock;
+    use crate::testing::{profile, reply, request};
+    use starling_core::Finish;
+
+    struct OwnModel(ModelProfile);
+
+    #[async_trait]
+    impl ChatModel for OwnModel {
+        fn profile(&self) -> &ModelProfile {
+            &self.0
+        }
+
+        async fn chat(
+            &self,
+            _request: &ChatRequest,
+            _watch: &dyn ChatWatch,
+        ) -> Result<ChatReply, ModelError> {
+            Ok(reply("local", "own", Finish::Stop))
+        }
+    }
+
+    #[derive(Default)]
+    struct Notices(Mutex<Vec<String>>);
+
+    impl ChatWatch for Notices {
+        fn delta(&self, _text: &str) {}
+
+        fn notice(&self, notice: ModelNotice) {
+            if let ModelNotice::Preparing { message, .. } = notice {
+                self.0.lock().unwrap().push(message);
+            }
+        }
+    }
+
+    fn shared(directory: &TempDir) -> SharedModel {
+        let own = Arc::new(OwnModel(profile("local")));
+        let servers = directory.path().to_owned();
+        SharedModel::new(own, servers, "/w.gguf".into()).unwrap()
+    }
+
+    /// Publishes a server at a new address that answers once.
+    async fn server(directory: &TempDir, answer: String) -> ServingLock {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let weights = PathBuf::from("/w.gguf");
+        let lock = ServingLock::take(directory.path(), &weights).unwrap();
+        let info = RunningServer {
+            address: listener.local_addr().unwrap().to_string(),
+            process: 1,
+            model: "w".to_owned(),
+            weights,
+            window: profile("local").context_window,
+            call_key: "key".to_owned(),
+        };
+        lock.publish(&info).unwrap();
+        tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            drop(listener);
+            let mut seen = vec![0; 4096];
+            let count = stream.read(&mut seen).await.unwrap();
+            let head = String::from_utf8_lossy(&seen[..count]).to_ascii_lowercase();
+            assert!(head.contains("authorization: bearer key"), "{head}");
+            stream.write_all(answer.as_bytes()).await.unwrap();
+        });
+        lock
+    }
+
+    fn ok(body: &str) -> String {
+        format!("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{body}")
+    }
+
+    #[tokio::test]
+    async fn running_server_answers_instead_of_the_model_in_this_process() {
+        let directory = TempDir::new().unwrap();
+        let done = CallEvent::Done(Box::new(Ok(reply("w", "served", Finish::Stop))));
+        let body = serde_json::to_string(&done).unwrap() + "\n";
+        let _lock = server(&directory, ok(&body)).await;
+        let notices = Notices::default();
+        let answer = shared(&directory).chat(&request(), &notices).await.unwrap();
+        assert_eq!(
+            (answer.text.as_str(), answer.model.as_str()),
+            ("served", "local")
+        );
+        assert!(notices.0.lock().unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn server_that_goes_away_is_told_once_and_this_process_answers() {
+        let directory = TempDir::new().unwrap();
+        let _lock = server(&directory, ok("")).await;
+        let model = shared(&directory);
+        let notices = Notices::default();
+        for _ in 0..2 {
+            let answer = model.chat(&request(), &notices).await.unwrap();
+            assert_eq!(answer.text, "own");
+        }
+        let told = notices.0.lock().unwrap();
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].contains("does not answer any more"), "{told:?}");
+    }
+
+    #[tokio::test]
+    async fn without_a_server_this_process_answers() {
+        let directory = TempDir::new().unwrap();
+        let answer = shared(&directory)
+            .chat(&request(), &Notices::default())
+            .await;
+        assert_eq!(answer.unwrap().text, "own");
+    }
+}
