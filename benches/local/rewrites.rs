@@ -132,6 +132,7 @@ fn request(function: &str) -> ChatRequest {
         tools: Vec::new(),
         max_output: Tokens(LONGEST),
         temperature: 0.0,
+        top_p: None,
         seed: None,
         beginning: "```python\n".to_owned(),
         following: String::new(),

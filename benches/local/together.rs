@@ -84,6 +84,7 @@ fn request(seed: u64, tokens: u64) -> ChatRequest {
         tools: Vec::new(),
         max_output: Tokens(tokens),
         temperature: 0.8,
+        top_p: None,
         seed: Some(seed),
         beginning: String::new(),
         following: String::new(),

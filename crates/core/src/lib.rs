@@ -2,6 +2,7 @@
 //! editors, models, language servers and test runners. Other crates implement them.
 
 mod approver;
+mod call_event;
 mod cost;
 mod editor;
 mod language;
@@ -12,6 +13,7 @@ mod tests;
 mod tokens;
 
 pub use approver::{Approver, EditedPart, IntentView, ProposalView, ReviewAnswer, Verdict};
+pub use call_event::{CALL_PATH, CallEvent};
 pub use cost::{Cost, Price, WorstCase};
 pub use editor::{
     ApplyError, CurrentText, DocVersion, Editor, EditorError, Effect, FileEdit, Withdrawal,

@@ -170,6 +170,7 @@ impl Conversation {
             tools,
             max_output: self.longest_answer(profile),
             temperature: self.temperature,
+            top_p: None,
             seed: Some(u64::from(self.ordinal)),
             beginning: self.beginning.clone(),
             following: self.following.clone(),

@@ -41,8 +41,9 @@ impl ActiveAnswer {
         guesses: bool,
     ) -> Self {
         let asked = &request.job.request;
-        let fills = !asked.following.is_empty();
-        let beginning = if fills { "" } else { &asked.beginning };
+        // An answer after messages begins with the given text; others do not repeat it.
+        let is_reply = !asked.messages.is_empty() && asked.following.is_empty();
+        let beginning = if is_reply { &asked.beginning } else { "" };
         // The backticks with which the given beginning opens a code block.
         let plain = beginning.trim_start_matches('`');
         let fence = &beginning[..beginning.len() - plain.len()];
@@ -51,7 +52,7 @@ impl ActiveAnswer {
         stops.extend(closing.clone());
         let text = AnswerText::new(stops, beginning);
         request.job.delta(beginning);
-        let sampler = Sampler::new(asked.temperature, asked.seed);
+        let sampler = Sampler::new(asked.temperature, asked.top_p, asked.seed);
         let generator = TokenGenerator::new(&request.prompt, scores, sampler, guesses);
         Self {
             request,

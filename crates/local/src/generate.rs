@@ -121,7 +121,7 @@ mod tests {
             let hidden = network.extend(&prompt, &mut cache).unwrap();
             let scores = network.scores(&hidden).unwrap();
             let choice = TokenChoice {
-                sampler: Sampler::new(temperature, Some(seed)),
+                sampler: Sampler::new(temperature, None, Some(seed)),
                 constraint: None,
             };
             let guesses = guesses && network.has_equal_steps();

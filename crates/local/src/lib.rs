@@ -41,10 +41,10 @@ use async_trait::async_trait;
 use tokio::sync::mpsc::{self, Sender};
 
 use file::ModelFile;
-use request::{ModelSource, WorkerEvent, WorkerJob};
+use request::{ModelSource, WorkerJob};
 use starling_core::{
-    ChatModel, ChatReply, ChatRequest, ChatWatch, ModelError, ModelProfile, Price, Tokens,
-    ToolCalling,
+    CallEvent, ChatModel, ChatReply, ChatRequest, ChatWatch, ModelError, ModelProfile, Price,
+    Tokens, ToolCalling,
 };
 
 /// Maximum number of queued requests; further callers wait until the queue has room.
@@ -166,9 +166,10 @@ impl ChatModel for LocalModel {
                 .await
                 .map_err(late)?;
             match event.ok_or_else(|| self.gone())? {
-                WorkerEvent::Notice(notice) => watch.notice(notice),
-                WorkerEvent::Delta(text) => watch.delta(&text),
-                WorkerEvent::Done(reply) => return *reply,
+                CallEvent::Started => watch.started(),
+                CallEvent::Notice(notice) => watch.notice(notice),
+                CallEvent::Delta(text) => watch.delta(&text),
+                CallEvent::Done(reply) => return *reply,
             }
         }
     }

@@ -137,6 +137,7 @@ impl Scheduler {
             .claim(&self.network, conversation, &request.prompt, &active);
         match sequence {
             Ok(sequence) => {
+                request.job.started();
                 self.reading = Some(PromptReader {
                     cached: sequence.tokens().len(),
                     request,
@@ -247,11 +248,10 @@ mod tests {
 
     use super::super::file::ModelFile;
     use super::super::fixture::TestModelRecipe;
-    use super::super::request::WorkerEvent;
     use super::*;
-    use starling_core::{ChatReply, ChatRequest, Message, Tokens};
+    use starling_core::{CallEvent, ChatReply, ChatRequest, Message, Tokens};
 
-    type Answer = UnboundedReceiver<WorkerEvent>;
+    type Answer = UnboundedReceiver<CallEvent>;
 
     fn scheduler(directory: &TempDir, limits: Limits) -> Scheduler {
         let path = TestModelRecipe::default().write(directory.path());
@@ -274,6 +274,7 @@ mod tests {
             tools: Vec::new(),
             max_output: Tokens(max_output),
             temperature: 0.0,
+            top_p: None,
             seed: None,
             beginning: String::new(),
             following: String::new(),
@@ -284,7 +285,7 @@ mod tests {
 
     fn reply(answer: &mut Answer) -> Option<ChatReply> {
         while let Ok(event) = answer.try_recv() {
-            if let WorkerEvent::Done(reply) = event {
+            if let CallEvent::Done(reply) = event {
                 return Some(reply.unwrap());
             }
         }

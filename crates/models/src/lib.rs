@@ -14,6 +14,8 @@ pub mod providers;
 pub mod registry;
 pub mod replay;
 mod sampled;
+pub mod serving;
+mod shared;
 pub mod socket;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

@@ -90,6 +90,7 @@ mod tests {
             tools: Vec::new(),
             max_output: Tokens(10),
             temperature: 0.0,
+            top_p: None,
             seed: None,
             beginning: String::new(),
             following: String::new(),

@@ -28,6 +28,7 @@ pub fn request() -> ChatRequest {
         tools: Vec::new(),
         max_output: Tokens(512),
         temperature: 0.0,
+        top_p: None,
         seed: None,
         beginning: String::new(),
         following: String::new(),

@@ -49,6 +49,7 @@ pub(super) fn request() -> ChatRequest {
         tools: Vec::new(),
         max_output: Tokens(4000),
         temperature: 0.0,
+        top_p: None,
         seed: None,
         beginning: String::new(),
         following: String::new(),
