@@ -392,14 +392,16 @@ impl EndedRun {
                 diffs += &unified_diff(file, &part.base, &made(part));
                 continue;
             }
-            let (_, text) = texts.entry(file).or_insert_with(|| {
+            let (now, text) = texts.entry(file).or_insert_with(|| {
                 let now = now.ok();
                 let text = now.clone().unwrap_or_default();
                 (now, text)
             });
             match over(part, text) {
                 Ok(next) => {
-                    if **text != *part.base {
+                    // A part of a set is based on the text without the other parts, or with them.
+                    let is_known = now.as_deref().unwrap_or_default() == &*part.base;
+                    if !is_known && **text != *part.base {
                         older.insert(file);
                     }
                     *text = next;
@@ -470,6 +472,9 @@ fn held(run: &WaitingRun) -> VecDeque<Review> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use starling_swarm::ActorId;
+    use starling_syntax::FilePath;
+    use starling_text::ChangeSet;
 
     #[test]
     fn end_of_a_review_counts_answered_proposals_and_applied_changes() {
@@ -492,6 +497,68 @@ mod tests {
         assert!(all_stay(&set(&[2, 3]), &set(&[1]), needs));
         assert!(!all_stay(&set(&[1, 2]), &set(&[3]), needs));
         assert!(!all_stay(&set(&[2, 4]), &set(&[1]), needs));
+    }
+
+    /// Adds a line at the end of `base`.
+    fn part(proposal: u32, base: &str, line: &str) -> FileChange {
+        FileChange {
+            proposal: ProposalId(proposal),
+            symbol: "work.py::".parse().unwrap(),
+            symbols: Vec::new(),
+            reason: String::new(),
+            file: FilePath::new("work.py"),
+            base: base.into(),
+            changes: ChangeSet::between(base, &format!("{line}\n{base}")),
+        }
+    }
+
+    #[test]
+    fn text_of_a_waiting_set_is_older_only_if_the_file_changed() {
+        let notes = |on_disk: &str, parts: Vec<FileChange>| {
+            let dir = tempfile::tempdir().unwrap();
+            std::fs::write(dir.path().join("work.py"), on_disk).unwrap();
+            let lead = ProposalId(1);
+            let review = WaitingReview {
+                lead,
+                parts,
+                at_ms: 0,
+            };
+            let ended = EndedRun {
+                root: dir.path().to_owned(),
+                reviews: vec![review],
+                started: None,
+                held: VecDeque::new(),
+                last: 0,
+                open: BTreeSet::new(),
+                skipped: BTreeSet::new(),
+            };
+            let mut state = RunState::default();
+            let made = Event::ProposalMade {
+                proposal: lead,
+                agent: ActorId::Agent("work.py::".parse().unwrap()),
+                symbols: Vec::new(),
+                reason: String::new(),
+                diff: String::new(),
+                revises: None,
+            };
+            state.take(0, &made);
+            ended.renew(lead, &mut state);
+            state.proposal(lead).unwrap().notes.clone()
+        };
+        let base = "a = 1\nb = 2\n";
+        let parts = |second: &str| vec![part(1, base, "x = 1"), part(2, second, "y = 1")];
+        assert_eq!(notes(base, parts("x = 1\na = 1\nb = 2\n")), [""; 0]);
+        let beside = vec![part(1, base, "x = 1"), {
+            let changes = ChangeSet::between(base, &format!("{base}z = 1\n"));
+            let second = part(2, base, "");
+            FileChange { changes, ..second }
+        }];
+        assert_eq!(notes(base, beside.clone()), [""; 0]);
+        let typed = notes("a = 1\nb = 2\nc = 3\n", beside);
+        assert_eq!(
+            typed[0],
+            "checked at then, against an older text of work.py"
+        );
     }
 
     #[test]

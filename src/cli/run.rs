@@ -20,7 +20,7 @@ use super::fetch;
 use super::first_model;
 use super::input::{Input, InputSource, Inputs};
 use super::languages;
-use super::lost_output::result_on_stderr;
+use super::lost_output::{before_a_change, result_on_stderr};
 use super::project::{Project, to_name};
 use super::review::{EndedRun, OFFERED_WITHIN, Reviewed};
 use super::screen::Screen;
@@ -115,7 +115,8 @@ pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
         not_empty(&params.task)?;
     }
     if let Ok(trajectories) = undo::trajectories() {
-        undo::say(args.json, &killed::left_by_kills(&trajectories, &root))?;
+        let killed = killed::left_by_kills(&trajectories, &root);
+        before_a_change(undo::say(args.json, &killed))?;
     }
     let show = OutputMode::of(args.json);
     let mut first = vec![project.describe()];
@@ -128,7 +129,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
     }
     for line in first {
         match show {
-            OutputMode::Terminal => print_line(line)?,
+            OutputMode::Terminal => before_a_change(print_line(line))?,
             OutputMode::Json => note(line),
         }
     }

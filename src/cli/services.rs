@@ -404,6 +404,7 @@ fn defaults(config: &Config) -> RunDefaults {
         ask_intent: config.run.ask_intent,
         limits: config.limits.clone(),
         test_deadline: Duration::from_secs(config.tests.seconds),
+        try_examples: config.run.try_examples,
     }
 }
 

@@ -12,7 +12,12 @@ use super::WrongUse;
 /// stdout cannot be written for another reason, for example because the disk is full.
 pub fn print(text: impl Display) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    unless_gone(write!(out, "{text}").and_then(|()| out.flush()))
+    unless_gone(write!(out, "{text}").and_then(|()| out.flush())).map_err(|error| of_stdout(&error))
+}
+
+/// Names stdout in the error of a write.
+fn of_stdout(error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("stdout cannot be written: {error}"))
 }
 
 /// Writes a line to stdout, like [`print()`].
@@ -54,13 +59,13 @@ impl SurvivingWriter {
         self.failed.is_some()
     }
 
-    /// Returns the error of the first write that failed, unless the reader has gone away.
+    /// Returns the error of the first write to stdout that failed, unless the reader has gone away.
     ///
     /// # Errors
     /// The output is incomplete although somebody reads it.
     pub fn end(&mut self) -> io::Result<()> {
         match &self.failed {
-            Some(error) => unless_gone(Err(io::Error::new(error.kind(), error.to_string()))),
+            Some(error) => unless_gone(Err(of_stdout(error))),
             None => Ok(()),
         }
     }

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::args::UndoArgs;
 use super::killed::{killed_lines, left_by_kills};
-use super::lost_output::result_on_stderr;
+use super::lost_output::{before_a_change, result_on_stderr};
 use super::project::root;
 use super::question::{self, StdinAnswers};
 use super::standard::{SurvivingWriter, note, print_line};
@@ -61,7 +61,8 @@ pub async fn run(args: UndoArgs) -> anyhow::Result<Outcome> {
         }
         return Ok(Outcome::NotSettled);
     };
-    say(args.json, &killed_lines(&killed, &root, Some(&found.id)))?;
+    let left = killed_lines(&killed, &root, Some(&found.id));
+    before_a_change(say(args.json, &left))?;
     let mut open = OpenRun::open(&found, editor.as_ref(), &root)
         .await
         .map_err(told)?;
@@ -72,7 +73,7 @@ pub async fn run(args: UndoArgs) -> anyhow::Result<Outcome> {
                 "run {}: an undo was interrupted; it continues now",
                 found.id.0
             );
-            say(args.json, &[Line::of(Style::Warning, &line)])?;
+            before_a_change(say(args.json, &[Line::of(Style::Warning, &line)]))?;
             interrupted.clone()
         }
         Some(_) | None => wish.chosen(&open.run)?,
@@ -87,7 +88,7 @@ pub async fn run(args: UndoArgs) -> anyhow::Result<Outcome> {
                 undone: chosen.into_iter().rev().collect(),
                 ..UndoOutcome::default()
             };
-            return ended(&args, &open.run, &outcome, (0, None));
+            return UndoEnd::default().tell(&args, &open.run, &outcome);
         }
         return nothing_left(&args, &open.run, &chosen);
     }
@@ -224,31 +225,53 @@ fn nothing_left(
     Ok(Outcome::NotSettled)
 }
 
-/// Reports the outcome of an undo. The last argument holds the number of planned proposals and a
-/// warning about code that may be broken.
-fn ended(
-    args: &UndoArgs,
-    run: &PastRun,
-    outcome: &UndoOutcome,
-    (planned, warning): (usize, Option<String>),
-) -> anyhow::Result<Outcome> {
-    let summary = summary(run, outcome, planned);
-    let written = match args.json {
-        true => print_json(&UndoOutput {
-            warning,
-            ..UndoOutput::of(Some(&run.id), outcome)
-        }),
-        false => say(false, &summary),
-    };
-    if let Err(error) = written {
-        return Ok(result_on_stderr(&error, &summary));
+/// What is told at the end of an undo beside its outcome.
+#[derive(Default)]
+struct UndoEnd {
+    /// The number of proposals that were to be undone.
+    planned: usize,
+    /// What may be broken by the undo.
+    warning: Option<String>,
+    /// The warning if the user has not seen it before the undo.
+    unforeseen: Option<String>,
+}
+
+impl UndoEnd {
+    /// Reports the outcome of an undo.
+    fn tell(
+        self,
+        args: &UndoArgs,
+        run: &PastRun,
+        outcome: &UndoOutcome,
+    ) -> anyhow::Result<Outcome> {
+        let mut lines: Vec<Line> = self
+            .unforeseen
+            .as_deref()
+            .map(as_warning)
+            .into_iter()
+            .collect();
+        lines.extend(summary(run, outcome, self.planned));
+        let written = match args.json {
+            true => print_json(&UndoOutput {
+                warning: self.warning,
+                ..UndoOutput::of(Some(&run.id), outcome)
+            }),
+            false => say(false, &lines),
+        };
+        if let Err(error) = written {
+            return Ok(result_on_stderr(&error, &lines));
+        }
+        Ok(
+            match outcome.refused.is_empty() && !outcome.taken_back().is_empty() {
+                true => Outcome::Settled,
+                false => Outcome::NotSettled,
+            },
+        )
     }
-    Ok(
-        match outcome.refused.is_empty() && !outcome.taken_back().is_empty() {
-            true => Outcome::Settled,
-            false => Outcome::NotSettled,
-        },
-    )
+}
+
+fn as_warning(warning: &str) -> Line {
+    Line::of(Style::Warning, &format!("! {warning}"))
 }
 
 /// An undo that the user selected.
@@ -299,10 +322,9 @@ impl Undo<'_> {
         let foreseen = breaks(planned, &plan.refused);
         if !self.args.json {
             let refused = self.explained(&open.run, plan.refused).await;
-            say(false, &shown(&open.run, wanted, &plan.files, &refused))?;
-            if let Some(foreseen) = &foreseen {
-                say(false, &[Line::of(Style::Warning, &format!("! {foreseen}"))])?;
-            }
+            let mut lines = shown(&open.run, wanted, &plan.files, &refused);
+            lines.extend(foreseen.as_deref().map(as_warning));
+            before_a_change(say(false, &lines))?;
             if count == 0 {
                 say(false, &[Line::of(Style::Bad, "nothing was taken back")])?;
                 open.forget_journal();
@@ -320,11 +342,13 @@ impl Undo<'_> {
         outcome.refused = self.explained(&open.run, outcome.refused).await;
         let undone = outcome.undone.iter().copied().collect();
         let warning = breaks(undone, &outcome.refused);
-        let unforeseen = warning.as_ref().filter(|_| foreseen.is_none());
-        if let (Some(warning), false) = (unforeseen, self.args.json) {
-            say(false, &[Line::of(Style::Warning, &format!("! {warning}"))])?;
-        }
-        ended(self.args, &open.run, &outcome, (count, warning))
+        let unforeseen = warning.clone().filter(|_| foreseen.is_none());
+        let ended = UndoEnd {
+            planned: count,
+            warning,
+            unforeseen,
+        };
+        ended.tell(self.args, &open.run, &outcome)
     }
 
     /// Returns the wanted proposals on which changes of other runs rely, and those that must stay with

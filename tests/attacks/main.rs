@@ -9,11 +9,12 @@ mod list;
 
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bed::AttackFixture;
 use list::{Attack, AttackProof};
-use starling_core::{TestOutcome, TestRequest, TestRunner};
+use starling_core::{TestOutcome, TestRequest, TestRunner, TryCode, TryRequest};
 use starling_runner::{ProjectTests, TestSettings};
 use starling_sandbox::{Bounds, Confinement, Kind, Policy, Shadows, take_part};
 use starling_syntax::FilePath;
@@ -23,6 +24,9 @@ use starling_workspace::{Overlay, Workspace};
 const BED: &str = "STARLING_ATTACKS_BED";
 /// Maximum number of attacks that share a sandbox. Their results must fit into one report.
 const TOGETHER: usize = 40;
+/// Number of attacks that are also made by code that a model tries. Their results must fit into the
+/// output that is kept.
+const TRIED: usize = 30;
 /// Time limit for a run that hangs. It must not be what stops an attack, and the machine may be
 /// busy.
 const DEADLINE: Duration = Duration::from_secs(300);
@@ -190,14 +194,26 @@ async fn shadows(bed: &AttackFixture, kind: &str) -> Option<Shadows> {
     }
 }
 
+/// How the attacking code is started.
+#[derive(Debug, Clone, Copy)]
+enum Door {
+    /// As the test command.
+    Tests,
+    /// As code that a model tries.
+    Try,
+}
+
 async fn attack(bed: &AttackFixture, shadows: &Shadows, attacks: &[Attack]) -> AttackCounts {
     let mut tally = AttackCounts::default();
     let (alone, together): (Vec<&Attack>, Vec<&Attack>) = attacks.iter().partition(|a| a.alone);
     for some in together.chunks(TOGETHER) {
-        try_some(bed, shadows, some, &mut tally).await;
+        try_some(bed, shadows, Door::Tests, some, &mut tally).await;
     }
+    let step = together.len().div_ceil(TRIED);
+    let some: Vec<&Attack> = together.iter().copied().step_by(step).collect();
+    try_some(bed, shadows, Door::Try, &some, &mut tally).await;
     for one in alone {
-        try_some(bed, shadows, &[one], &mut tally).await;
+        try_some(bed, shadows, Door::Tests, &[one], &mut tally).await;
     }
     for (name, keep) in bed.readable() {
         let got = bed::readable_line(bed);
@@ -215,6 +231,7 @@ async fn attack(bed: &AttackFixture, shadows: &Shadows, attacks: &[Attack]) -> A
 async fn try_some(
     bed: &AttackFixture,
     shadows: &Shadows,
+    door: Door,
     attacks: &[&Attack],
     tally: &mut AttackCounts,
 ) {
@@ -230,7 +247,10 @@ async fn try_some(
         ),
     ]);
     let line = "python3 attack/prelude.py attack/plan.json 2>&1";
-    let (outcome, said) = run(bed, shadows, line, Vec::new(), overlay).await;
+    let (outcome, said) = match door {
+        Door::Tests => run(bed, shadows, line, Vec::new(), overlay).await,
+        Door::Try => try_code(bed, shadows, line, overlay).await,
+    };
     let verdicts: BTreeMap<&str, (&str, &str)> = said
         .lines()
         .filter_map(|line| {
@@ -249,7 +269,7 @@ async fn try_some(
                 | TestOutcome::OutputTooLong
                 | TestOutcome::WroteTooMuch
         );
-        let name = || format!("{} ({verdict} {why} {outcome:?})", attack.name);
+        let name = || format!("{} ({door:?}: {verdict} {why} {outcome:?})", attack.name);
         match (attack.proof, verdict) {
             (_, "secret") => tally.escaped.push(name()),
             (AttackProof::Harm, _) if !harm.is_empty() => {
@@ -276,20 +296,9 @@ async fn run(
     readable: Vec<std::path::PathBuf>,
     overlay: Overlay,
 ) -> (TestOutcome, String) {
-    let workspace = Workspace::open(bed.path("project")).unwrap();
-    let snapshot = workspace.snapshot(Overlay::new());
-    let settings = TestSettings {
-        command: Some(line.to_owned()),
-        environment: vec!["STARLING_TEST_API_KEY".to_owned()],
-        readable,
-        ..TestSettings::default()
-    };
-    let tests = ProjectTests::detect(&snapshot, shadows.clone(), settings).await;
+    let tests = tests(bed, shadows, line, readable).await;
     let request = TestRequest {
-        overlay: overlay
-            .into_iter()
-            .map(|(file, text)| (file, text.map(std::sync::Arc::from)))
-            .collect(),
+        overlay: contents(overlay),
         select: Vec::new(),
         deadline: DEADLINE,
     };
@@ -298,6 +307,46 @@ async fn run(
         println!("{} ms: {line}", report.millis);
     }
     (report.outcome, report.output)
+}
+
+/// Runs a command line as code that a model tries.
+async fn try_code(
+    bed: &AttackFixture,
+    shadows: &Shadows,
+    line: &str,
+    overlay: Overlay,
+) -> (TestOutcome, String) {
+    let tests = tests(bed, shadows, "true", Vec::new()).await;
+    let request = TryRequest {
+        code: TryCode::Command(line.to_owned()),
+        overlay: contents(overlay),
+        deadline: DEADLINE,
+    };
+    let report = tests.try_code(request).await;
+    (report.outcome, report.output)
+}
+
+async fn tests(
+    bed: &AttackFixture,
+    shadows: &Shadows,
+    line: &str,
+    readable: Vec<std::path::PathBuf>,
+) -> ProjectTests {
+    let workspace = Workspace::open(bed.path("project")).unwrap();
+    let snapshot = workspace.snapshot(Overlay::new());
+    let settings = TestSettings {
+        command: Some(line.to_owned()),
+        environment: vec!["STARLING_TEST_API_KEY".to_owned()],
+        readable,
+        ..TestSettings::default()
+    };
+    ProjectTests::detect(&snapshot, shadows.clone(), settings).await
+}
+
+fn contents(overlay: Overlay) -> Vec<(FilePath, Option<Arc<[u8]>>)> {
+    let bytes = |text: Arc<str>| Arc::from(text);
+    let files = overlay.into_iter();
+    files.map(|(file, text)| (file, text.map(bytes))).collect()
 }
 
 /// Runs the ordinary programs that are installed, and returns the failures.

@@ -69,6 +69,26 @@ fn end_of_a_run_and_of_an_undo_is_on_stderr_if_stdout_cannot_be_written() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn run_and_undo_change_nothing_if_stdout_cannot_be_written_from_the_start() {
+    let bed = TestProject::new();
+    let model = bed.tape(&[NEW]);
+    let args = ["run", "--approve", "auto", "--model", &model, "Simplify f."];
+    let unchanged = |args: &[&str], text: &str| {
+        let said = on_full_disk(&bed, args);
+        assert_eq!(bed.work(), text);
+        assert_eq!(said.code, Some(1), "{said:?}");
+        let told = "nothing was changed: stdout cannot be written: No space left";
+        assert!(said.err.contains(told), "{said:?}");
+    };
+    unchanged(&args, OLD);
+    assert_eq!(bed.say(&args).code, Some(0));
+    unchanged(&["undo", "--yes"], NEW);
+    let said = bed.say(&["undo", "--yes"]);
+    assert_eq!((said.code, bed.work().as_str()), (Some(0), OLD), "{said:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn session_of_a_question_is_kept_if_stdout_cannot_be_written() {
     let bed = TestProject::new();
     let model = super::ask::told(&bed, &["`f` gives one [work.py:2]."]);

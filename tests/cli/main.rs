@@ -10,6 +10,7 @@ mod log_file;
 mod refactor;
 mod relied_on;
 mod terminal;
+mod trying;
 mod undo;
 
 use std::io::{BufRead, BufReader, Read, Write};

@@ -65,6 +65,7 @@ impl SimulationPlan {
             test_deadline: Duration::from_secs(60),
             begin: begin(choices, project),
             require_tests: false,
+            try_examples: false,
             patch: None,
             request: None,
         };

@@ -7,7 +7,7 @@ use super::layer::ConfigValue;
 use super::load::LoadedConfig;
 use super::settings::{ModelConfig, ModelKind};
 use starling_core::Dollars;
-use starling_workspace::PathPolicy;
+use starling_workspace::{PathPolicy, begins_like_token};
 use toml::Value;
 
 /// Maximum configurable wait in seconds: one day.
@@ -188,8 +188,5 @@ fn is_variable_name(text: &str) -> bool {
         .is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
     let looks_random =
         text.len() > 20 && !text.contains('_') && text.chars().any(|c| c.is_ascii_digit());
-    let known_prefix = ["sk_", "gsk_", "hf_", "ghp_", "pk_", "key_"]
-        .iter()
-        .any(|prefix| text.starts_with(prefix));
-    plain && starts_well && text.len() <= 64 && !looks_random && !known_prefix
+    plain && starts_well && text.len() <= 64 && !looks_random && !begins_like_token(text)
 }

@@ -124,7 +124,7 @@ pub struct RoleSettings {
 }
 
 /// Options of a run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct RunSettings {
     /// One agent for each symbol (swarm), or one agent for all symbols (single).
@@ -138,11 +138,28 @@ pub struct RunSettings {
     /// Files that agents may change although the files run outside the sandbox, as .gitignore
     /// globs. Without a match, only a person may accept a change of such a file.
     pub allow_write: Vec<String>,
+    /// Whether examples in a task (Python, `>>>` lines, `$ pytest`, `$ python -m` with a module of
+    /// the project) are run in the sandbox of the tests, before the first change and with each one.
+    pub try_examples: bool,
     /// Temperature for every model instead of any other setting. Used to draw several samples of
     /// one task.
     pub temperature: Option<f64>,
     /// Seed for every model that supports seeds. Another number gives another sample.
     pub seed: Option<u32>,
+}
+
+impl Default for RunSettings {
+    fn default() -> Self {
+        RunSettings {
+            driver: Driver::default(),
+            approve: Approval::default(),
+            ask_intent: AskIntent::default(),
+            allow_write: Vec::new(),
+            try_examples: true,
+            temperature: None,
+            seed: None,
+        }
+    }
 }
 
 /// How the project's tests are run.
@@ -186,7 +203,7 @@ pub struct SandboxSettings {
     /// Maximum disk space of one test run in megabytes, in its copy of the project.
     pub disk_mb: u64,
     /// Names of additional environment variables that tests receive. Variables whose names look
-    /// like secrets, or whose values hold a password or a private key, are never passed.
+    /// like secrets, or whose values hold a password, a token or a private key, are never passed.
     pub environment: Vec<String>,
     /// Directories in the home directory that tests may read in addition to toolchains, as absolute
     /// paths. Other directories are hidden.

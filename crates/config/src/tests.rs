@@ -380,7 +380,7 @@ fn every_key_has_documentation_a_type_and_a_correct_default() {
     assert_eq!(kind("roles.agent"), "list of texts");
     assert_eq!(kind("limits.dollars"), "number");
     assert_eq!(kind("models.any.base_url"), "text");
-    assert_eq!(keys().len(), 52);
+    assert_eq!(keys().len(), 53);
 }
 
 #[test]

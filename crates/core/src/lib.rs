@@ -11,6 +11,7 @@ pub mod prompts;
 mod run;
 mod tests;
 mod tokens;
+mod try_code;
 
 pub use approver::{Approver, EditedPart, IntentView, ProposalView, ReviewAnswer, Verdict};
 pub use call_event::{CALL_PATH, CallEvent};
@@ -32,3 +33,4 @@ pub use tests::{
     TestRequest, TestRunner, TestStatus,
 };
 pub use tokens::Tokens;
+pub use try_code::{TryCode, TryReport, TryRequest};

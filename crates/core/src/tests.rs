@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::language::Problem;
+use crate::try_code::{TryReport, TryRequest};
 use starling_syntax::FilePath;
 
 /// The tests to run and the texts to run them on.
@@ -208,5 +209,11 @@ pub trait TestRunner: Send + Sync {
     /// Returns a message for the user that explains why nothing could be compiled.
     async fn compile(&self, _request: CompileRequest) -> Result<Vec<Problem>, String> {
         Ok(Vec::new())
+    }
+
+    /// Runs code of a model or of the task in a shadow, with the interpreter and the environment of
+    /// the tests. The project's files of secrets and the data of version control are hidden.
+    async fn try_code(&self, _request: TryRequest) -> TryReport {
+        TryReport::not_run("this runner cannot try code".to_owned())
     }
 }

@@ -300,10 +300,10 @@ impl Index {
         resolve::Resolver::new(self.code()).overriding(method)
     }
 
-    /// Returns the calls that name a method of a base class, but call this overriding method if the
-    /// object is of its class.
-    pub fn indirect_calls(&self, method: &SymbolPath) -> Vec<IndirectUse> {
-        lookup::indirect_calls(self.code(), &self.snapshot, method)
+    /// Returns the calls and reads that name a method of a base class, but are of this overriding method
+    /// if the object is of its class.
+    pub fn indirect_uses(&self, method: &SymbolPath) -> Vec<IndirectUse> {
+        lookup::indirect_uses(self.code(), &self.snapshot, method)
     }
 
     /// Returns whether an attribute with the name of these methods must be one of them wherever it is

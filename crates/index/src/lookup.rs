@@ -3,7 +3,7 @@
 use super::code::{Code, FileId, base_name};
 use super::facts::is_test;
 use super::names::{Binding, BindingKind, Role, ScopeId};
-use super::resolve::{Certainty, IndirectCall, References, Resolver, Source};
+use super::resolve::{Certainty, IndirectAccess, References, Resolver, Source};
 use super::segment::hash_of;
 use starling_syntax::{FilePath, Language, SymbolKind, SymbolPath, references as references_in};
 use starling_workspace::Snapshot;
@@ -70,11 +70,11 @@ pub struct Usages {
     pub gaps: Vec<(FilePath, u32)>,
 }
 
-/// A call that names a method of a base class and reaches an overriding method on some objects.
+/// A call or a read that names a method of a base class and is of an overriding method on some objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndirectUse {
     pub usage: Usage,
-    /// The method that the call names, usually a method of a base class. `None` if the class of the
+    /// The method that the use names, usually a method of a base class. `None` if the class of the
     /// object has no known method of that name.
     pub through: Option<SymbolPath>,
 }
@@ -276,16 +276,16 @@ pub(super) fn variable_uses(code: &Code, snapshot: &Snapshot, of: &Variable) -> 
     usages(code, snapshot, &references)
 }
 
-/// Returns the calls that name another method and call this method on some objects.
-pub(super) fn indirect_calls(
+/// Returns the calls and reads that name another method and are of this method on some objects.
+pub(super) fn indirect_uses(
     code: &Code,
     snapshot: &Snapshot,
     method: &SymbolPath,
 ) -> Vec<IndirectUse> {
-    let calls = Resolver::new(code).indirect_calls(method).into_iter();
-    let of = |one: IndirectCall| {
+    let all = Resolver::new(code).indirect_uses(method).into_iter();
+    let of = |one: IndirectAccess| {
         let references = References {
-            uses: vec![one.call],
+            uses: vec![one.access],
             complete: true,
             gaps: Vec::new(),
         };
@@ -294,7 +294,7 @@ pub(super) fn indirect_calls(
             through: one.through,
         })
     };
-    calls.filter_map(of).collect()
+    all.filter_map(of).collect()
 }
 
 /// Returns the reads of an attribute on objects that may be of any class.

@@ -98,7 +98,7 @@ impl ProjectTests {
                 deadline,
             };
             let done = match self
-                .capture(suite, self.with_setup(&collecting), &request)
+                .capture_tests(suite, self.with_setup(&collecting), &request)
                 .await
             {
                 Ok(done) => done,

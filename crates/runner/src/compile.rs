@@ -93,8 +93,9 @@ impl ProjectTests {
         drop(tokio::spawn(async move { tests.compiler().await }));
     }
 
-    /// Returns the interpreter that compiles changed files. The search for it is done once.
-    async fn compiler(&self) -> Result<String, String> {
+    /// Returns the interpreter that compiles changed files and runs code that is tried. The search
+    /// for it is done once.
+    pub(super) async fn compiler(&self) -> Result<String, String> {
         let found = self.compiler.get_or_init(|| self.find_compiler()).await;
         found.clone()
     }

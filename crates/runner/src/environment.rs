@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::redact::has_login;
 use starling_platform::processes::variables;
-use starling_workspace::private_keys;
+use starling_workspace::{has_token, private_keys};
 
 /// Variables that tests inherit if they are set. A name that ends in `*` matches all names with
 /// that prefix.
@@ -209,13 +209,16 @@ fn is_secret(name: &str) -> bool {
 }
 
 /// Returns whether a value holds a password, in an address (`user:x@host`), a connection string
-/// (`Server=h;Password=x`), the parameters of a URL (`?password=x`) or a text of settings (`password: x`), or
-/// a private key, also in base64.
+/// (`Server=h;Password=x`), the parameters of a URL (`?password=x`), a text of settings (`password: x`) or a
+/// command line (`-u user:x`), or a token of a known form or a private key, also in base64.
 fn holds_secret(value: &OsStr) -> bool {
     let value = value.to_string_lossy();
     has_login(&value)
         || has_plain_login(&value)
+        || has_slash_login(&value)
         || has_secret_field(&value)
+        || has_secret_argument(&value)
+        || has_token(&value)
         || !private_keys(&value).is_empty()
         || value.contains(PRIVATE_KEY_IN_BASE64)
 }
@@ -231,6 +234,54 @@ fn has_plain_login(value: &str) -> bool {
         let parts = login.split_once(':');
         parts.is_some_and(|(user, password)| !user.is_empty() && !password.is_empty())
     })
+}
+
+/// Returns whether a value holds `user/password@host`, as Oracle's programs write it. In `org/action@v4` and
+/// `types/node@20.1`, a version follows the sign.
+fn has_slash_login(value: &str) -> bool {
+    let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '=' | ',' | ':');
+    let is_version = |after: &str| {
+        let version = after.strip_prefix('v').unwrap_or(after);
+        version.starts_with(|c: char| c.is_ascii_digit()) && version.matches('.').count() < 3
+    };
+    value.match_indices('@').any(|(at, _)| {
+        let (before, after) = (&value[..at], &value[at + 1..]);
+        let login = before.rsplit(ends).next().unwrap_or_default();
+        let parts: Vec<&str> = login.split('/').collect();
+        let is_login =
+            matches!(parts[..], [user, password] if !user.is_empty() && !password.is_empty());
+        is_login && !after.is_empty() && !is_version(after)
+    })
+}
+
+/// Returns whether a value is a command line with a password: `-u user:x`, `--user user:x`, `--password x`.
+fn has_secret_argument(value: &str) -> bool {
+    let unquoted = |word: &str| word.trim_matches(['"', '\'']).to_owned();
+    let words: Vec<String> = value.split_whitespace().map(unquoted).collect();
+    let is_login = |text: &str| {
+        let login = text.split_once(':');
+        // `docker run -u 1000:1000` has a user and a group.
+        let is_number = |text: &str| text.chars().all(|c| c.is_ascii_digit());
+        login.is_some_and(|(user, password)| {
+            let is_set = !user.is_empty() && !password.is_empty();
+            is_set && !(is_number(user) && is_number(password))
+        })
+    };
+    let is_of_user = |option: &str| ["-u", "-U", "--user", "--proxy-user"].contains(&option);
+    let is_set = words.windows(2).any(|pair| {
+        let (option, given) = (&pair[0], &pair[1]);
+        let is_secret_option = || {
+            let name = option.strip_prefix("--");
+            name.is_some_and(|name| !name.contains('=') && is_secret(name))
+        };
+        is_of_user(option) && is_login(given) || is_secret_option() && !given.starts_with('-')
+    });
+    let is_joined = |word: &String| {
+        let joined = word.strip_prefix("-u").map(|given| ("-u", given));
+        let pair = word.split_once('=').or(joined);
+        pair.is_some_and(|(option, given)| is_of_user(option) && is_login(given))
+    };
+    is_set || words.iter().any(is_joined)
 }
 
 /// Returns whether a value holds a name of a secret, an equals sign or a colon, and something behind it.
@@ -406,6 +457,15 @@ mod tests {
             "//u:pw@h/db",
             "LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQ==",
             key,
+            "see ghp_abcdefghijklmnopqrstuvwxyz0123456789",
+            "jdbc:oracle:thin:scott/tiger@h:1521:x",
+            "scott/tiger@10.0.0.1/x",
+            "curl -u user:pw https://h",
+            "curl -uuser:1234 https://h",
+            "--user 'user:pw'",
+            "--user=user:pw",
+            "psql --password pw",
+            "login --api-token pw",
         ] {
             assert!(!passed(value), "{value}");
         }
@@ -422,6 +482,12 @@ mod tests {
             "password=&user=u",
             "/usr/bin:/bin",
             "12:30",
+            "actions/checkout@v4",
+            "types/node@20.1.0",
+            "/srv/a/b@c",
+            "docker run -u 1000:1000 image",
+            "pytest -u nobody --password-file",
+            "--password --verbose",
         ] {
             assert!(passed(value), "{value}");
         }

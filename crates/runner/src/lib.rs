@@ -16,6 +16,7 @@ mod results;
 mod sandbox;
 #[cfg(test)]
 mod tests;
+mod try_code;
 mod version;
 
 pub use collect::{Collection, Counted};
@@ -42,10 +43,10 @@ pub use redact::SecretValues;
 use results::{Recorder, Reporters};
 use starling_core::{
     CommandOrigin, CompileRequest, Problem, ResultSource, TestCase, TestOutcome, TestReport,
-    TestRequest, TestRunner,
+    TestRequest, TestRunner, TryReport, TryRequest,
 };
 use starling_sandbox::{Captured, End, ShadowCommand, ShadowError, Shadows};
-use starling_workspace::Snapshot;
+use starling_workspace::{FileContents, Snapshot};
 
 /// Maximum number of output bytes that are parsed for results. The middle of a longer output is
 /// left out.
@@ -281,7 +282,7 @@ impl ProjectTests {
         if let Some(reporters) = self.reporters(suite) {
             let recorder = Recorder::new();
             let recording = recorder.around(&self.with_setup(&line), reporters);
-            let done = match self.capture(suite, recording, request).await {
+            let done = match self.capture_tests(suite, recording, request).await {
                 Ok(done) => done,
                 Err(error) => return not_run(line, error.to_string()),
             };
@@ -290,7 +291,8 @@ impl ProjectTests {
                 return self.noted(report);
             }
         }
-        match self.capture(suite, self.with_setup(&line), request).await {
+        let setup_and_line = self.with_setup(&line);
+        match self.capture_tests(suite, setup_and_line, request).await {
             Ok(done) => {
                 let report = self.report(suite, line, &done);
                 self.noted(report)
@@ -314,10 +316,9 @@ impl ProjectTests {
         }
     }
 
-    /// Runs a command line in a shadow (a sandboxed copy of the project), with the environment
-    /// variables that the suite (the test command) needs. Removes the values of the project's
-    /// secrets from the output.
-    async fn capture(
+    /// Runs a command line of the tests, with the environment variables that the suite (the test
+    /// command) needs.
+    async fn capture_tests(
         &self,
         suite: &Suite,
         line: String,
@@ -331,9 +332,20 @@ impl ProjectTests {
             deadline: request.deadline,
             output_cap: READ_BYTES,
         };
+        self.capture(&self.shadows, &overlay, &command).await
+    }
+
+    /// Runs a command in a shadow (a sandboxed copy of the project). Removes the values of the
+    /// project's secrets from the output.
+    async fn capture(
+        &self,
+        shadows: &Shadows,
+        overlay: &FileContents,
+        command: &ShadowCommand,
+    ) -> Result<Captured, ShadowError> {
         // The refresh runs in parallel with the command, so that `redact` finds little left to do.
         self.secrets.refresh_in_background(&self.root);
-        let done = self.shadows.run(&self.root, &overlay, &command).await?;
+        let done = shadows.run(&self.root, overlay, command).await?;
         let (root, secrets) = (self.root.clone(), self.secrets.clone());
         let text = done.output.clone();
         let redacted = tokio::task::spawn_blocking(move || secrets.redact(&root, text, CURRENT));
@@ -561,5 +573,9 @@ impl TestRunner for ProjectTests {
 
     async fn compile(&self, request: CompileRequest) -> Result<Vec<Problem>, String> {
         self.compile_files(&request).await
+    }
+
+    async fn try_code(&self, request: TryRequest) -> TryReport {
+        self.run_code(request).await
     }
 }

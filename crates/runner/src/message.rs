@@ -7,6 +7,8 @@ use starling_syntax::FilePath;
 
 /// Maximum length of a failing test's message, in bytes.
 const MESSAGE_BYTES: usize = 1_500;
+/// Name of a tried snippet in tracebacks.
+pub(super) const SNIPPET: &str = "<snippet>";
 /// Directories of installed code, which is not edited.
 const INSTALLED: [&str; 5] = ["site-packages", "dist-packages", ".venv", "venv", ".tox"];
 
@@ -41,6 +43,12 @@ fn own_file(frame: &Frame<'_>, root: &Path) -> Option<FilePath> {
 /// Shortens the message of a failing test: leaves out frames outside of the workspace, makes paths
 /// relative to the root, and limits the length.
 pub(super) fn shorten(body: &str, root: &Path) -> String {
+    middle_out(own_frames(body, root).trim(), MESSAGE_BYTES)
+}
+
+/// Leaves out frames outside of the workspace, except those of a snippet that is tried, and makes
+/// paths relative to the root.
+pub(super) fn own_frames(body: &str, root: &Path) -> String {
     let mut kept = String::new();
     let mut foreign = 0;
     // Indentation of the frame that is being left out. Deeper lines are its source code.
@@ -52,7 +60,7 @@ pub(super) fn shorten(body: &str, root: &Path) -> String {
         }
         skipping = None;
         match frame(line) {
-            Some(found) if own_file(&found, root).is_none() => {
+            Some(found) if found.path != SNIPPET && own_file(&found, root).is_none() => {
                 foreign += 1;
                 skipping = Some(depth);
             }
@@ -64,8 +72,7 @@ pub(super) fn shorten(body: &str, root: &Path) -> String {
         }
     }
     note_foreign(&mut kept, &mut foreign);
-    let from_root = kept.replace(&format!("{}/", root.display()), "");
-    middle_out(from_root.trim(), MESSAGE_BYTES)
+    kept.replace(&format!("{}/", root.display()), "")
 }
 
 fn note_foreign(kept: &mut String, count: &mut usize) {
@@ -84,6 +91,18 @@ fn middle_out(text: &str, bytes: usize) -> String {
     }
     let head = text.floor_char_boundary(bytes / 3);
     format!("{}\n…\n{}", &text[..head], last(text, bytes - bytes / 3))
+}
+
+/// Shortens a text to its first and its last `bytes / 2` bytes, with a line between them that says
+/// how much is left out.
+pub(super) fn both_ends(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    let head = &text[..text.floor_char_boundary(bytes / 2)];
+    let tail = last(text, bytes / 2);
+    let left_out = text.len() - head.len() - tail.len();
+    format!("{head}\n… {left_out} bytes left out …\n{tail}")
 }
 
 /// Returns the end of a text, at most `bytes` long, starting at a character boundary.

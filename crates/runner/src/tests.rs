@@ -4,6 +4,7 @@ mod compile;
 mod hostile;
 mod private;
 mod results;
+mod try_code;
 
 use super::*;
 use starling_core::{TestCase, TestStatus};

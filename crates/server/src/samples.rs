@@ -84,6 +84,7 @@ pub fn asked_with_need(proposal: (u32, &str), needed: u32) -> Vec<Event> {
             proposals: Vec::new(),
             tests: evidence.tests.clone(),
             diagnostics: DiagnosticEvidence::Absent,
+            examples: Vec::new(),
             needs: vec![ProposalId(needed)],
             checked_in: 0,
         });

@@ -173,6 +173,7 @@ pub fn services(start: RunStarter, trajectories: &Path) -> Services {
                     ask_intent: AskIntent::Never,
                     limits: Limits::default(),
                     test_deadline: std::time::Duration::from_secs(1),
+                    try_examples: true,
                 },
                 models: RoleModels {
                     scout: nothing.clone(),
@@ -300,6 +301,7 @@ pub fn evidence() -> Evidence {
             reason: reason.clone(),
         },
         diagnostics: DiagnosticEvidence::Unknown { reason },
+        examples: Vec::new(),
         imports: Default::default(),
         losses: Vec::new(),
         contract: Vec::new(),

@@ -41,6 +41,7 @@ pub use event::events::{
 };
 pub use event::log::{Cursor, EventLog, UnwrittenRecord, Writing};
 pub use evidence::check_results::{DiagnosticEvidence, ImportMends, UnclearImport};
+pub use evidence::example::ExampleEvidence;
 pub use evidence::file_change::FileChange;
 pub use evidence::ids::{ProposalId, ids};
 pub use evidence::indirect::IndirectCaller;

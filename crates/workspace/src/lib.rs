@@ -26,6 +26,7 @@ mod stamp;
 mod stored;
 #[cfg(test)]
 mod testing;
+mod token_form;
 mod unusual;
 mod walk;
 mod write;
@@ -35,7 +36,7 @@ pub use encoding::{DecodeError, EncodeError, decode, encode};
 pub use git_names::git_configurations;
 pub use own_directories::{CACHE_VARIABLE, cache_dir, config_dir, state_dir};
 pub use patch_command::PatchCommand;
-pub use paths::{MAX_FILE_BYTES, ReadError, inside, may_show};
+pub use paths::{MAX_FILE_BYTES, ReadError, VERSION_CONTROL, inside, may_show};
 pub use policy::{BadGlob, PathPolicy, WriteRule};
 pub use private::{private_directory, private_file, replace_private_file};
 pub use private_key::{KeyBlock, key_blocks, key_words, private_keys};
@@ -48,6 +49,7 @@ pub use secret_names::is_secret_path;
 pub use snapshot::{FileContents, Overlay, Snapshot, StoreError, TextState};
 pub use stamp::Stamp;
 pub use stored::{shown_text, stored_bytes};
+pub use token_form::{begins_like_token, has_token};
 pub use unusual::UnusualPaths;
 pub use walk::is_environment;
 pub use write::{

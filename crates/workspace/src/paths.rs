@@ -78,10 +78,12 @@ pub fn may_show(file: &FilePath, text: &str) -> Result<(), ReadError> {
     }
 }
 
+/// Names of the files and directories in which version control stores its data.
+pub const VERSION_CONTROL: [&str; 6] = [".git", ".hg", ".svn", ".jj", ".bzr", ".sl"];
+
 /// Returns whether version control stores its data in a file or directory with this name. Some file
 /// systems also accept other spellings of `.git`.
 pub(super) fn is_version_control(name: &str) -> bool {
-    const NAMES: [&str; 6] = [".git", ".hg", ".svn", ".jj", ".bzr", ".sl"];
     let compared = compared_name(name);
     let name = compared.as_deref().unwrap_or(name);
     // The short name of `.git` on Windows is `GIT~1`.
@@ -92,7 +94,7 @@ pub(super) fn is_version_control(name: &str) -> bool {
             && name[known.len() - 1..].starts_with('~')
     };
     let is_known = |known: &&str| name.eq_ignore_ascii_case(known) || is_short_of(known);
-    NAMES.iter().any(is_known)
+    VERSION_CONTROL.iter().any(is_known)
 }
 
 /// Returns whether git accepts this directory as a repository, whatever the directory is called.

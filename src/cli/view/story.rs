@@ -6,8 +6,8 @@ use super::text::{Line, Style};
 use super::words;
 use starling_core::{ModelNotice, TestOutcome, TestReport, TestStatus, Verdict};
 use starling_swarm::{
-    ActorId, AgentOutcome, AnswerSource, Cause, DiagnosticEvidence, Event, Evidence, ProposalId,
-    TestDelta, TestEvidence, TestPhase, failure_in_short, ids,
+    ActorId, AgentOutcome, AnswerSource, Cause, DiagnosticEvidence, Event, Evidence,
+    ExampleEvidence, ProposalId, TestDelta, TestEvidence, TestPhase, failure_in_short, ids,
 };
 use starling_syntax::{FilePath, Language, SymbolPath};
 use starling_workspace::PatchCommand;
@@ -538,6 +538,9 @@ fn checks(found: &Evidence) -> Vec<Line> {
     let (tests, diagnostics) = found.counting();
     let mut lines = tests_evidence(tests);
     lines.extend(diagnostics_evidence(diagnostics));
+    let example =
+        |example: &ExampleEvidence| fact("example of the task", Style::Plain, &example.in_words());
+    lines.extend(found.counting_examples().iter().map(example));
     for line in found.imports.to_string().lines() {
         lines.push(Line::of(Style::Dim, &format!("  {line}")));
     }

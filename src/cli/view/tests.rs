@@ -42,6 +42,7 @@ fn evidence() -> Evidence {
         diagnostics: DiagnosticEvidence::Unknown {
             reason: "no language server".to_owned(),
         },
+        examples: Vec::new(),
         imports: Default::default(),
         losses: Vec::new(),
         contract: Vec::new(),
@@ -470,6 +471,11 @@ fn each_part_of_a_set_is_shown_with_the_check_of_the_set() {
             proposals: vec![ProposalId(7), ProposalId(8)],
             tests: tests(TestOutcome::Passed, 8, &[], ""),
             diagnostics: DiagnosticEvidence::Absent,
+            examples: vec![ExampleEvidence {
+                code: "calc()".to_owned(),
+                before: "TypeError: no".to_owned(),
+                after: "2".to_owned(),
+            }],
             needs: Vec::new(),
             checked_in: 0,
         }),
@@ -503,6 +509,7 @@ fn each_part_of_a_set_is_shown_with_the_check_of_the_set() {
     for line in [
         "  checked together with: #7, #8",
         "  tests: 8 pass (0.5 s)",
+        "  example of the task: before `TypeError: no`, after `2`",
         "  callers: cli.py::cmd_summary (changed in the same set)",
     ] {
         assert!(told.lines().any(|told| told == line), "{line} in\n{told}");
@@ -589,6 +596,7 @@ fn run_log_shows_a_needed_proposal_without_an_empty_joint_check() {
         proposals: Vec::new(),
         tests: tests(TestOutcome::Passed, 8, &[], ""),
         diagnostics: DiagnosticEvidence::Absent,
+        examples: Vec::new(),
         needs: vec![ProposalId(2)],
         checked_in: 0,
     });

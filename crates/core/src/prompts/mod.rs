@@ -144,6 +144,9 @@ pub struct TaskPrompt {
     pub rules: String,
     /// The failures of the tests before the run; empty if the tests were not run or all pass.
     pub failures: String,
+    /// The examples of the task and what came of them before the first change; empty if none was
+    /// tried.
+    pub examples: String,
     /// Whether a change needs a new test: without one it is reverted, because no test fails before
     /// the change.
     pub test_is_needed: bool,

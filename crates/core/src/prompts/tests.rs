@@ -41,6 +41,7 @@ fn every_prompt_template_renders_with_its_struct() {
         failures: "F".into(),
         test_is_needed: true,
         other_failures: "t8, t9".into(),
+        examples: "total([1])\n-> TypeError: no".into(),
         not_there: "there is no N".into(),
         method_families: "`m` is defined as a.py::A.m".into(),
     }

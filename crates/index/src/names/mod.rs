@@ -205,6 +205,14 @@ impl Names {
         &rest[..rest.partition_point(|given| given.scope == function)]
     }
 
+    /// Returns whether a binding has its value at a position: its own occurrence, or behind the statement
+    /// that assigns the value.
+    pub fn is_set(&self, binding: &Binding, at: u32) -> bool {
+        let bound = self.occurrence(binding.occurrence);
+        let start = bound.map_or(0, |bound| bound.at);
+        at == start || start + binding.after <= at
+    }
+
     /// Returns the bindings of a plain name, in its own scope, whose values can reach an
     /// occurrence: the last binding that is always executed before it, the bindings that may be
     /// executed after that one, and the bindings of an enclosing loop that reach it in the next

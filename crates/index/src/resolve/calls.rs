@@ -463,6 +463,12 @@ impl<S: Source> Resolver<'_, S> {
     }
 
     /// Returns the value of an expression, or `None` if it is not certain.
+    /// Returns whether an expression is certainly an object of exactly one class, and of no subclass.
+    pub(super) fn is_made(&mut self, file: FileId, expr: ExprId) -> bool {
+        let value = self.sure(file, expr, STEPS_MOST);
+        matches!(value, Some(CertainValue::Made(_)))
+    }
+
     fn sure(&mut self, file: FileId, expr: ExprId, steps: u32) -> Option<CertainValue> {
         let steps = steps.checked_sub(1)?;
         let names = self.names(file);

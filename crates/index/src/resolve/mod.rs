@@ -33,7 +33,7 @@ pub use dangling::{Dangling, Holder};
 pub(super) use definition::DefinedAt;
 pub use kin::Heritage;
 pub(super) use module::is_standard;
-pub(super) use reach::IndirectCall;
+pub(super) use reach::IndirectAccess;
 pub use references::Certainty;
 pub(super) use references::References;
 pub(super) use resolver::Resolver;

@@ -10,7 +10,7 @@ use super::common_names::is_common;
 use super::references::{Certainty, Use};
 use super::resolver::Resolver;
 use super::source::{FileId, Source};
-use super::value::{Def, Value, Variable};
+use super::value::{Def, Target, Value, Variable};
 use crate::facts::is_test;
 use crate::names::{
     BindingKind, Expr, ExprContent, ExprId, FunctionRole, Names, Occurrence, OccurrenceId, Role,
@@ -33,11 +33,11 @@ pub(super) enum CallReceiver {
     Unknown,
 }
 
-/// A call that names one method but may call another method, which overrides it.
+/// A call or a read that names one method but may be of another method, which overrides it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct IndirectCall {
-    pub call: Use,
-    /// The method that the call names, usually a method of a base class. `None` if the class of the
+pub(crate) struct IndirectAccess {
+    pub access: Use,
+    /// The method that the access names, usually a method of a base class. `None` if the class of the
     /// object has no known method of that name.
     pub through: Option<SymbolPath>,
 }
@@ -252,9 +252,9 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// Returns the calls that name a method of a base class, or no known method, but call this
-    /// method if the object is of its class.
-    pub(crate) fn indirect_calls(&mut self, method: &SymbolPath) -> Vec<IndirectCall> {
+    /// Returns the calls and reads that name a method of a base class, or no known method, but are of
+    /// this method if the object is of its class.
+    pub(crate) fn indirect_uses(&mut self, method: &SymbolPath) -> Vec<IndirectAccess> {
         self.start();
         let Some((file, symbol)) = self.source.find(method) else {
             return Vec::new();
@@ -268,31 +268,78 @@ impl<S: Source> Resolver<'_, S> {
         for file in self.source.mentioning(&name) {
             let names = self.names(file);
             for (index, one) in names.occurrences().iter().enumerate() {
-                let is_call = one.role == Role::Call && one.receiver().is_some();
-                if !is_call || names.name(one.name) != name || self.is_exhausted() {
+                let is_access =
+                    matches!(one.role, Role::Call | Role::Read) && one.receiver().is_some();
+                if !is_access || names.name(one.name) != name || self.is_exhausted() {
                     continue;
                 }
                 let occurrence = OccurrenceId(index as u32);
                 let Some(through) = self.reached_through(file, &names, occurrence, own) else {
                     continue;
                 };
-                let call = self.use_at(file, occurrence, Certainty::Likely);
-                found.extend(call.map(|call| IndirectCall { call, through }));
+                let access = self.use_at(file, occurrence, Certainty::Likely);
+                found.extend(access.map(|access| IndirectAccess { access, through }));
             }
         }
         found
     }
 
-    /// Returns the method that a call names, if that is not `own` but the call can also reach
-    /// `own`.
+    /// Returns whether an attribute refers to `member` on some of the objects that its receiver can
+    /// be: objects of the receiver's class and of its subclasses.
+    pub(super) fn may_refer(
+        &mut self,
+        file: FileId,
+        names: &Names,
+        attribute: OccurrenceId,
+        member: Target,
+    ) -> bool {
+        let (Some(one), Target::Variable(member)) = (names.occurrence(attribute).copied(), member)
+        else {
+            return false;
+        };
+        let is_read = matches!(one.role, Role::Call | Role::Read) && one.receiver().is_some();
+        if !is_read {
+            return false;
+        }
+        let name = names.name(one.name).to_owned();
+        let receiver = names.last_name(one.receiver());
+        let values = self.values(file, one.receiver(), None);
+        values.iter().any(|value| {
+            let object = match *value {
+                Value::Instance(class) => CallReceiver::Object(class),
+                // A class that is written by its name is no subclass; `cls` may be one.
+                Value::Class(class) => {
+                    let path = self.source.symbol(class.file, class.symbol);
+                    if path.is_none_or(|path| path.base_name() == receiver) {
+                        return false;
+                    }
+                    CallReceiver::Object(class)
+                }
+                Value::Super { after, of } => CallReceiver::Super { after, of },
+                Value::Module(_)
+                | Value::Function(..)
+                | Value::Callable(_)
+                | Value::Sequence(_)
+                | Value::Tuple(_)
+                | Value::Outside(_) => return false,
+            };
+            self.reachable(object, &name, file).contains(&member)
+        })
+    }
+
+    /// Returns the method that an access names, if that is not `own` but the access can also reach
+    /// `own`. An object that is made in place (`A().f`) is of no subclass.
     fn reached_through(
         &mut self,
         file: FileId,
         names: &Names,
-        call: OccurrenceId,
+        access: OccurrenceId,
         own: Variable,
     ) -> Option<Option<SymbolPath>> {
-        let one = *names.occurrence(call)?;
+        let one = *names.occurrence(access)?;
+        if self.is_made(file, one.receiver()) {
+            return None;
+        }
         let objects = self.receiving(file, one.receiver())?;
         let name = names.name(one.name).to_owned();
         let mut through = None;

@@ -35,7 +35,8 @@ pub enum Certainty {
     /// An attribute of a value of unknown type. Either only this symbol and its relatives have that
     /// name, or the receiver's name resembles the class name.
     Likely,
-    /// An attribute of a value of unknown type that may also be an unrelated attribute.
+    /// An attribute of a value of unknown type that may also be an unrelated attribute, or an
+    /// attribute that names a member of a related class and refers to the symbol only on some objects.
     Possible,
 }
 
@@ -178,6 +179,8 @@ impl<S: Source> Resolver<'_, S> {
                 search.open.push((file, id));
             } else if import.is_some_and(|one| self.is_unresolved(file, names, one, search)) {
                 search.unresolved.push((file, id));
+            } else if search.is_member && self.may_refer(file, names, id, search.wanted) {
+                search.indirect.push((file, id));
             }
             return None;
         }
@@ -210,9 +213,10 @@ impl<S: Source> Resolver<'_, S> {
         let certainty = self.judge(search);
         let judged = search.found.iter().zip(certainty);
         let judged = judged.map(|((file, id, _), certainty)| ((*file, *id), certainty));
-        let unresolved = search.unresolved.iter().chain(&search.open);
-        let unresolved = unresolved.map(|place| (*place, Some(Certainty::Possible)));
-        let places: Vec<_> = judged.chain(unresolved).collect();
+        let unsure = search.unresolved.iter().chain(&search.open);
+        let unsure = unsure.chain(&search.indirect);
+        let unsure = unsure.map(|place| (*place, Some(Certainty::Possible)));
+        let places: Vec<_> = judged.chain(unsure).collect();
         let mut uses = Vec::with_capacity(places.len());
         for ((file, id), certainty) in &places {
             uses.extend(certainty.and_then(|certainty| self.use_at(*file, *id, certainty)));

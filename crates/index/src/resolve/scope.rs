@@ -5,7 +5,9 @@ use std::rc::Rc;
 use super::resolver::Resolver;
 use super::source::{FileId, Source};
 use super::value::{ModuleId, Target, Variable};
-use crate::names::{BindingKind, Import, Imported, NameId, Names, Occurrence, ScopeId, ScopeKind};
+use crate::names::{
+    Binding, BindingKind, Import, Imported, NameId, Names, Occurrence, ScopeId, ScopeKind,
+};
 
 /// Maximum length of a chain of re-exports to follow.
 const MOST_HOPS: usize = 40;
@@ -41,14 +43,10 @@ impl<S: Source> Resolver<'_, S> {
             }
             // Code in a class body sees only the names that are bound further above, and methods do
             // not see the names of the class body at all.
-            let sees = |binding: &crate::names::Binding| match scope.kind {
-                ScopeKind::Class => {
-                    let at = names
-                        .occurrence(binding.occurrence)
-                        .map_or(0, |bound| bound.at);
-                    let is_attribute = matches!(binding.kind, BindingKind::Attribute { .. });
-                    is_first && at <= found.at && !is_attribute
-                }
+            let is_own =
+                |binding: &&Binding| !matches!(binding.kind, BindingKind::Attribute { .. });
+            let sees = |binding: &Binding| match scope.kind {
+                ScopeKind::Class => is_first && is_own(&binding) && names.is_set(binding, found.at),
                 ScopeKind::Module
                 | ScopeKind::Function
                 | ScopeKind::Lambda
@@ -60,8 +58,15 @@ impl<S: Source> Resolver<'_, S> {
             if id == ScopeId::MODULE {
                 return None;
             }
+            // Until a class body binds its own name, it sees the module's, and none of a function around it.
+            let is_of_class = scope.kind == ScopeKind::Class && is_first;
+            let sees_module =
+                is_of_class && declared.is_none() && bindings.iter().any(|one| is_own(&one));
             is_first = false;
-            id = scope.parent;
+            id = match sees_module {
+                true => ScopeId::MODULE,
+                false => scope.parent,
+            };
         }
     }
 

@@ -21,6 +21,9 @@ pub(super) struct Search {
     pub(super) unresolved: Vec<(FileId, OccurrenceId)>,
     /// Attributes of the name on objects that code from outside the workspace holds or returns.
     pub(super) open: Vec<(FileId, OccurrenceId)>,
+    /// Attributes that name another member but refer to the target on some objects: in a base class,
+    /// in a mixin or in a sibling class.
+    pub(super) indirect: Vec<(FileId, OccurrenceId)>,
     /// Whether the target is a member of a class.
     pub(super) is_member: bool,
     /// The target, if it is a pytest fixture.
@@ -49,6 +52,7 @@ impl Search {
             found: Vec::new(),
             unresolved: Vec::new(),
             open: Vec::new(),
+            indirect: Vec::new(),
             is_member: false,
             fixture: None,
             module_parts: Vec::new(),

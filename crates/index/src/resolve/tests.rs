@@ -98,6 +98,55 @@ fn plain_name_in_a_method_does_not_resolve_to_a_class_member() {
 }
 
 #[test]
+fn class_body_reads_the_name_of_the_module_until_its_own_is_assigned() {
+    for (text, expected) in [
+        (
+            "def f(): pass\nclass A:\n    f = staticmethod(f$)\n",
+            "m.py::f",
+        ),
+        (
+            "def f(): pass\ndef make():\n    class A:\n        f = staticmethod(f$)\n    return A\n",
+            "m.py::f",
+        ),
+        // Such a body does not see the name of the function around it.
+        (
+            "def f(): pass\ndef make(f):\n    class A:\n        f = f$\n    return A\n",
+            "m.py::f",
+        ),
+        (
+            "def f(): pass\ndef make(f):\n    class A:\n        g = f$\n    return A\n",
+            "m.py:2:9",
+        ),
+        (
+            "def f(): pass\nclass A:\n    f$ = staticmethod(f)\n",
+            "m.py:3:4",
+        ),
+        (
+            "def f(): pass\nclass A:\n    f = staticmethod(f)\n    g = f$\n",
+            "m.py:3:4",
+        ),
+        (
+            "x = 1\nclass A:\n    for x in y:\n        z = x$\n",
+            "m.py:3:8",
+        ),
+        (
+            "x = 1\nclass A:\n    with y as x:\n        z = x$\n",
+            "m.py:3:14",
+        ),
+        (
+            "x = 1\nclass A:\n    try:\n        pass\n    except E as x:\n        z = x$\n",
+            "m.py:5:16",
+        ),
+        (
+            "x = 1\nclass A:\n    if (x := 2):\n        z = x$\n",
+            "m.py:3:8",
+        ),
+    ] {
+        check_defined(text, &[expected]);
+    }
+}
+
+#[test]
 fn global_and_nonlocal_names_resolve_to_the_outer_scope() {
     check_defined("x = 1\ndef f():\n    global x\n    x$ = 2\n", &["m.py:1:0"]);
     check_defined(
@@ -423,6 +472,41 @@ fn references_to_a_base_method_include_uses_in_subclasses() {
         &["m.py:2:8", "m.py:4:22", "m.py:6:25"],
     );
     check_references(&[("m.py", text)], "m.py::C.f", &["m.py:6:8", "m.py:7:4"]);
+}
+
+#[test]
+fn references_to_an_override_include_calls_through_the_base_class() {
+    let text = "class A:\n    def f(self): pass\n    def g(self): return self.f()\n    @classmethod\n    def h(cls): return cls.k()\n    @classmethod\n    def k(cls): pass\n\
+        class B(A):\n    def f(self): pass\n    @classmethod\n    def k(cls): pass\n\
+        class Unrelated:\n    def f(self): pass\n    def g(self): return self.f()\n\
+        def use(): return A.f(A())\n";
+    check_references(
+        &[("m.py", text)],
+        "m.py::B.f",
+        &["m.py:3:29 possible", "m.py:9:8"],
+    );
+    check_references(
+        &[("m.py", text)],
+        "m.py::B.k",
+        &["m.py:5:27 possible", "m.py:11:8"],
+    );
+}
+
+#[test]
+fn references_to_a_method_include_calls_in_mixins_and_reads_of_properties() {
+    let text = "class Mixin:\n    def line(self): return self.label()\n\
+        class A:\n    @property\n    def cost(self): return 1\n    def total(self): return self.cost\n\
+        class B(Mixin, A):\n    def label(self): return ''\n    @property\n    def cost(self): return 2\n";
+    check_references(
+        &[("m.py", text)],
+        "m.py::B.label",
+        &["m.py:2:32 likely", "m.py:8:8"],
+    );
+    check_references(
+        &[("m.py", text)],
+        "m.py::B.cost",
+        &["m.py:6:33 possible", "m.py:10:8"],
+    );
 }
 
 #[test]

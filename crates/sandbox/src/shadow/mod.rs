@@ -230,10 +230,11 @@ impl Shadows {
         }
     }
 
-    /// Returns shadows that copy the tree, with another kind of confinement.
-    pub fn confined_by(self, confinement: Confinement) -> Self {
+    /// Returns shadows that copy the tree, with another kind of confinement. With `None`, no command
+    /// may run.
+    pub fn confined_by(self, confinement: impl Into<Option<Confinement>>) -> Self {
         Shadows {
-            confinement: Some(confinement),
+            confinement: confinement.into(),
             ..self.copies("asked for")
         }
     }

@@ -373,6 +373,7 @@ fn task(params: RunParams, defaults: &RunDefaults) -> Task {
         test_deadline: defaults.test_deadline,
         begin: params.begin,
         require_tests: params.require_tests,
+        try_examples: defaults.try_examples,
         patch: None,
     }
 }
@@ -445,6 +446,7 @@ mod tests {
             ask_intent: AskIntent::Always,
             limits: Limits::default(),
             test_deadline: Duration::from_secs(7),
+            try_examples: true,
         };
         let plain = task(RunParams::default(), &defaults);
         assert_eq!(plain.driver, Driver::Single);
@@ -487,6 +489,7 @@ mod tests {
                 ..Limits::default()
             },
             test_deadline: Duration::from_secs(7),
+            try_examples: true,
         };
         let wishes = RunParams {
             task: "tidy".to_owned(),

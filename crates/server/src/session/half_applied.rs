@@ -58,6 +58,7 @@ pub fn needing(evidence: &mut Evidence, applied: &[ProposalId]) {
         proposals: Vec::new(),
         tests,
         diagnostics,
+        examples: evidence.examples.clone(),
         needs: Vec::new(),
         checked_in: 0,
     });

@@ -48,10 +48,12 @@ pub fn note_unchecked(evidence: &mut Evidence) {
     if let Some(together) = &mut evidence.together {
         together.tests = tests.clone();
         together.diagnostics = diagnostics.clone();
+        together.examples.clear();
     }
     *evidence = Evidence {
         tests,
         diagnostics,
+        examples: Vec::new(),
         imports: Default::default(),
         losses: Vec::new(),
         contract: Vec::new(),

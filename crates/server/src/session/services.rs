@@ -52,6 +52,8 @@ pub struct RunDefaults {
     pub limits: Limits,
     /// How long one test run may take.
     pub test_deadline: Duration,
+    /// Whether the examples of a task are tried.
+    pub try_examples: bool,
 }
 
 /// Prepares a run.

@@ -116,7 +116,8 @@ pub(crate) async fn act(
             | Action::Definition(_)
             | Action::References(_)
             | Action::Ask(_)
-            | Action::RunTests(_) => {}
+            | Action::RunTests(_)
+            | Action::Try(_) => {}
         }
     }
     for (at, warning) in warnings {
@@ -155,7 +156,7 @@ impl TurnOutcome {
 
 /// Handles calls that cannot be parsed and calls that were repeated too often, and stores their
 /// results. Returns warnings to add to the results of repeated calls that are still carried out.
-/// Proposals are not counted here, because the limit on refused proposals applies to them.
+/// Proposals and tries are not counted here, because they have their own limits.
 fn count_repeats(
     run: &RunContext,
     agent: &mut AgentState,
@@ -172,7 +173,7 @@ fn count_repeats(
                 turn.is_refused = true;
                 continue;
             }
-            Ok(Action::Propose(_) | Action::Finish(_)) => continue,
+            Ok(Action::Propose(_) | Action::Finish(_) | Action::Try(_)) => continue,
             Ok(_) => {}
         }
         let why = match agent.repeats.count(epoch, one.fingerprint()) {

@@ -11,4 +11,5 @@ pub(crate) mod questions;
 pub(crate) mod small;
 pub(crate) mod toolbox;
 pub(crate) mod tools;
+pub(crate) mod try_tool;
 pub(crate) mod turns;

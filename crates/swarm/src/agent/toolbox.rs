@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use starling_dialogue::Execute;
 use starling_syntax::SymbolPath;
 
-use crate::agent::{questions, tools};
+use crate::agent::{questions, tools, try_tool};
 use crate::event::actor::ActorId;
 use crate::protocol::{self, Action, Executors, RunToolbox, ToolSet};
 use crate::state::run_context::RunContext;
@@ -31,6 +31,8 @@ struct LookAtCode(Arc<ToolUser>);
 struct AskOwners(Arc<ToolUser>);
 /// Executes the tool that runs tests.
 struct RunProjectTests(Arc<ToolUser>);
+/// Executes the tool that runs code.
+struct RunCode(Arc<ToolUser>);
 
 /// Returns the tools of a role. `chain` contains the agents that wait for each other's answers, in
 /// order; the agent that uses the tools is last.
@@ -42,7 +44,8 @@ pub(crate) fn toolbox(run: &Arc<RunContext>, role: ToolSet, chain: &[ActorId]) -
     let executors = Executors {
         look: Some(Arc::new(LookAtCode(Arc::clone(&user)))),
         ask: Some(Arc::new(AskOwners(Arc::clone(&user)))),
-        run_tests: Some(Arc::new(RunProjectTests(user))),
+        run_tests: Some(Arc::new(RunProjectTests(Arc::clone(&user)))),
+        try_code: Some(Arc::new(RunCode(user))),
     };
     protocol::toolbox(role, &executors)
 }
@@ -75,6 +78,17 @@ impl Execute<Action> for RunProjectTests {
             (Some(actor), Action::RunTests(wanted)) => {
                 tools::run_tests(&user.run, actor, wanted).await
             }
+            (Some(_) | None, _) => String::new(),
+        }
+    }
+}
+
+#[async_trait]
+impl Execute<Action> for RunCode {
+    async fn execute(&self, action: &Action) -> String {
+        let RunCode(user) = self;
+        match (user.chain.last(), action) {
+            (Some(actor), Action::Try(wanted)) => try_tool::run(&user.run, actor, wanted).await,
             (Some(_) | None, _) => String::new(),
         }
     }

@@ -43,6 +43,7 @@ pub(crate) async fn look(
         | Action::Intent(_)
         | Action::Propose(_)
         | Action::RunTests(_)
+        | Action::Try(_)
         | Action::Wake(_)
         | Action::Finish(_) => None,
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use crate::check::{compare_tests, diagnose};
+use crate::check::{compare_tests, diagnose, task_examples};
 use crate::evidence::proposal::{CheckedTexts, Evidence};
 use crate::state::checker::Checker;
 use crate::state::draft::Draft;
@@ -25,11 +25,13 @@ impl Checker {
         let began = Instant::now();
         let with_draft = world.with(draft.file.clone(), Some(Arc::clone(&draft.text)));
         let files = std::slice::from_ref(&draft.file);
-        let (diagnostics, (tests, report)) = tokio::join!(
+        let (diagnostics, (tests, report), examples) = tokio::join!(
             diagnose::diagnostics(self, world, &with_draft, files),
-            compare_tests::of_change(self, world, &with_draft, &draft.symbols)
+            compare_tests::of_change(self, world, &with_draft, &draft.symbols),
+            task_examples::with_change(self, &with_draft)
         );
         let evidence = Evidence {
+            examples,
             millis: millis_since(began),
             ..draft.evidence(tests, diagnostics)
         };

@@ -31,6 +31,8 @@ pub(crate) mod selection;
 pub(crate) mod shared_tests;
 pub(crate) mod standalone;
 pub(crate) mod steady;
+pub(crate) mod task_examples;
 pub(crate) mod test_files;
 pub(crate) mod test_run;
+pub(crate) mod try_code;
 pub(crate) mod unloaded;

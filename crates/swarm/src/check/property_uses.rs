@@ -1,13 +1,15 @@
 //! Finds code that still reads a property that a change makes a method, or calls a method that a
-//! change makes a property. Neither is an undefined name or a call that does not fit, so no other
+//! change makes a property, also through a base class of which only a subclass changes. Neither is an undefined name or a call that does not fit, so no other
 //! check finds it without a test.
 
 use crate::lookup::Lookup;
 use starling_index::{Certainty, Usage, is_test_file};
-use starling_syntax::{Contract, FilePath, Symbol, SymbolPath};
+use starling_syntax::{Contract, FilePath, Symbol, SymbolKind, SymbolPath, SymbolTree};
 
 /// Maximum number of uses of one symbol that are considered.
 const USES_MOST: usize = 200;
+/// Maximum number of methods of one name that are compared with a new method.
+const OVERRIDDEN_MOST: usize = 40;
 
 /// How a changed contract turns a property into a method, or a method into a property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,22 +66,50 @@ pub(crate) fn broken_uses(
             continue;
         };
         for symbol in new.symbols() {
-            let turn = old
-                .find(&symbol.path.name)
-                .and_then(|old: &Symbol| Turn::of(&old.contract, &symbol.contract));
+            let turn = earlier((before, after), &old, symbol)
+                .and_then(|earlier| Turn::of(&earlier, &symbol.contract));
             let Some(turn) = turn else {
                 continue;
             };
             let mut uses = uses_as_before((before, after), &symbol.path, turn);
             uses.retain(|usage| usage.certainty != Certainty::Possible);
-            found.extend(uses.into_iter().map(|usage| BrokenUse {
-                message: turn.in_words(&symbol.path.name, "is"),
+            let through_base = uses_through_base((before, after), &symbol.path, turn);
+            let all = uses.into_iter().map(|usage| (usage, "is"));
+            let all = all.chain(through_base.into_iter().map(|usage| (usage, "may be")));
+            found.extend(all.map(|(usage, verb)| BrokenUse {
+                message: turn.in_words(&symbol.path.name, verb),
                 file: usage.file,
                 line: usage.line,
             }));
         }
     }
     found
+}
+
+/// Returns the contract that a symbol had before. A new method had the contract of the method that it
+/// overrides.
+fn earlier(
+    (before, after): (&Lookup, &Lookup),
+    old: &SymbolTree,
+    symbol: &Symbol,
+) -> Option<Contract> {
+    if let Some(known) = old.find(&symbol.path.name) {
+        return Some(known.contract.clone());
+    }
+    if symbol.kind != SymbolKind::Method {
+        return None;
+    }
+    let others = before.index().definitions_of(symbol.path.base_name());
+    let mut methods = others
+        .into_iter()
+        .filter(|one| one.kind == SymbolKind::Method)
+        .take(OVERRIDDEN_MOST);
+    let overridden = methods.find_map(|one| {
+        let overriding = after.index().overriding(&one.symbol);
+        let symbol = overriding.contains(&symbol.path).then_some(one.symbol)?;
+        before.symbol(&symbol).ok()
+    });
+    overridden.map(|found| found.symbol.contract)
 }
 
 /// Returns the uses outside tests in lines that stood in their files before and that are wrong now.
@@ -89,13 +119,28 @@ pub(crate) fn uses_as_before(
     turn: Turn,
 ) -> Vec<Usage> {
     let mut uses = after.usages(&symbol.to_string(), USES_MOST).found;
-    uses.retain(|usage| {
-        let is_other = !usage.is_import && !symbol.encloses(&usage.symbol);
-        let stood = || {
-            let text = before.index().snapshot().read(&usage.file).ok();
-            text.is_some_and(|text| text.lines().any(|line| line.trim() == usage.text))
-        };
-        turn.breaks(usage.is_call) && is_other && !is_test_file(&usage.file) && stood()
-    });
+    uses.retain(|usage| is_broken(before, usage, symbol, turn));
     uses
+}
+
+/// Returns the uses, like those of [`uses_as_before`], that name the method or property of a base class
+/// and are of `symbol` if the object is of its class.
+pub(crate) fn uses_through_base(
+    (before, after): (&Lookup, &Lookup),
+    symbol: &SymbolPath,
+    turn: Turn,
+) -> Vec<Usage> {
+    let indirect = after.index().indirect_uses(symbol).into_iter();
+    let uses = indirect.map(|one| one.usage).take(USES_MOST);
+    uses.filter(|usage| is_broken(before, usage, symbol, turn))
+        .collect()
+}
+
+fn is_broken(before: &Lookup, usage: &Usage, symbol: &SymbolPath, turn: Turn) -> bool {
+    let is_other = !usage.is_import && !symbol.encloses(&usage.symbol);
+    let stood = || {
+        let text = before.index().snapshot().read(&usage.file).ok();
+        text.is_some_and(|text| text.lines().any(|line| line.trim() == usage.text))
+    };
+    turn.breaks(usage.is_call) && is_other && !is_test_file(&usage.file) && stood()
 }

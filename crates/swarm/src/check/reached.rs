@@ -100,8 +100,34 @@ fn has_to_be_tested(before: &Snapshot, after: &Snapshot, symbol: &SymbolPath) ->
     match (code(before, symbol), code(after, symbol)) {
         (_, None) => false,
         (Some(old), Some(new)) => old != new,
-        (None, Some(new)) => !new.is_empty(),
+        (None, Some(new)) => !new.is_empty() && !moved_with_its_class(before, after, symbol, &new),
     }
+}
+
+/// Returns whether the path of a symbol is new only because its class, or a class around it, has
+/// another name: that class is gone, and it had a symbol of this name with the same code.
+fn moved_with_its_class(
+    before: &Snapshot,
+    after: &Snapshot,
+    symbol: &SymbolPath,
+    new: &str,
+) -> bool {
+    let (Ok(old), Ok(now)) = (before.tree(&symbol.file), after.tree(&symbol.file)) else {
+        return false;
+    };
+    let class = |name: &str| name.rsplit_once('.').map(|(class, _)| class.to_owned());
+    let Some(own_class) = class(&symbol.name) else {
+        return false;
+    };
+    let depth = symbol.name.matches('.').count();
+    old.find(&own_class).is_none()
+        && old.symbols().iter().any(|one| {
+            let path = &one.path;
+            path.base_name() == symbol.base_name()
+                && path.name.matches('.').count() == depth
+                && class(&path.name).is_some_and(|class| now.find(&class).is_none())
+                && code_of(&old, one) == new
+        })
 }
 
 /// Returns the code of a symbol as [`code_of`]; `None` if the symbol does not exist.
@@ -641,6 +667,27 @@ mod tests {
             ["calc.py::mul"],
             "its tests did not run"
         );
+    }
+
+    #[test]
+    fn method_whose_class_is_renamed_needs_a_test_only_if_its_own_code_changes() {
+        let old = "class Sum:\n    def of(self, a):\n        return a\n\n    def two(self):\n        return 2\n";
+        let of = |new: &str| {
+            let new = new.replace("Sum", "Total");
+            let files = [("calc.py", old), ("tests/test_calc.py", TEST)];
+            let changed = ["calc.py::Total.of", "calc.py::Total.two"];
+            found(&files, &[("calc.py", &new)], &changed)
+        };
+        assert_eq!(of(old), [""; 0]);
+        assert_eq!(
+            of(&old.replace("return 2", "return 3")),
+            ["calc.py::Total.two"]
+        );
+        // The class is still there, so this is a second method.
+        let both = format!("{old}\n\nclass Other:\n    def two(self):\n        return 2\n");
+        let files = [("calc.py", old), ("tests/test_calc.py", TEST)];
+        let changed = ["calc.py::Other.two"];
+        assert_eq!(found(&files, &[("calc.py", &both)], &changed), changed);
     }
 
     #[test]

@@ -28,6 +28,8 @@ use starling_syntax::{FilePath, Language, SymbolKind, SymbolPath, outline};
 const OTHER_FAILURES: usize = 5;
 /// Maximum number of uses of a symbol that are considered.
 const USES: usize = 200;
+/// Maximum number of bytes of an example's output.
+const EXAMPLE_OUTPUT: usize = 1_500;
 
 /// Maximum sizes of the parts of a prompt, and maximum numbers of their entries.
 #[derive(Debug, Clone, Copy)]
@@ -105,22 +107,41 @@ pub(crate) fn frozen(run: &RunContext) -> String {
     let failures = required::shown(run)
         .map(|report| failures(&report, caps.failures))
         .unwrap_or_default();
-    let asks_for_behaviour = match required::goal(run) {
-        Goal::Bug | Goal::Feature => true,
-        Goal::NewTest => goal::tells_of_code(&run.task.text),
-        Goal::RedTests | Goal::Refactoring | Goal::Documentation | Goal::Question => false,
-    };
     TaskPrompt {
-        test_is_needed: run.must_prove() && asks_for_behaviour && failures.is_empty(),
+        test_is_needed: test_is_needed(run),
         task: cap(&run.task.text, caps.task),
         python: run.services.tests.python().unwrap_or_default(),
         rules,
         failures,
+        examples: examples(run, caps),
         other_failures: few(&required::left_alone(run)),
         not_there: not_there(run),
         method_families: method_families(run),
     }
     .render()
+}
+
+/// Returns whether a change counts only with a new test: the run must prove its changes, and no
+/// failing test shows what the task asks for.
+pub(crate) fn test_is_needed(run: &RunContext) -> bool {
+    let asks_for_behaviour = match required::goal(run) {
+        Goal::Bug | Goal::Feature => true,
+        Goal::NewTest => goal::tells_of_code(&run.task.text),
+        Goal::RedTests | Goal::Refactoring | Goal::Documentation | Goal::Question => false,
+    };
+    run.must_prove() && asks_for_behaviour && required::shown(run).is_none()
+}
+
+/// Describes the examples of the task and what came of them, with the end of each output.
+fn examples(run: &RunContext, caps: Caps) -> String {
+    let tried = run.tries().examples.clone();
+    let described = tried.iter().map(|one| {
+        let output = tail(one.before.output.trim_end(), EXAMPLE_OUTPUT);
+        let code = one.code.text().trim_end();
+        format!("{code}\n-> {}\n{output}\n", one.in_short())
+    });
+    let described: String = described.collect();
+    cap(described.trim_end(), caps.failures)
 }
 
 /// Describes the methods of related classes that the task changes and that must change together,

@@ -102,7 +102,7 @@ pub(crate) fn broken_in(
         return Vec::new();
     };
     let direct = sure_usages(lookup, changed).into_iter();
-    let indirect = lookup.index().indirect_calls(changed).into_iter();
+    let indirect = lookup.index().indirect_uses(changed).into_iter();
     let mut calls: Vec<(Usage, Option<SymbolPath>)> = direct.map(|usage| (usage, None)).collect();
     calls.extend(indirect.map(|one| (one.usage, one.through)));
     let turn = Turn::of(&old, &new);
@@ -146,13 +146,14 @@ pub(crate) fn indirect_calls(
     lookup: &Lookup,
     symbol: &SymbolPath,
 ) -> Vec<(Usage, Option<SymbolPath>)> {
-    let through = lookup.index().indirect_calls(symbol).into_iter();
-    let through = through.map(|one| (one.usage, one.through));
-    let uses = lookup.usages(&symbol.to_string(), REFERENCES_MOST).found;
-    let unsure = uses
-        .into_iter()
-        .filter(|one| one.certainty == Certainty::Possible);
-    through.chain(unsure.map(|usage| (usage, None))).collect()
+    let through = lookup.index().indirect_uses(symbol).into_iter();
+    let mut calls: Vec<_> = through.map(|one| (one.usage, one.through)).collect();
+    let place = |usage: &Usage| (usage.file.clone(), usage.line, usage.column);
+    let known: BTreeSet<_> = calls.iter().map(|(usage, _)| place(usage)).collect();
+    let mut unsure = lookup.usages(&symbol.to_string(), REFERENCES_MOST).found;
+    unsure.retain(|one| one.certainty == Certainty::Possible && !known.contains(&place(one)));
+    calls.extend(unsure.into_iter().map(|usage| (usage, None)));
+    calls
 }
 
 fn makes(symbol: &SymbolPath) -> bool {

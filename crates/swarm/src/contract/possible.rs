@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::attribute_names;
 use super::broken::offset;
-use crate::check::property_uses::{Turn, uses_as_before};
+use crate::check::property_uses::{Turn, uses_as_before, uses_through_base};
 use crate::lookup::Lookup;
 use crate::task::in_strings::first_of;
 use crate::task::stated::{ExplicitEdits, Named};
@@ -122,12 +122,15 @@ impl Worlds<'_> {
     /// became a property.
     fn used_as_before(self, old: &Symbol, new: &Symbol) -> Option<String> {
         let turn = Turn::of(&old.contract, &new.contract)?;
-        let uses = uses_as_before((self.before, self.after), &old.path, turn);
+        let worlds = (self.before, self.after);
+        let through_base = uses_through_base(worlds, &old.path, turn);
+        let mut uses = uses_as_before(worlds, &old.path, turn);
         let is_sure = |usage: &Usage| usage.certainty != Certainty::Possible;
-        let verb = match uses.iter().all(is_sure) {
+        let verb = match through_base.is_empty() && uses.iter().all(is_sure) {
             true => "is",
             false => "may be",
         };
+        uses.extend(through_base);
         let places = places(&uses);
         let told = format!("{} at {places}", turn.in_words(&old.path.name, verb));
         (!uses.is_empty()).then_some(told)

@@ -6,6 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::check_results::DiagnosticEvidence;
+use crate::evidence::example::ExampleEvidence;
 use crate::evidence::ids::{ProposalId, few, ids};
 use crate::evidence::test_evidence::{TestEvidence, write_changed};
 use starling_syntax::SymbolPath;
@@ -22,6 +23,9 @@ pub struct JointEvidence {
     /// Diagnostics of all changed files.
     #[serde(default)]
     pub diagnostics: DiagnosticEvidence,
+    /// The examples of the task that were tried with all proposals.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<ExampleEvidence>,
     /// Proposals that were under review during the check and without which this proposal does not
     /// pass. This proposal is applied only together with them or after them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -2,6 +2,7 @@
 //! crate.
 
 pub(crate) mod check_results;
+pub(crate) mod example;
 pub(crate) mod failure;
 pub(crate) mod file_change;
 pub(crate) mod ids;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::check_results::{DiagnosticEvidence, ImportMends};
+use crate::evidence::example::ExampleEvidence;
 use crate::evidence::ids::{ProposalId, few, named};
 use crate::evidence::indirect::{self, IndirectCaller};
 use crate::evidence::joint::JointEvidence;
@@ -34,6 +35,9 @@ pub(crate) const RUN_AGAIN: &str = "; they run again";
 pub struct Evidence {
     pub tests: TestEvidence,
     pub diagnostics: DiagnosticEvidence,
+    /// The examples of the task that were tried.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<ExampleEvidence>,
     /// The automatic changes to the proposal's imports.
     #[serde(default, skip_serializing_if = "ImportMends::is_empty")]
     pub imports: ImportMends,
@@ -302,6 +306,14 @@ impl Evidence {
             Some(_) | None => (&self.tests, &self.diagnostics),
         }
     }
+
+    /// Returns the examples of the check that decides about the proposal.
+    pub fn counting_examples(&self) -> &[ExampleEvidence] {
+        match &self.together {
+            Some(together) if together.passes() => &together.examples,
+            Some(_) | None => &self.examples,
+        }
+    }
 }
 
 impl fmt::Display for Evidence {
@@ -319,6 +331,9 @@ impl fmt::Display for Evidence {
             Some(together) if together.passes() => write!(f, "{together}")?,
             Some(together) => write!(f, "{}{together}{}", self.tests, self.diagnostics)?,
             None => write!(f, "{}{}", self.tests, self.diagnostics)?,
+        }
+        for example in self.counting_examples() {
+            write!(f, "{example}")?;
         }
         write!(f, "{}", self.imports)?;
         if !self.texts.changed_since.is_empty() {

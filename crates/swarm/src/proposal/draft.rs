@@ -678,13 +678,17 @@ fn touches_in_passing(rewrites: &[Rewrite], container: &SymbolPath) -> bool {
     rewrites.iter().any(passing) && !rewrites.iter().any(meant)
 }
 
-fn is_deleted(rewrites: &[Rewrite], symbol: &SymbolPath) -> bool {
-    rewrites.iter().any(|rewrite| match rewrite {
-        Rewrite::Delete { symbol: name } => *name == symbol.name,
+/// Returns the symbol that is deleted, if that is this symbol or one around it.
+fn deleted_with(rewrites: &[Rewrite], symbol: &SymbolPath) -> Option<SymbolPath> {
+    rewrites.iter().find_map(|rewrite| match rewrite {
+        Rewrite::Delete { symbol: name } => {
+            let deleted = SymbolPath::new(symbol.file.clone(), name.clone());
+            (deleted == *symbol || deleted.encloses(symbol)).then_some(deleted)
+        }
         Rewrite::Whole { .. }
         | Rewrite::Patch { .. }
         | Rewrite::Add { .. }
-        | Rewrite::Import { .. } => false,
+        | Rewrite::Import { .. } => None,
     })
 }
 
@@ -705,6 +709,13 @@ fn foreign(
     let is_by_rule = run.proposals().sets.by_rule > 0;
     match run.owner_of(touched) {
         Some(owner) if &owner == own => None,
+        Some(owner)
+            if let Some(deleted) =
+                deleted_with(rewrites, touched).filter(|deleted| deleted != touched) =>
+        {
+            let what = format!("{deleted} cannot be deleted while {owner} has an owner at work");
+            Some(ReturnReason::new(format!("{what}: {advice}."), what))
+        }
         Some(owner) => {
             let what = format!("{touched} belongs to the owner of {owner}");
             Some(ReturnReason::new(format!("{what}: {advice}."), what))
@@ -713,8 +724,9 @@ fn foreign(
         None if own.encloses(touched) && !own.is_module() => None,
         // The part of a change by rule in a file is one proposal of the module's owner.
         None if own.encloses(touched) && is_by_rule => None,
-        // Several deletions in a file are one proposal of the module's owner.
-        None if own.encloses(touched) && is_deleted(rewrites, touched) => None,
+        // Several deletions in a file are one proposal of the module's owner. What is nested in a
+        // deleted symbol goes with it.
+        None if own.encloses(touched) && deleted_with(rewrites, touched).is_some() => None,
         None => Some(ReturnReason::new(
             format!("{touched} is not your symbol: {advice}."),
             format!(

@@ -286,6 +286,7 @@ pub(crate) async fn checked_again(
         proposals,
         tests: found.tests,
         diagnostics: found.diagnostics,
+        examples: found.examples,
         needs,
         checked_in: found.checked_in,
     })

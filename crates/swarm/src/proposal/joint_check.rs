@@ -8,10 +8,11 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use crate::check::test_run::test_deadline;
-use crate::check::{compare_tests, diagnose};
+use crate::check::{compare_tests, diagnose, task_examples};
 use crate::event::actor::ActorId;
 use crate::event::events::{Event, TestPhase};
 use crate::evidence::check_results::DiagnosticEvidence;
+use crate::evidence::example::ExampleEvidence;
 use crate::evidence::ids::ProposalId;
 use crate::evidence::joint::JointEvidence;
 use crate::evidence::test_evidence::TestEvidence;
@@ -180,6 +181,7 @@ where
         let JointFindings {
             tests,
             diagnostics,
+            examples,
             passes,
             skipped,
             checked_in,
@@ -201,6 +203,7 @@ where
             with: with.collect(),
             tests,
             diagnostics,
+            examples,
             needs,
             checked_in,
             verdict: None,
@@ -226,6 +229,7 @@ impl SetResult {
                 proposals,
                 tests: self.tests.clone(),
                 diagnostics: self.diagnostics.clone(),
+                examples: self.examples.clone(),
                 needs: self.needs.clone(),
                 checked_in: self.checked_in,
             },
@@ -611,6 +615,7 @@ fn under_review(book: &ProposalBook) -> Vec<Vec<Proposal>> {
 pub(crate) struct JointFindings {
     pub tests: TestEvidence,
     pub diagnostics: DiagnosticEvidence,
+    pub examples: Vec<ExampleEvidence>,
     pub passes: bool,
     /// Proposals that conflict with others and were left out of the check.
     pub skipped: BTreeSet<ProposalId>,
@@ -628,7 +633,15 @@ pub(crate) async fn checked_together(
         &run.world().snapshot.clone(),
         with.iter().map(|one| (one.id, &one.draft)),
     );
-    let (tests, diagnostics) = tokio::join!(tested(run, id, with), diagnosed(run, with));
+    let together = laid_over(
+        &run.world().snapshot.clone(),
+        with.iter().map(|one| &one.draft),
+    );
+    let (tests, diagnostics, examples) = tokio::join!(
+        tested(run, id, with),
+        diagnosed(run, with),
+        task_examples::with_change(run, &together)
+    );
     let passes = stage(
         &tests,
         &diagnostics,
@@ -638,6 +651,7 @@ pub(crate) async fn checked_together(
     JointFindings {
         tests,
         diagnostics,
+        examples,
         passes,
         skipped,
         checked_in,

@@ -114,6 +114,7 @@ pub(crate) async fn join(
             .collect(),
         tests: found.tests.clone(),
         diagnostics: found.diagnostics.clone(),
+        examples: found.examples.clone(),
         needs: Vec::new(),
         checked_in: found.checked_in,
     };

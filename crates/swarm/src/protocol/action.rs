@@ -1,5 +1,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use starling_core::TryCode;
 use starling_dialogue::ShortDescription;
 
 /// The set of tools that a model gets, according to its role. A model that answers a question gets
@@ -28,6 +29,7 @@ pub enum Action {
     RunTests(RunTests),
     Wake(Wake),
     Finish(FinishWork),
+    Try(TryOut),
 }
 
 impl ShortDescription for Action {
@@ -49,6 +51,7 @@ impl ShortDescription for Action {
                 .collect::<Vec<_>>()
                 .join(" "),
             Action::Finish(finish) => finish.summary.clone(),
+            Action::Try(tried) => tried.in_one_line(),
         }
     }
 }
@@ -241,6 +244,45 @@ pub struct FinishWork {
     /// What was done, or why nothing is to be done.
     #[serde(default)]
     pub summary: String,
+}
+
+// Arguments of the tool that runs code.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TryOut {
+    /// Python code. The value of a last expression is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub python: Option<String>,
+    /// Or a shell command (`python -m package --help`), run in the root of the project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// On which code: `now`, with your last proposal also if it came back; or `before` all changes.
+    #[serde(default)]
+    pub world: TriedWorld,
+}
+
+// The state of the workspace on which code is tried.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TriedWorld {
+    #[default]
+    Now,
+    Before,
+}
+
+impl TryOut {
+    /// Returns the code to run; `None` unless the call has exactly one.
+    pub(crate) fn code(&self) -> Option<TryCode> {
+        match (&self.python, &self.command) {
+            (Some(python), None) => Some(TryCode::Python(python.clone())),
+            (None, Some(command)) => Some(TryCode::Command(command.clone())),
+            (None, None) | (Some(_), Some(_)) => None,
+        }
+    }
+
+    fn in_one_line(&self) -> String {
+        self.code()
+            .map_or_else(String::new, |code| code.in_one_line())
+    }
 }
 
 /// Deserializes a list, or a single string, which models often send instead of a list.

@@ -8,7 +8,7 @@ pub(crate) mod verdict;
 
 pub use action::{
     Action, AddSymbol, FinishWork, Hunk, Intent, Name, OutlineFile, Pick, Propose, Read,
-    RequestChange, RunTests, Search, ToolSet,
+    RequestChange, RunTests, Search, ToolSet, TriedWorld, TryOut,
 };
 pub use registry::described;
 pub(crate) use registry::{Executors, RunToolbox, toolbox};
@@ -69,7 +69,9 @@ pub fn nothing_asked(calling: ToolCalling, toolset: ToolSet, reply: &ChatReply) 
         (_, false) => "The answer asks for nothing.",
     };
     let how = match (calling, toolset) {
-        (ToolCalling::Native, ToolSet::Scout) => "Call `wake`, or a reading tool.",
+        (ToolCalling::Native, ToolSet::Scout) => {
+            "Call `wake`, a reading tool, or `finish` when there is nothing to do."
+        }
         (ToolCalling::Native, ToolSet::Owner | ToolSet::Solo) => {
             "Call `propose` with the change, a reading tool, or `finish` when there is nothing to do."
         }

@@ -24,6 +24,7 @@ pub(crate) struct Executors {
     /// Executes questions to the owner of a symbol.
     pub ask: Option<Executor>,
     pub run_tests: Option<Executor>,
+    pub try_code: Option<Executor>,
 }
 
 const ALL: &[ToolSet] = &[Scout, Owner, Solo, Answerer];
@@ -34,6 +35,7 @@ pub(crate) fn all(by: &Executors) -> Vec<RunTool> {
     let mut tools = reading(by);
     tools.extend(acting(by));
     tools.extend(ending());
+    tools.push(trying(by));
     tools
 }
 
@@ -148,12 +150,25 @@ fn ending() -> Vec<RunTool> {
         Tool::new(
             "finish",
             "End your work without a further proposal.",
-            &[Owner, Solo],
+            &[Owner, Solo, Scout],
             ToolCost::Change,
             Action::Finish,
         )
         .line("finish", LineArguments::Optional("summary")),
     ]
+}
+
+/// Returns the tool with which a model runs code.
+fn trying(by: &Executors) -> RunTool {
+    Tool::new(
+        "try",
+        "Run code in a private copy of the project, as the tests run: see an error or a value.",
+        &[Scout, Owner, Solo],
+        ToolCost::Command,
+        Action::Try,
+    )
+    .line("try", LineArguments::Rest("python"))
+    .by(by.try_code.clone())
 }
 
 /// Returns the tools of a role.

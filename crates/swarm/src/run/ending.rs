@@ -24,6 +24,7 @@ use std::collections::BTreeSet;
 
 use crate::event::ending::{Ending, Proof};
 use crate::event::events::StopReason;
+use crate::evidence::example;
 use crate::evidence::ids::WHOLE_RUN;
 use crate::evidence::test_evidence::failing_ids;
 use crate::evidence::without_change::WithoutChange;
@@ -62,6 +63,7 @@ impl Ending {
             unheld: &[],
             unsteady: &[],
             doubtful: &[],
+            examples: &[],
             new_tests: &WithoutChange::default(),
             unshown_parts: &[],
             unreached: &[],
@@ -116,7 +118,8 @@ pub(crate) fn ending(facts: &RunFacts<'_>) -> Ending {
                 true => String::new(),
                 false => format!("; {}", now_and_then(&untold)),
             };
-            (proof, format!("{headline}{unsteady}"))
+            let example = example::at_end(facts.examples);
+            (proof, format!("{headline}{unsteady}{example}"))
         }
         StopReason::NothingChanged { why } if facts.nothing_to_change => {
             let headline = match facts.task.trim_end().ends_with('?') {
@@ -357,7 +360,7 @@ fn done(facts: &RunFacts<'_>) -> (Proof, String) {
             let passed = match facts.goal == Goal::NewTest {
                 // Proposals with new tests are accepted only if these tests ran and pass, so none
                 // can fail here.
-                true => match facts.new_tests.fails.len() + facts.new_tests.passes.len() {
+                true => match count_of_new_tests(facts) {
                     0 | 1 => "the new test passes".to_owned(),
                     many => format!("the {many} new tests pass"),
                 },
@@ -393,6 +396,23 @@ fn done(facts: &RunFacts<'_>) -> (Proof, String) {
             None => (Proof::Unproven, format!("Done, untested: {why}")),
         },
     }
+}
+
+/// Returns the number of test functions that pass and that did not exist before the run. The new tests
+/// are compared with the original code only if the run changed code as well.
+fn count_of_new_tests(facts: &RunFacts<'_>) -> usize {
+    let compared = facts.new_tests.fails.len() + facts.new_tests.passes.len();
+    let (Some(before), LastCheck::Known(now)) = (facts.report_before, facts.last_check) else {
+        return compared;
+    };
+    let function = |case: &TestCase| parts(&case.id).0.to_owned();
+    let known: BTreeSet<String> = before.cases.iter().map(function).collect();
+    let passed = now
+        .cases
+        .iter()
+        .filter(|case| case.status == TestStatus::Passed);
+    let all: BTreeSet<String> = passed.map(function).collect();
+    all.difference(&known).count().max(compared)
 }
 
 /// Returns the headline of a run that settled although tests fail.

@@ -190,6 +190,7 @@ fn with_facts<R>(
         || is_to_pass
             && state.tests.failing.iter().all(|id| id == WHOLE_RUN)
             && !state.tests.failing.is_empty();
+    let examples = run.tries().at_end.clone();
     read(&RunFacts {
         stop_reason,
         task: &run.task.text,
@@ -214,6 +215,7 @@ fn with_facts<R>(
         unheld: &only_as_changed.unheld,
         unsteady: &unsteady.all,
         doubtful: &unsteady.doubtful,
+        examples: &examples,
         new_tests: &state.tests.at_end.new_tests,
         unshown_parts: &state.tests.at_end.new_tests.unshown_parts,
         unreached: &changes.unreached,

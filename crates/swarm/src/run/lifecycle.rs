@@ -11,7 +11,9 @@ use crate::budget::Budget;
 use crate::budget::CallFailed;
 use crate::check::test_run;
 use crate::check::test_run::no_tests;
-use crate::check::{each_part, expected, moved, new_tests, original_tests, required, selection};
+use crate::check::{
+    each_part, expected, moved, new_tests, original_tests, required, selection, task_examples,
+};
 use crate::context::prompt_parts;
 use crate::contract::follow_up;
 use crate::event::actor::ActorId;
@@ -28,7 +30,9 @@ use crate::run::ending::{self, Unchanged, head, unchanged};
 use crate::run::finish::{changed, finished, unproven};
 use crate::run::scout::NoPick;
 use crate::run::settle::RemainingFailures;
-use crate::run::{aim, context_failures, possible_uses, scout, settle, unsettled};
+use crate::run::{
+    aim, context_failures, possible_uses, scout, settle, unsettled, written_meanwhile,
+};
 use crate::state::run_context::RunContext;
 use crate::state::services::RunServices;
 use crate::state::test_scope;
@@ -255,7 +259,13 @@ async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
         run.not_woken(file.written.clone(), &ActorId::User, file.in_words());
     }
     absent_names(run).await?;
-    tests_and_index(run).await?;
+    let examples = async {
+        if run.task.try_examples {
+            task_examples::before(run).await;
+        }
+        Ok(())
+    };
+    tokio::try_join!(tests_and_index(run), examples)?;
     required::note_names(run);
     let candidates = scout::locate(run);
     run.world().located = candidates;
@@ -289,8 +299,11 @@ async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
     let stop_reason = stop_reason(run, left);
     if stop_reason.is_settled() {
         new_tests::try_without_the_change(run).await;
+        let examples = task_examples::with_change(run, &after).await;
+        run.tries().at_end = examples;
         let unshown = each_part::unshown(run, &changed(run)).await;
         run.tests().at_end.new_tests.unshown_parts = unshown;
+        written_meanwhile::note(run).await;
     }
     Ok(match unpicked {
         Some(why) => without_picks(run, why, stop_reason),

@@ -13,3 +13,4 @@ pub(crate) mod scout;
 pub(crate) mod settle;
 pub(crate) mod suspects;
 pub(crate) mod unsettled;
+mod written_meanwhile;

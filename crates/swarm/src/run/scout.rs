@@ -16,7 +16,7 @@ use crate::check::required;
 use crate::context::agent_context::{AgentContext, material};
 use crate::context::prompt_parts;
 use crate::event::actor::ActorId;
-use crate::event::events::{Candidate, Event};
+use crate::event::events::{AgentOutcome, Candidate, Event};
 use crate::evidence::wording::some_of;
 use crate::lookup::{Lookup, Mention};
 use crate::protocol::conversation::Conversation;
@@ -38,6 +38,10 @@ const CANDIDATES: usize = 30;
 const WORDS_TIMES: u32 = 2;
 /// Maximum number of characters of such a reply that are quoted to the user.
 const WORDS_MOST: usize = 300;
+/// What the scout is told if its exact changes need a test and contain none.
+const TEST_IS_MISSING: &str = "The change counts only with a test that fails without it and passes with it. Wake \
+    the owner of a test file (`tests/test_….py::`) as well, with the test to write, or with its exact text. If \
+    no test can be written, repeat the call as it is.";
 /// The reason that is shown for a candidate whose file the task names.
 const NAMED: &str = "named in the task";
 
@@ -47,7 +51,10 @@ pub(crate) fn locate(run: &RunContext) -> Vec<Candidate> {
     let failing = required::shown(run)
         .map(|report| prompt_parts::failures(&report, Tokens(4_000)))
         .unwrap_or_default();
-    let text = format!("{}\n{failing}", run.task.text);
+    // The tracebacks of examples name the code that ran.
+    let tried = run.tries().examples.clone().into_iter();
+    let tried: String = tried.map(|one| one.before.output).collect();
+    let text = format!("{}\n{failing}\n{tried}", run.task.text);
     let lookup = run.lookup();
     let (mut candidates, unknown) = mentioned(&lookup, &run.task.text);
     for (written, why) in unknown {
@@ -116,7 +123,8 @@ fn mentioned(lookup: &Lookup, text: &str) -> (Vec<Candidate>, Vec<(String, Strin
 pub(crate) enum NoPick {
     /// The call of the scout's model failed, or the budget is used up.
     Call(CallFailed),
-    /// No agent can be started for the picked symbols. The text gives the reason, for the user.
+    /// No agent can be started for the picked symbols, or nothing is to be changed. The text gives the
+    /// reason, for the user.
     Unknown(String),
 }
 
@@ -182,6 +190,7 @@ async fn pick_once(run: &Arc<RunContext>) -> Result<Vec<Pick>, NoPick> {
         conversation,
         tools: toolbox(run, ToolSet::Scout, &[ActorId::Scout]),
         refused: None,
+        is_told_of_test: false,
         words: RepliesWithoutPick::default(),
     };
     if let Some(picked) = converse(&mut scouting, TURNS).await {
@@ -218,6 +227,8 @@ struct ScoutTurns<'a> {
     tools: RunToolbox,
     /// Message for the user if none of the picked symbols exists.
     refused: Option<String>,
+    /// Whether the scout was told that its exact changes need a test.
+    is_told_of_test: bool,
     words: RepliesWithoutPick,
 }
 
@@ -307,8 +318,21 @@ impl Turns for ScoutTurns<'_> {
         let mut results = self.tools.execute_all(calls).await;
         let mut end = None;
         for (one, text) in &mut results {
+            if let Ok(Action::Finish(finish)) = &one.action {
+                match nothing_to_do(self.run, &finish.summary) {
+                    Ok(why) => {
+                        end = Some(Err(NoPick::Unknown(why)));
+                        break;
+                    }
+                    Err(error) => *text = error,
+                }
+            }
             if let Ok(Action::Wake(wake)) = &one.action {
                 match usable(self.run, &wake.symbols) {
+                    Ok(picks) if !self.is_told_of_test && lacks_a_test(self.run, &picks) => {
+                        self.is_told_of_test = true;
+                        *text = TEST_IS_MISSING.to_owned();
+                    }
                     Ok(picks) => {
                         end = Some(Ok(picks));
                         break;
@@ -323,6 +347,47 @@ impl Turns for ScoutTurns<'_> {
         }
         ToolCallsOutcome { results, end }
     }
+}
+
+/// Ends the scout's work because nothing is to be changed, for the reason `summary`, which is recorded
+/// as the answer of an agent.
+///
+/// # Errors
+/// Returns a message for the model if the reason is missing, or if a test that the task is about fails.
+fn nothing_to_do(run: &RunContext, summary: &str) -> Result<String, String> {
+    let why = summary.trim();
+    let failing: Vec<String> = {
+        let tests = run.tests();
+        let failing = tests.required.ids.intersection(&tests.failing_before);
+        failing.cloned().collect()
+    };
+    if !failing.is_empty() {
+        let which = some_of(&failing);
+        return Err(format!(
+            "Something is to be changed, because tests of the task fail: {which}. Call `wake`."
+        ));
+    }
+    if why.is_empty() {
+        return Err("Say in `summary` why nothing is to be changed, or call `wake`.".to_owned());
+    }
+    run.event(Event::AgentFinished {
+        agent: ActorId::Scout,
+        outcome: AgentOutcome::NothingToChange,
+        summary: why.to_owned(),
+    });
+    Ok(why.to_owned())
+}
+
+/// Returns whether the change counts only with a new test, and all picks come with exact changes of
+/// other files: then no agent reads that a test is needed.
+fn lacks_a_test(run: &RunContext, picks: &[Pick]) -> bool {
+    let is_exact =
+        |pick: &Pick| pick.source.is_some() || !pick.hunks.is_empty() || !pick.delete.is_empty();
+    let is_test = |pick: &Pick| {
+        let path = pick.symbol.parse::<SymbolPath>();
+        path.is_ok_and(|path| is_test_file(&path.file))
+    };
+    prompt_parts::test_is_needed(run) && picks.iter().all(is_exact) && !picks.iter().any(is_test)
 }
 
 /// Returns whether a reply contains no tool call, or picks no symbol.

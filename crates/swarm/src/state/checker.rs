@@ -16,6 +16,7 @@ use crate::state::epoch::Epoch;
 use crate::state::locked::{Guard, Locked, Rank};
 use crate::state::proposals::ProposalBook;
 use crate::state::test_state::TestState;
+use crate::state::tries::TryState;
 use crate::state::world::World;
 use crate::task::goal::{self, Goal};
 use crate::task::refactoring::Refactoring;
@@ -47,6 +48,7 @@ pub struct Checker {
     world: Locked<World>,
     tests: Locked<TestState>,
     proposals: Locked<ProposalBook>,
+    tries: Locked<TryState>,
 }
 
 /// The parts of the user's request that the checks use.
@@ -109,6 +111,7 @@ impl Checker {
             world: Locked::new(Rank::World, world),
             tests: Locked::new(Rank::Tests, TestState::default()),
             proposals: Locked::new(Rank::Proposals, ProposalBook::default()),
+            tries: Locked::new(Rank::Tries, TryState::default()),
         }
     }
 
@@ -132,6 +135,10 @@ impl Checker {
 
     pub(crate) fn proposals(&self) -> Guard<'_, ProposalBook> {
         self.proposals.lock()
+    }
+
+    pub(crate) fn tries(&self) -> Guard<'_, TryState> {
+        self.tries.lock()
     }
 
     /// Returns the policy that says which paths can be read and written.

@@ -1,6 +1,6 @@
 //! Detects that other programs changed files on disk between two test runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use starling_syntax::FilePath;
@@ -49,19 +49,33 @@ impl DiskWatch {
             return true;
         };
         let now = DiskStamps(now.into());
-        let has_changed = {
-            let (was, is) = (earlier.by_file(), now.by_file());
-            let differs = |file: &&FilePath| was.get(*file) != is.get(*file);
-            let mut changed = was.keys().chain(is.keys()).copied().filter(differs);
-            let is_replaced = |file| worlds.iter().any(|one| one.overlay().contains_key(file));
-            changed.any(|file| !is_replaced(file))
-        };
+        let is_replaced = |file| worlds.iter().any(|one| one.overlay().contains_key(file));
+        let has_changed = now.differing(earlier).iter().any(|file| !is_replaced(file));
         *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = now;
         has_changed
+    }
+
+    /// Returns the files that were changed or created on disk since the run started, except files that
+    /// `world` replaces. Lists the files on disk, so it must not be called on an async thread.
+    pub fn changed_since_start(&self, world: &Snapshot) -> Vec<FilePath> {
+        let now = DiskStamps(world.stamps_now().into());
+        let exists: BTreeSet<&FilePath> = now.0.iter().map(|(file, _)| file).collect();
+        let changed = now.differing(&self.at_start).into_iter();
+        let is_counted =
+            |file: &FilePath| exists.contains(file) && !world.overlay().contains_key(file);
+        changed.filter(is_counted).collect()
     }
 }
 
 impl DiskStamps {
+    /// Returns the files that were changed, created or removed since an earlier moment.
+    fn differing(&self, earlier: &DiskStamps) -> BTreeSet<FilePath> {
+        let (was, is) = (earlier.by_file(), self.by_file());
+        let differs = |file: &&FilePath| was.get(*file) != is.get(*file);
+        let changed = was.keys().chain(is.keys()).copied().filter(differs);
+        changed.cloned().collect()
+    }
+
     fn by_file(&self) -> BTreeMap<&FilePath, &Stamp> {
         self.0.iter().map(|(file, stamp)| (file, stamp)).collect()
     }

@@ -55,6 +55,7 @@ impl Draft {
         Evidence {
             tests,
             diagnostics,
+            examples: Vec::new(),
             imports: self.imports.clone(),
             losses: self.losses.clone(),
             contract: self.contract.clone(),

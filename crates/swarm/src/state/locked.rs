@@ -12,6 +12,7 @@ pub(crate) enum Rank {
     Proposals,
     Agents,
     Contracts,
+    Tries,
 }
 
 /// A value behind a lock that is held only briefly, never across an `await`.

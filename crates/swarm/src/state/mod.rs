@@ -21,6 +21,7 @@ pub(crate) mod sets;
 pub(crate) mod signal;
 pub(crate) mod test_scope;
 pub(crate) mod test_state;
+pub(crate) mod tries;
 pub(crate) mod views;
 pub(crate) mod waiting;
 pub(crate) mod world;

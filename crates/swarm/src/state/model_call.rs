@@ -27,6 +27,7 @@ impl RunContext {
         conversation: &mut Conversation,
         tools: Vec<ToolSpec>,
     ) -> Result<ChatReply, CallFailed> {
+        self.tries().begin_turn(who);
         let profile = model.profile();
         let mut request = conversation.request(tools, profile);
         let worst = WorstCase::of(&request, profile);

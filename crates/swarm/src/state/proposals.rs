@@ -29,6 +29,8 @@ pub(crate) struct ProposalBook {
     /// Number of proposals that were made.
     made: u32,
     all: BTreeMap<ProposalId, Proposal>,
+    /// The last draft of each agent, also if its proposal was sent back.
+    last_drafts: BTreeMap<ActorId, (ProposalId, Draft)>,
     /// The sets of proposals that are or were tested together.
     pub sets: Sets,
     /// Messages of the problems that the approver saw when it accepted proposals.
@@ -48,6 +50,7 @@ impl ProposalBook {
     pub fn make(&mut self, agent: ActorId, change: Propose, draft: Draft) -> Proposal {
         self.made += 1;
         let id = ProposalId(self.made);
+        self.last_drafts.insert(agent.clone(), (id, draft.clone()));
         let proposal = Proposal::new(id, agent, change, draft);
         self.all.insert(id, proposal.clone());
         proposal
@@ -302,6 +305,23 @@ impl ProposalBook {
             | Status::Applied(_)
             | Status::Undone => None,
         })
+    }
+
+    /// Returns the drafts of an agent that are not applied: those that are kept, and the last one,
+    /// also if its proposal was sent back.
+    pub fn unapplied_drafts(&self, agent: &ActorId) -> Vec<Draft> {
+        let kept = self.kept(agent).filter(|(_, is_replaced)| !is_replaced);
+        let kept = kept.map(|(one, _)| (one.id, &one.draft));
+        let last = self.last_drafts.get(agent);
+        let last = last.map(|(id, draft)| (*id, draft));
+        let last = last.filter(|(id, _)| !self.was_applied(*id));
+        let drafts: BTreeMap<ProposalId, &Draft> = kept.chain(last).collect();
+        drafts.into_values().cloned().collect()
+    }
+
+    fn was_applied(&self, id: ProposalId) -> bool {
+        let known = self.get(id);
+        known.is_some_and(|one| one.applied().is_some() || one.is_undone())
     }
 
     /// Returns the applied proposals in the order in which they were applied.

@@ -7,6 +7,7 @@ use tokio::sync::watch;
 
 use crate::event::actor::ActorId;
 use crate::evidence::check_results::DiagnosticEvidence;
+use crate::evidence::example::ExampleEvidence;
 use crate::evidence::failure::Failure;
 use crate::evidence::ids::ProposalId;
 use crate::evidence::test_evidence::TestEvidence;
@@ -88,6 +89,7 @@ pub(crate) struct SetResult {
     pub(crate) with: BTreeMap<ProposalId, SymbolPath>,
     pub(crate) tests: TestEvidence,
     pub(crate) diagnostics: DiagnosticEvidence,
+    pub(crate) examples: Vec<ExampleEvidence>,
     /// Proposals under review without which the set does not pass.
     pub(crate) needs: Vec<ProposalId>,
     /// How many changes had been applied or reverted in the run when the check began.

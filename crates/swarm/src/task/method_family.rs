@@ -160,7 +160,7 @@ fn calls(lookup: &Lookup, methods: &BTreeSet<SymbolPath>) -> Vec<String> {
     let mut found = BTreeSet::new();
     for method in methods {
         let uses = lookup.usages(&method.to_string(), USES_MOST).found;
-        let indirect = lookup.index().indirect_calls(method).into_iter();
+        let indirect = lookup.index().indirect_uses(method).into_iter();
         let all = uses.into_iter().chain(indirect.map(|one| one.usage));
         let is_call = |one: &Usage| one.is_call && !is_test_file(&one.file);
         found.extend(

@@ -13,6 +13,7 @@ pub(crate) mod new_files;
 pub(crate) mod refactoring;
 pub(crate) mod request;
 pub(crate) mod requested;
+pub(crate) mod runnable;
 pub(crate) mod stated;
 pub(crate) mod test_names;
 pub(crate) mod whole_word;

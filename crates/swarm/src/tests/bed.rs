@@ -1,7 +1,7 @@
 //! Test fixture for runs without a real model: files in a temporary directory, a scripted model, an
 //! editor that writes to disk, and tests that are a function of the texts.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -387,6 +387,37 @@ pub struct FakeTests {
     lists: bool,
     times: Arc<Mutex<VecDeque<Duration>>>,
     asked: Arc<Mutex<Vec<Vec<String>>>>,
+    tries: Option<Tries>,
+}
+
+/// Returns the output of code that is tried and its exit status, given the text of all files.
+pub type Tries = Box<dyn Fn(&str, &TryCode) -> (String, i32) + Send + Sync>;
+
+impl FakeTests {
+    /// Returns the texts of all files in the shadow, by their paths.
+    fn texts(&self, overlay: Vec<(FilePath, Option<Arc<[u8]>>)>) -> BTreeMap<String, String> {
+        let mut texts: BTreeMap<String, String> = BTreeMap::new();
+        let mut waiting = vec![self.root.clone()];
+        while let Some(directory) = waiting.pop() {
+            for entry in std::fs::read_dir(directory).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    waiting.push(path);
+                    continue;
+                }
+                let name = path.strip_prefix(&self.root).unwrap().to_str().unwrap();
+                let bytes = std::fs::read(&path).unwrap();
+                texts.insert(name.to_owned(), as_text(&bytes));
+            }
+        }
+        for (file, text) in overlay {
+            texts.insert(
+                file.as_str().to_owned(),
+                text.as_deref().map(as_text).unwrap_or_default(),
+            );
+        }
+        texts
+    }
 }
 
 #[async_trait]
@@ -412,6 +443,30 @@ impl TestRunner for FakeTests {
 
     fn selects(&self) -> bool {
         self.selects
+    }
+
+    async fn try_code(&self, request: TryRequest) -> TryReport {
+        let Some(tries) = &self.tries else {
+            return TryReport::not_run("nothing can be tried in this test".to_owned());
+        };
+        let texts = self.texts(request.overlay);
+        let all: String = texts.values().map(String::as_str).collect();
+        let (output, exit) = tries(&all, &request.code);
+        let frames = starling_index::frames(&output).into_iter();
+        let frames = frames.filter(|frame| texts.contains_key(frame.path));
+        let frames = frames
+            .map(|frame| (FilePath::new(frame.path), frame.line))
+            .collect();
+        TryReport {
+            outcome: match exit {
+                0 => TestOutcome::Passed,
+                _ => TestOutcome::Failed,
+            },
+            exit: Some(exit),
+            output,
+            frames,
+            millis: 100,
+        }
     }
 
     async fn run(&self, request: TestRequest) -> TestReport {
@@ -446,29 +501,8 @@ impl TestRunner for FakeTests {
         {
             return says_nothing(TestOutcome::NotRun);
         }
-        let mut texts: HashMap<String, String> = HashMap::new();
-        let mut waiting = vec![self.root.clone()];
-        while let Some(directory) = waiting.pop() {
-            for entry in std::fs::read_dir(directory).unwrap() {
-                let path = entry.unwrap().path();
-                if path.is_dir() {
-                    waiting.push(path);
-                    continue;
-                }
-                let name = path.strip_prefix(&self.root).unwrap().to_str().unwrap();
-                let bytes = std::fs::read(&path).unwrap();
-                texts.insert(name.to_owned(), as_text(&bytes));
-            }
-        }
-        for (file, text) in request.overlay {
-            texts.insert(
-                file.as_str().to_owned(),
-                text.as_deref().map(as_text).unwrap_or_default(),
-            );
-        }
-        let mut names: Vec<_> = texts.keys().cloned().collect();
-        names.sort();
-        let all: String = names.iter().map(|name| texts[name].as_str()).collect();
+        let texts = self.texts(request.overlay);
+        let all: String = texts.values().map(String::as_str).collect();
         let failing = self
             .judge
             .as_ref()
@@ -581,7 +615,7 @@ impl TestRunner for FakeTests {
 }
 
 /// Returns the ids of the tests in test files.
-fn tests_in(texts: &HashMap<String, String>) -> Vec<String> {
+fn tests_in(texts: &BTreeMap<String, String>) -> Vec<String> {
     let files = texts.iter().filter(|(name, _)| name.starts_with("test_"));
     let tests = files.flat_map(|(name, text)| {
         let names = text.lines().filter_map(|line| line.strip_prefix("def "));
@@ -697,6 +731,7 @@ pub struct Bed {
     /// The selected tests of every test run.
     pub selected: Arc<Mutex<Vec<Vec<String>>>>,
     judge: Option<Judge>,
+    tries: Option<Tries>,
     pub language: Option<Arc<dyn LanguageService>>,
     pub others: Option<Arc<dyn OtherRuns>>,
     /// The index of the run that was started last.
@@ -721,6 +756,7 @@ impl Bed {
             test_deadline: Duration::from_secs(60),
             begin: Vec::new(),
             require_tests: false,
+            try_examples: true,
             patch: None,
             request: None,
         };
@@ -750,6 +786,7 @@ impl Bed {
             lists: false,
             selected: Arc::default(),
             judge: None,
+            tries: None,
             language: None,
             others: None,
             index: None,
@@ -774,6 +811,15 @@ impl Bed {
         judge: impl Fn(&str) -> Vec<(String, String)> + Send + Sync + 'static,
     ) -> Self {
         self.judge = Some(Box::new(judge));
+        self
+    }
+
+    /// Sets what code prints when it is tried, and its exit status.
+    pub fn tries(
+        mut self,
+        tries: impl Fn(&str, &TryCode) -> (String, i32) + Send + Sync + 'static,
+    ) -> Self {
+        self.tries = Some(Box::new(tries));
         self
     }
 
@@ -826,6 +872,7 @@ impl Bed {
             lists: self.lists,
             times: Arc::clone(&self.test_times),
             asked: Arc::clone(&self.selected),
+            tries: self.tries.take(),
         })
     }
 

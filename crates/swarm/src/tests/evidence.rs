@@ -133,6 +133,7 @@ fn evidence(tests: TestEvidence, diagnostics: DiagnosticEvidence) -> Evidence {
     Evidence {
         tests,
         diagnostics,
+        examples: Vec::new(),
         imports: ImportMends::default(),
         losses: Vec::new(),
         contract: Vec::new(),
@@ -234,6 +235,7 @@ fn evidence_of_a_part_of_a_set_hides_standalone_failures_if_the_set_passes() {
         proposals: vec![ProposalId(2)],
         tests: tests(TestOutcome::Passed, Passed),
         diagnostics: DiagnosticEvidence::Absent,
+        examples: Vec::new(),
         needs: Vec::new(),
         checked_in: 0,
     };

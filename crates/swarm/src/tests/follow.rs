@@ -538,3 +538,48 @@ async fn property_changes_only_if_the_code_that_uses_it_follows() {
         assert!(headline.contains(told), "{headline}");
     }
 }
+
+/// A subclass that overrides a property, and a subclass that inherits it, with code that reads the property of
+/// the base class.
+const OVERRIDDEN: [(&str, &str); 2] = [
+    (
+        "a.py",
+        "class Catalogue:\n    @property\n    def visible(self):\n        return [1]\n\n\n\
+         class Small(Catalogue):\n    @property\n    def visible(self):\n        return [2]\n\n\n\
+         class Large(Catalogue):\n    size = 9\n",
+    ),
+    (
+        "b.py",
+        "from a import Catalogue\n\n\ndef up(catalogue: Catalogue):\n    return sorted(catalogue.visible)\n\n\n\
+         def first():\n    return Catalogue().visible\n",
+    ),
+];
+
+#[tokio::test(start_paused = true)]
+async fn property_of_a_base_class_does_not_become_a_method_in_a_subclass_alone() {
+    let large =
+        "class Large(Catalogue):\n    size = 9\n\n    def visible(self):\n        return [3]\n";
+    for (symbol, change) in [
+        ("a.py::Small.visible", plain_method()),
+        ("a.py::Large", whole(large)),
+    ] {
+        let model = Scripted::native()
+            .on(&format!("agent {symbol}"), [change])
+            .always("agent", finish("nothing to change"));
+        let mut bed = Bed::new(&OVERRIDDEN, model)
+            .begin(&[symbol])
+            .with(|it| it.text = format!("Refactor {symbol}"));
+        let events = bed.run().await;
+        assert!(!stop(&events).is_settled(), "{events:#?}");
+        assert_eq!(bed.read("a.py"), OVERRIDDEN[0].1);
+        let (_, headline) = ending(&events);
+        let told = "b.py:5: ";
+        assert!(headline.contains(told), "{headline}");
+        assert!(
+            headline.contains("visible` became a method and may be read without a call"),
+            "{headline}"
+        );
+        // An object of the base class itself does not have the method.
+        assert!(!headline.contains("b.py:9"), "{headline}");
+    }
+}

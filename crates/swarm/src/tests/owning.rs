@@ -272,3 +272,26 @@ async fn two_functions_of_which_one_uses_the_other_move_together() {
         .any(|event| matches!(event, Event::ProposalUndone { .. }));
     assert!(!undone && malformed(&events).is_empty(), "{events:#?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn owner_of_a_module_may_delete_a_class_with_its_methods() {
+    let line = call(
+        "propose",
+        json!({"reason": "r", "delete": ["a.py::C", "a.py::f"]}),
+    );
+    let (bed, events) = proposes("a.py::", line, &[]).await;
+    assert_eq!(bed.read("a.py"), "RATE = 2\n", "{events:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn class_with_another_owner_at_work_in_a_method_is_not_deleted() {
+    let line = call("propose", json!({"reason": "r", "delete": ["a.py::C"]}));
+    let (bed, events) = proposes("a.py::", line, &["a.py::C.m"]).await;
+    let why =
+        "a.py::C cannot be deleted while a.py::C.m has an owner at work: use `request_change`";
+    assert!(
+        malformed(&events).iter().any(|what| what.contains(why)),
+        "{events:#?}"
+    );
+    assert_eq!(bed.read("a.py"), NEST);
+}

@@ -284,3 +284,54 @@ async fn run_without_a_selection_starts_at_a_matching_function_of_the_named_file
         .with(|task| task.text = "`total` in shop.py forgets the discount".into());
     assert_eq!(picked(&bed.run().await), ["shop.py::total"]);
 }
+
+/// Exact changes of the scout are proposed without an agent that would read that a test is needed.
+#[tokio::test(start_paused = true)]
+async fn scout_that_changes_code_without_a_test_is_told_once_that_a_test_is_needed() {
+    let hunk = json!([{"old": "return days", "new": "return days > 0"}]);
+    let change = json!({"symbol": "shop.py::late", "why": "w", "hunks": hunk});
+    let wakes = |symbols: serde_json::Value| call("wake", json!({ "symbols": symbols }));
+    let test = json!({"symbol": "test_shop.py::", "why": "a test of late"});
+    let lines = vec![wakes(json!([change])), wakes(json!([change, test]))];
+    let strict = |task: &mut Task| {
+        task.text = "`late` is wrong for a negative number".into();
+        task.require_tests = true;
+        task.approval = starling_core::Approval::Auto;
+    };
+    let mut told = bed(lines.clone()).tests(|_| Vec::new()).with(strict);
+    let events = told.run().await;
+    assert_eq!(picked(&events), ["shop.py::late", "test_shop.py::"]);
+    let prompt = &told.model.prompts("scout")[1];
+    assert!(prompt.contains("counts only with a test"), "{prompt}");
+    // A scout that insists is not asked a third time.
+    let again = vec![wakes(json!([change])), wakes(json!([change]))];
+    let mut insists = bed(again).tests(|_| Vec::new()).with(strict);
+    assert_eq!(picked(&insists.run().await), ["shop.py::late"]);
+    let mut without = bed(lines).tests(|_| Vec::new());
+    assert_eq!(picked(&without.run().await), ["shop.py::late"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn scout_may_end_the_run_because_nothing_is_to_be_changed() {
+    let why = "`total` has no discount: nothing in the project knows one";
+    let mut bed = bed(vec![finish(""), finish(why)]).tests(|_| Vec::new());
+    let events = bed.run().await;
+    assert_eq!(bed.model.calls(), 2, "{events:#?}");
+    let prompt = &bed.model.prompts("scout")[1];
+    assert!(prompt.contains("why nothing is to be changed"), "{prompt}");
+    let headline = format!("Nothing to change: {why}");
+    assert_eq!(ending(&events), (Proof::NothingToProve, headline));
+}
+
+#[tokio::test(start_paused = true)]
+async fn scout_cannot_end_the_run_while_a_test_of_the_task_fails() {
+    let fails = |_: &str| vec![("test_shop.py::test_total".to_owned(), "wrong".to_owned())];
+    let mut bed = bed(vec![finish("It is fine."), wake(&["shop.py::total"])])
+        .tests(fails)
+        .with(|task| task.text = "Make test_total pass".into());
+    let events = bed.run().await;
+    let prompt = &bed.model.prompts("scout")[1];
+    assert!(prompt.contains("tests of the task fail"), "{prompt}");
+    assert_eq!(picked(&events), ["shop.py::total"]);
+    assert_eq!(ending(&events).0, Proof::NotDone);
+}

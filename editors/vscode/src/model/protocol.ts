@@ -64,6 +64,8 @@ export type DiagnosticEvidence =
 export interface Evidence {
   tests: TestEvidence;
   diagnostics: DiagnosticEvidence;
+  /** What the examples of the task did without the change and do with it, in one line each. */
+  examples?: { code: string; before: string; after: string }[];
   losses: unknown[];
   contract: string[];
   callers: string[];

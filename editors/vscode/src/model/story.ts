@@ -583,6 +583,7 @@ function toolWords(tool: string, argument: string): string {
     diagnostics: "looks at diagnostics of",
     run_tests: "runs tests",
     tests: "runs tests",
+    try: "tries",
     ask: "asked",
     request_change: "requests a change of",
     propose: "proposes",

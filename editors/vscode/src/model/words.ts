@@ -223,6 +223,9 @@ export function evidenceLines(evidence: Evidence): string[] {
     lines.push(`with ${others}: ${testsLine(evidence.together.tests)}`);
   }
   lines.push(...diagnosticsLines(evidence.diagnostics));
+  for (const { before, after } of evidence.examples ?? []) {
+    lines.push(`example of the task: ${before === after ? `${after}, as before` : `${before}, now ${after}`}`);
+  }
   lines.push(...evidence.contract.map((change) => `contract: ${change}`));
   if (evidence.callers.length > 0) {
     lines.push(`callers to follow: ${few(evidence.callers)}`);

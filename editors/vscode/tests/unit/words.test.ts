@@ -96,6 +96,8 @@ test("evidence is one fact a line", () => {
   );
   const needs_person = [{ file: "Makefile", why: "builds run it" }];
   assert.equal(evidenceLines({ ...evidence, needs_person })[0], "needs your own yes: Makefile: builds run it");
+  const examples = [{ code: "f(1)", before: "TypeError: no", after: "2" }];
+  assert.ok(evidenceLines({ ...evidence, examples }).includes("example of the task: TypeError: no, now 2"));
   const together = { with: ["a.py::f"], tests: { tests: "unknown", reason: "no time" } as const };
   assert.equal(evidenceLines({ ...evidence, together })[1], "with 1 other proposal: tests unknown: no time");
 });

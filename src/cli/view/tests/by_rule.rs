@@ -58,6 +58,7 @@ fn renamed(by: &ActorId) -> Vec<Event> {
                     proposals: others.map(ProposalId).collect(),
                     tests: evidence().tests,
                     diagnostics: DiagnosticEvidence::Absent,
+                    examples: Vec::new(),
                     needs: Vec::new(),
                     checked_in: 0,
                 }),

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::event::events::StopReason;
+use crate::evidence::example::ExampleEvidence;
 use crate::evidence::without_change::WithoutChange;
 use crate::run::aim::ChangeRelevance;
 use crate::task::goal::Goal;
@@ -43,6 +44,8 @@ pub(crate) struct RunFacts<'a> {
     /// Flaky tests whose flakiness the run may have caused. If there are any, the changes are not
     /// proven.
     pub doubtful: &'a [String],
+    /// The examples of the task before the run and at its end.
+    pub examples: &'a [ExampleEvidence],
     /// Results of the run's new tests on the original code.
     pub new_tests: &'a WithoutChange,
     /// Changed functions whose change no test covers: if only such a function gets its original

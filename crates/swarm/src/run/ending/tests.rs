@@ -133,6 +133,7 @@ fn with_facts<R>(run: &FinishedRun<'_>, read: impl FnOnce(&RunFacts<'_>) -> R) -
         did_not_run: &BTreeSet::new(),
         required: &required,
         possible: &possible,
+        examples: &[],
         new_tests: &run.new_tests,
         unshown_parts: &[],
         unreached: &unreached,
@@ -991,6 +992,29 @@ fn new_test_that_passes_without_the_fix_leaves_it_unproven() {
     let headline = "Done: 2 tests pass; the new test passes without the change, too";
     let only_a_test = run("Add a test for observing.", false);
     assert_eq!(ends(&only_a_test), is(Proof::AsBefore, headline));
+}
+
+#[test]
+fn headline_counts_new_tests_beside_failing_ones() {
+    let known = [("old", TestStatus::Passed), ("red", TestStatus::Failed)];
+    let run = |new: &[&'static str]| {
+        let new = new.iter().map(|id| (*id, TestStatus::Passed));
+        let cases: Vec<_> = known.iter().copied().chain(new).collect();
+        FinishedRun {
+            task: "Add a test for Book: its label and reverse charge",
+            changed: &["tests/test_items.py::"],
+            last: Some(report(TestOutcome::Failed, &cases)),
+            report_before: Some(report(TestOutcome::Failed, &known)),
+            before: &["red"],
+            ..FinishedRun::default()
+        }
+    };
+    let rest = "1 test fails: red (it failed before), no part of the task";
+    let two = run(&["label", "charge[a]", "charge[b]"]);
+    let headline = format!("Done: the 2 new tests pass; {rest}");
+    assert_eq!(ends(&two), is(Proof::AsBefore, &headline));
+    let headline = format!("Done: the new test passes; {rest}");
+    assert_eq!(ends(&run(&["label"])), is(Proof::AsBefore, &headline));
 }
 
 #[test]

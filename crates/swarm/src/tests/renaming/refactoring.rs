@@ -441,3 +441,45 @@ async fn what_has_an_effect_or_is_found_by_others_is_not_deleted() {
         assert_eq!(texts, [text]);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn headline_names_uses_that_another_program_writes_while_a_rename_is_tested() {
+    let files = [
+        ("stats.py", STATS),
+        ("report.py", REPORT),
+        ("test_stats.py", TESTS),
+        ("known.txt", "a known rate\n"),
+    ];
+    for (path, text, told) in [
+        ("new.py", "from stats import rate\n", Some("new.py:1")),
+        (
+            "known.txt",
+            "a known rate\nsee stats.rate\n",
+            Some("known.txt"),
+        ),
+        ("other.py", "rates = 1\n", None),
+    ] {
+        let refactoring = rename("rate", "error_rate");
+        let mut bed = Bed::new(&files, Scripted::native()).with(|task| {
+            task.text = refactoring.in_words();
+            task.refactoring = Some(refactoring.clone());
+        });
+        let other = bed.path(path);
+        let judge = move |all: &str| {
+            if all.contains("def error_rate(") {
+                std::fs::write(&other, text).unwrap();
+            }
+            Vec::new()
+        };
+        bed = bed.tests(judge);
+        let events = bed.run().await;
+        assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+        let (proof, headline) = ending(&events);
+        let is_told = headline.contains("another program wrote `rate` meanwhile: ");
+        assert_eq!(is_told, told.is_some(), "{headline}");
+        if let Some(told) = told {
+            assert!(headline.contains(told), "{headline}");
+            assert_eq!(proof, Proof::Unproven, "{headline}");
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Tries the examples of the task: before the first prompt, with each change, and at the end.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+
+use crate::check::try_code::try_code;
+use crate::event::actor::ActorId;
+use crate::event::events::Event;
+use crate::evidence::example::ExampleEvidence;
+use crate::state::checker::Checker;
+use crate::state::tries::TriedExample;
+use crate::task::runnable;
+use starling_core::{TestOutcome, TryCode, TryReport};
+use starling_workspace::Snapshot;
+
+/// Time limit of one example.
+const LONGEST: Duration = Duration::from_secs(10);
+/// Errors of a snippet that could not run here.
+const NOT_HERE: [&str; 2] = ["ModuleNotFoundError", "ImportError"];
+
+/// Tries the examples of the task on the code as it is, and keeps the results of those that ran.
+pub(crate) async fn before(checker: &Checker) {
+    let text = checker.task.text.clone();
+    if !runnable::may_be_in(&text) || checker.task.refactoring.is_some() {
+        return;
+    }
+    let lookup = checker.lookup();
+    let search = tokio::task::spawn_blocking(move || runnable::examples(&lookup, &text));
+    // A panic of this task is ignored: the run goes on without examples.
+    let found = search.await.unwrap_or_default();
+    let world = checker.world().snapshot.clone();
+    let tried = found.into_iter().map(|code| tried(checker, &world, code));
+    let tried = join_all(tried).await;
+    checker.tries().examples = tried.into_iter().flatten().collect();
+}
+
+/// Tries the examples again on a changed workspace.
+pub(crate) async fn with_change(checker: &Checker, world: &Snapshot) -> Vec<ExampleEvidence> {
+    let examples = checker.tries().examples.clone().into_iter();
+    let tried = examples.map(|TriedExample { code, before }| async move {
+        let after = try_code(checker, world, code.clone(), LONGEST).await;
+        ExampleEvidence {
+            code: code.in_one_line(),
+            before: before.in_short(),
+            after: after.in_short(),
+        }
+    });
+    join_all(tried).await
+}
+
+/// Tries one example. Returns `None` if it cannot run here.
+async fn tried(checker: &Checker, world: &Snapshot, code: TryCode) -> Option<TriedExample> {
+    let before = try_code(checker, world, code.clone(), LONGEST).await;
+    let result = before.in_short();
+    let is_missing = NOT_HERE.iter().any(|error| result.starts_with(error));
+    if before.outcome == TestOutcome::NotRun || is_missing {
+        return None;
+    }
+    report(checker, &code, &before);
+    Some(TriedExample { code, before })
+}
+
+/// Logs that an example was tried.
+fn report(checker: &Checker, code: &TryCode, report: &TryReport) {
+    checker.event(Event::ToolUsed {
+        agent: ActorId::Starling,
+        tool: "try".to_owned(),
+        argument: code.in_one_line(),
+        outcome: report.in_short(),
+    });
+}

@@ -1,0 +1,343 @@
+//! Finds the examples in a task that can be tried: snippets of Python, interactive sessions, and
+//! commands that run a module or the tests of the project. A snippet counts if it uses code of the
+//! project and defines or imports all other names that it uses.
+
+use crate::lookup::Lookup;
+use starling_core::TryCode;
+use starling_index::{is_test_file, undefined_names};
+use starling_syntax::{FilePath, Language, SymbolTree};
+
+/// Maximum number of examples of a task, and maximum length of each in bytes.
+const MOST: usize = 3;
+const LONGEST: usize = 4_000;
+const PROMPTS: [&str; 2] = [">>>", "..."];
+const FENCES: [&str; 2] = ["```", "~~~"];
+/// Modules of Python and its packages that run the code of the project.
+const RUNNERS: [&str; 3] = ["pytest", "doctest", "unittest"];
+/// Directories from which the project's modules are imported.
+const SOURCES: [&str; 1] = ["src/"];
+/// Characters with a meaning for the shell.
+const SHELL: &str = "|&;<>$`\\\"'(){}*?[]!~#=%";
+
+/// Returns whether a text can contain an example. Used to avoid a search in most tasks.
+pub(crate) fn may_be_in(text: &str) -> bool {
+    let marks = FENCES.iter().chain(&[PROMPTS[0], "$ "]);
+    marks.into_iter().any(|mark| text.contains(mark))
+}
+
+/// Returns the examples of a task, in their order.
+pub(crate) fn examples(lookup: &Lookup, text: &str) -> Vec<TryCode> {
+    let mut found: Vec<TryCode> = Vec::new();
+    for block in blocks(text) {
+        let code = match block.kind {
+            BlockKind::Command => command(lookup, &block.text).map(TryCode::Command),
+            BlockKind::Session => python(lookup, &block.text).map(TryCode::Session),
+            BlockKind::Python => python(lookup, &block.text)
+                .filter(|_| does_something(&block.text))
+                .map(TryCode::Python),
+        };
+        found.extend(code.filter(|code| !found.contains(code)));
+    }
+    found.truncate(MOST);
+    found
+}
+
+/// A part of the task that may be an example.
+struct Block {
+    kind: BlockKind,
+    text: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum BlockKind {
+    Python,
+    Session,
+    Command,
+}
+
+/// Returns the fenced blocks, the lines of interactive sessions and the lines with a shell prompt.
+/// Sessions outside of fences are one block, because later lines use names of earlier ones.
+fn blocks(text: &str) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut outside = Vec::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let opened = line.trim_start();
+        let fence = FENCES.iter().find(|fence| opened.starts_with(**fence));
+        let Some(fence) = fence else {
+            outside.push(line);
+            continue;
+        };
+        let language = opened.trim_start_matches(&fence[..1]).trim();
+        let closes = |line: &&str| !line.trim_start().starts_with(fence);
+        let inside: Vec<&str> = lines.by_ref().take_while(closes).collect();
+        add_lines(&mut blocks, &inside);
+        let is_shown = blocks_of_lines(&inside).next().is_some();
+        match language.split([' ', ',', '{']).next().unwrap_or_default() {
+            "" | "py" | "python" | "python3" if !is_shown => blocks.push(Block {
+                kind: BlockKind::Python,
+                text: dedented(&inside),
+            }),
+            "sh" | "bash" | "shell" | "console" if !is_shown => {
+                let commands = inside.iter().map(|line| Block {
+                    kind: BlockKind::Command,
+                    text: line.trim().to_owned(),
+                });
+                blocks.extend(commands);
+            }
+            _ => {}
+        }
+    }
+    add_lines(&mut blocks, &outside);
+    blocks
+}
+
+/// Adds the session and the commands in these lines.
+fn add_lines(blocks: &mut Vec<Block>, lines: &[&str]) {
+    let session: Vec<&str> = session(lines).collect();
+    if !session.is_empty() {
+        blocks.push(Block {
+            kind: BlockKind::Session,
+            text: session.join("\n"),
+        });
+    }
+    let commands = lines
+        .iter()
+        .filter_map(|line| line.trim().strip_prefix("$ "));
+    blocks.extend(commands.map(|line| Block {
+        kind: BlockKind::Command,
+        text: line.trim().to_owned(),
+    }));
+}
+
+/// Returns the lines that show an interactive session or a shell.
+fn blocks_of_lines<'t>(lines: &'t [&'t str]) -> impl Iterator<Item = &'t str> {
+    let commands = lines
+        .iter()
+        .filter_map(|line| line.trim().strip_prefix("$ "));
+    session(lines).chain(commands)
+}
+
+/// Returns the code of an interactive session, without prompts and output.
+fn session<'t>(lines: &'t [&'t str]) -> impl Iterator<Item = &'t str> {
+    let mut is_open = false;
+    lines.iter().filter_map(move |line| {
+        let written = line.trim_start();
+        let prompt = PROMPTS.iter().find(|prompt| written.starts_with(**prompt));
+        let code = prompt.map(|prompt| &written[prompt.len()..]);
+        let code = code.filter(|code| code.is_empty() || code.starts_with(' '));
+        is_open = code.is_some() && (is_open || prompt == Some(&PROMPTS[0]));
+        let code = code.filter(|_| is_open)?;
+        Some(code.strip_prefix(' ').unwrap_or(code))
+    })
+}
+
+fn dedented(lines: &[&str]) -> String {
+    let depth = |line: &&str| line.len() - line.trim_start().len();
+    let filled = lines.iter().filter(|line| !line.trim().is_empty());
+    let least = filled.map(depth).min().unwrap_or_default();
+    let rest = lines
+        .iter()
+        .map(|line| line.get(least..).unwrap_or_default());
+    rest.collect::<Vec<&str>>().join("\n")
+}
+
+/// Returns whether code has a statement besides definitions and imports.
+fn does_something(code: &str) -> bool {
+    const NOTHING: [&str; 9] = [
+        "def ",
+        "async def ",
+        "class ",
+        "@",
+        "import ",
+        "from ",
+        "#",
+        ")",
+        "\"\"\"",
+    ];
+    let lines = code
+        .lines()
+        .filter(|line| line.starts_with(|c: char| !c.is_whitespace()));
+    lines
+        .into_iter()
+        .any(|line| !NOTHING.iter().any(|start| line.starts_with(start)))
+}
+
+/// Returns a snippet, with an import in front for each name that it does not define and that one
+/// module of the project defines. Returns `None` if the snippet is not Python, needs another name,
+/// or uses nothing of the project.
+fn python(lookup: &Lookup, code: &str) -> Option<String> {
+    let code = code.trim_end();
+    if code.is_empty() || code.len() > LONGEST {
+        return None;
+    }
+    let file = FilePath::new("starling_example.py");
+    let tree = SymbolTree::parse(file, code.into());
+    if !tree.errors().is_empty() {
+        return None;
+    }
+    let undefined = undefined_names(&tree).into_iter();
+    let imports = undefined.map(|name| import_of(lookup, &name));
+    let imports: Vec<String> = imports.collect::<Option<_>>()?;
+    let is_own = |line: &str| {
+        let line = line.trim_start();
+        let module = ["import ", "from "]
+            .iter()
+            .find_map(|word| line.strip_prefix(word));
+        module.is_some_and(|module| is_own_module(lookup, module))
+    };
+    let uses_project = !imports.is_empty() || code.lines().any(is_own);
+    uses_project.then(|| format!("{}{code}", imports.concat()))
+}
+
+/// Returns the import statement for a function or a class that exactly one module of the project
+/// defines.
+fn import_of(lookup: &Lookup, name: &str) -> Option<String> {
+    let mut defined = lookup.index().definitions(name);
+    defined.retain(|one| one.symbol.name == name && !is_test_file(&one.symbol.file));
+    let [only] = defined.as_slice() else {
+        return None;
+    };
+    let file = &only.symbol.file;
+    let path = file.as_str().strip_suffix(".py")?;
+    let path = SOURCES
+        .iter()
+        .find_map(|source| path.strip_prefix(source))
+        .unwrap_or(path);
+    let path = path.strip_suffix("/__init__").unwrap_or(path);
+    let is_name =
+        |part: &str| !part.is_empty() && part.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let is_module = Language::of(file) == Language::Python && path.split('/').all(is_name);
+    is_module.then(|| format!("from {} import {name}\n", path.replace('/', ".")))
+}
+
+/// Returns whether a dotted name begins with a module of the project.
+fn is_own_module(lookup: &Lookup, name: &str) -> bool {
+    let end = name.find(|c: char| !c.is_alphanumeric() && c != '_');
+    let first = &name[..end.unwrap_or(name.len())];
+    let snapshot = lookup.index().snapshot();
+    let is_of_module = |file: &FilePath| {
+        let path = file.as_str();
+        let path = SOURCES
+            .iter()
+            .find_map(|source| path.strip_prefix(source))
+            .unwrap_or(path);
+        let rest = path.strip_prefix(first);
+        rest.is_some_and(|rest| rest == ".py" || rest.starts_with('/') && rest.ends_with(".py"))
+    };
+    !first.is_empty() && snapshot.files().iter().any(is_of_module)
+}
+
+/// Returns a command if it only runs tests, or a module of the project.
+fn command(lookup: &Lookup, line: &str) -> Option<String> {
+    if line.len() > LONGEST || line.contains(|c: char| c.is_control() || SHELL.contains(c)) {
+        return None;
+    }
+    let mut words = line.split_whitespace();
+    let is_safe = match words.next()? {
+        "pytest" => true,
+        "python" | "python3" if words.next() == Some("-m") => {
+            let module = words.next()?;
+            RUNNERS.contains(&module) || is_own_module(lookup, module)
+        }
+        _ => false,
+    };
+    is_safe.then(|| line.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    use starling_index::Index;
+    use starling_workspace::Workspace;
+
+    fn found(text: &str) -> Vec<TryCode> {
+        let dir = tempfile::tempdir().unwrap();
+        let files = [
+            ("src/shop/__init__.py", ""),
+            (
+                "src/shop/cart.py",
+                "class Cart:\n    pass\ndef total(x):\n    return x\n",
+            ),
+            ("src/shop/one.py", "def same():\n    pass\n"),
+            ("src/shop/two.py", "def same():\n    pass\n"),
+            ("tests/test_cart.py", "def test_total():\n    pass\n"),
+        ];
+        for (name, text) in files {
+            let path = dir.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let root = dir.path().canonicalize().unwrap();
+        let world = Workspace::open(root).unwrap().snapshot(Default::default());
+        let index = Arc::new(Index::new(world.clone()));
+        examples(&Lookup::new(world, index), text)
+    }
+
+    fn python(code: &str) -> TryCode {
+        TryCode::Python(code.to_owned())
+    }
+
+    #[test]
+    fn snippets_that_use_the_project_are_examples() {
+        let text = "It fails:\n```python\nfrom shop.cart import total\ntotal([1])\n```\nand\n\n    \
+                    ```\n    c = Cart()\n    print(total(c))\n    ```\n";
+        let expected = [
+            python("from shop.cart import total\ntotal([1])"),
+            python(
+                "from shop.cart import Cart\nfrom shop.cart import total\nc = Cart()\nprint(total(c))",
+            ),
+        ];
+        assert_eq!(found(text), expected);
+    }
+
+    #[test]
+    fn session_is_one_example_without_its_output() {
+        let text = "Now\n>>> from shop.cart import total\n>>> for x in [1]:\n...     total(x)\n1\n\nthen \
+                    `x`:\n>>> total('a')\nTraceback (most recent call last):\n  ...\nTypeError: no\n";
+        let code = "from shop.cart import total\nfor x in [1]:\n    total(x)\ntotal('a')";
+        assert_eq!(found(text), [TryCode::Session(code.to_owned())]);
+    }
+
+    #[test]
+    fn only_tests_and_modules_of_the_project_are_run_by_commands() {
+        let text = "$ python -m shop.cart --all\n$ pytest tests/test_cart.py -q\n$ rm -rf /\n$ python -m pip \
+                    install x\n$ pytest; rm x\n$ python setup.py\n";
+        let expected = ["python -m shop.cart --all", "pytest tests/test_cart.py -q"];
+        assert_eq!(
+            found(text),
+            expected.map(|line| TryCode::Command(line.to_owned()))
+        );
+        let fenced = found("```sh\npython3 -m pytest tests\nmake\n```");
+        assert_eq!(
+            fenced,
+            [TryCode::Command("python3 -m pytest tests".to_owned())]
+        );
+    }
+
+    #[test]
+    fn other_code_is_no_example() {
+        for text in [
+            "```python\nimport os\nos.getcwd()\n```",
+            "```python\ntotal(\n```",
+            "```python\ntotal(rows)\n```",
+            "```python\nsame()\n```",
+            "```python\ndef total(x):\n    return x + 1\n```",
+            "```json\n{\"total\": 1}\n```",
+            "Traceback:\n```\n  File \"shop/cart.py\", line 4, in total\nTypeError: no\n```",
+            "It costs $ 5, see total.",
+        ] {
+            assert_eq!(found(text), [], "{text}");
+        }
+    }
+
+    #[test]
+    fn at_most_three_different_examples_are_taken() {
+        let block = |n: u32| format!("```py\ntotal({n})\n```\n");
+        let text: String = [1, 1, 2, 3, 4].map(block).concat();
+        assert_eq!(found(&text).len(), MOST);
+        assert!(may_be_in(&text) && !may_be_in("Fix `total`."));
+    }
+}

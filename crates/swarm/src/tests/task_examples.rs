@@ -1,0 +1,162 @@
+//! Examples of the task, which are tried before the first prompt and with each change.
+
+use super::bed::*;
+use crate::{Event, Evidence, ExampleEvidence, Proof};
+use starling_core::Approval;
+use starling_core::TryCode;
+
+const ONE: &str = "def half(x):\n    return x / 2\n";
+const TWO: &str = "def half(x):\n    return x // 2\n";
+const TASK: &str = "`half` is wrong:\n```python\nhalf('a')\n```\nIt raises.";
+const TRACE: &str = "Traceback (most recent call last):\n  File \"<snippet>\", line 2, in <module>\n    \
+                     half('a')\n  File \"a.py\", line 2, in half\n    return x / 2\nTypeError: no\n";
+
+/// A project whose example raises an error until `half` divides by `//`.
+fn bed(lines: Vec<Line>) -> Bed {
+    let model = Scripted::native()
+        .on("scout", [wake(&["a.py::half"])])
+        .on("agent a.py::half", lines);
+    let bed = Bed::new(&[("a.py", ONE), ("b.py", "x = 1\n")], model);
+    let bed = bed.tests(|_| vec![]).tries(|text, code| {
+        let expected = TryCode::Python("from a import half\nhalf('a')".to_owned());
+        assert_eq!(*code, expected);
+        match text.contains("//") {
+            true => ("[1, 2]\n".to_owned(), 0),
+            false => (TRACE.to_owned(), 1),
+        }
+    });
+    bed.with(|task| task.text = TASK.to_owned())
+}
+
+fn tries(events: &[Event]) -> Vec<&Event> {
+    let is_try = |event: &&Event| matches!(event, Event::ToolUsed { tool, .. } if tool == "try");
+    events.iter().filter(is_try).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn first_prompt_says_what_the_example_of_the_task_does() {
+    let mut bed = bed(vec![finish("seen")]);
+    let events = bed.run().await;
+    let prompt = &bed.model.prompts("scout")[0];
+    let told = "<examples>\nfrom a import half\nhalf('a')\n-> TypeError: no at a.py:2\nTraceback";
+    assert!(prompt.contains(told), "{prompt}");
+    let [
+        Event::ToolUsed {
+            argument, outcome, ..
+        },
+    ] = tries(&events)[..]
+    else {
+        panic!("{events:?}")
+    };
+    assert_eq!(argument, "from a import half; half('a')");
+    assert_eq!(outcome, "TypeError: no");
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_example_is_tried_if_the_setting_is_off_or_if_nothing_can_be_tried() {
+    let mut off = bed(vec![finish("seen")]).with(|task| task.try_examples = false);
+    let events = off.run().await;
+    assert_eq!(tries(&events), Vec::<&Event>::new());
+    assert!(!off.model.prompts("scout")[0].contains("<examples>"));
+
+    let model = Scripted::native()
+        .on("scout", [wake(&["a.py::half"])])
+        .on("agent a.py::half", [finish("seen")]);
+    let mut none = Bed::new(&[("a.py", ONE)], model).with(|task| task.text = TASK.to_owned());
+    let events = none.run().await;
+    assert_eq!(tries(&events), Vec::<&Event>::new());
+    assert!(!none.model.prompts("scout")[0].contains("<examples>"));
+}
+
+fn example(after: &str) -> ExampleEvidence {
+    ExampleEvidence {
+        code: "from a import half; half('a')".to_owned(),
+        before: "TypeError: no".to_owned(),
+        after: after.to_owned(),
+    }
+}
+
+fn checked(events: &[Event]) -> Vec<Evidence> {
+    let checked = |event: &Event| match event {
+        Event::ProposalChecked { evidence, .. } => Some(evidence.clone()),
+        _ => None,
+    };
+    events.iter().filter_map(checked).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn evidence_and_headline_tell_the_example_before_and_after_and_it_proves_nothing() {
+    let mut bed = bed(vec![whole(TWO)]).with(|task| task.approval = Approval::Proxy);
+    bed.model = std::sync::Arc::new(
+        Scripted::native()
+            .on("scout", [wake(&["a.py::half"])])
+            .on("agent a.py::half", [whole(TWO)])
+            .always("proxy", say("ACCEPT")),
+    );
+    let events = bed.run().await;
+    let evidence = &checked(&events)[0];
+    assert_eq!(evidence.examples, [example("[1, 2]")]);
+    let shown = "example of the task: before `TypeError: no`, after `[1, 2]` (from a import half; half('a'))\n";
+    assert!(evidence.to_string().contains(shown), "{evidence}");
+    assert!(bed.model.prompts("proxy")[0].contains(shown));
+    let json = serde_json::to_value(evidence).unwrap();
+    assert_eq!(json["examples"][0]["after"], "[1, 2]");
+    let (proof, headline) = ending(&events);
+    assert_eq!(proof, Proof::Unproven);
+    let end = "; the example of the task: before `TypeError: no`, after `[1, 2]`";
+    assert!(headline.ends_with(end), "{headline}");
+    assert!(
+        headline.contains("no test was seen to fail without it"),
+        "{headline}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn evidence_says_that_the_example_does_the_same_with_the_change() {
+    let mut bed = bed(vec![whole("def half(x):\n    return x / 2.0\n")]);
+    let events = bed.run().await;
+    let evidence = &checked(&events)[0];
+    assert_eq!(evidence.examples, [example("TypeError: no")]);
+    let shown = "example of the task: `TypeError: no`, as before (";
+    assert!(evidence.to_string().contains(shown), "{evidence}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn evidence_of_a_set_tells_the_example_with_all_proposals() {
+    let other = "def other():\n    return 2\n";
+    let model = Scripted::native()
+        .on("agent a.py::half", [whole(TWO)])
+        .on("agent b.py::other", [whole(other)]);
+    let files = [("a.py", ONE), ("b.py", "def other():\n    return 1\n")];
+    let mut bed = Bed::new(&files, model)
+        .begin(&["a.py::half", "b.py::other"])
+        .with(|task| task.text = TASK.to_owned())
+        .tests(
+            |text| match text.contains("//") == text.contains("return 2") {
+                true => vec![],
+                false => vec![("t1".to_owned(), "AssertionError".to_owned())],
+            },
+        )
+        .tries(
+            |text, _| match text.contains("//") && text.contains("return 2") {
+                true => ("[1, 2]\n".to_owned(), 0),
+                false => (TRACE.to_owned(), 1),
+            },
+        );
+    let events = bed.run().await;
+    let checked = checked(&events);
+    let together: Vec<_> = checked
+        .iter()
+        .filter_map(|one| one.together.as_ref())
+        .collect();
+    assert!(!together.is_empty(), "{events:#?}");
+    for one in together {
+        assert_eq!(one.examples, [example("[1, 2]")]);
+    }
+    let alone = checked.iter().filter(|one| one.together.is_none());
+    assert!(
+        alone
+            .flat_map(|one| &one.examples)
+            .all(|one| *one == example("TypeError: no"))
+    );
+}

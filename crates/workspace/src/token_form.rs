@@ -1,0 +1,145 @@
+//! Tokens of well-known services, recognized by their forms.
+
+/// The form of a token: how it begins, and the characters that follow.
+struct TokenForm {
+    prefix: &'static str,
+    /// Minimum number of characters behind the prefix.
+    shortest: usize,
+    /// The characters behind the prefix besides letters and digits.
+    others: &'static str,
+}
+
+const fn form(prefix: &'static str, shortest: usize, others: &'static str) -> TokenForm {
+    TokenForm {
+        prefix,
+        shortest,
+        others,
+    }
+}
+
+const FORMS: [TokenForm; 39] = [
+    // GitHub and GitLab.
+    form("ghp_", 20, ""),
+    form("gho_", 20, ""),
+    form("ghu_", 20, ""),
+    form("ghs_", 20, ""),
+    form("ghr_", 20, ""),
+    form("github_pat_", 20, "_"),
+    form("glpat-", 16, "_-."),
+    form("gldt-", 16, "_-"),
+    form("glrt-", 16, "_-."),
+    // Slack.
+    form("xoxa-", 10, "-"),
+    form("xoxb-", 10, "-"),
+    form("xoxe-", 10, "-"),
+    form("xoxp-", 10, "-"),
+    form("xoxr-", 10, "-"),
+    form("xoxs-", 10, "-"),
+    form("xapp-", 10, "-"),
+    // Amazon, Google and DigitalOcean.
+    form("AKIA", 16, ""),
+    form("ASIA", 16, ""),
+    form("AIza", 30, "_-"),
+    form("ya29.", 20, "_-"),
+    form("GOCSPX-", 20, "_-"),
+    form("dop_v1_", 20, ""),
+    // Models.
+    form("sk-", 16, "_-"),
+    form("gsk_", 20, ""),
+    form("hf_", 20, ""),
+    // Payments, shops and mails.
+    form("sk_", 16, "_"),
+    form("pk_", 16, "_"),
+    form("rk_", 16, "_"),
+    form("key_", 16, ""),
+    form("whsec_", 20, ""),
+    form("shpat_", 20, ""),
+    form("SG.", 20, "_-."),
+    // Registries.
+    form("npm_", 20, ""),
+    form("pypi-", 20, "_-"),
+    form("dckr_pat_", 20, "_-"),
+    form("rubygems_", 20, ""),
+    // Others.
+    form("lin_api_", 20, ""),
+    form("hvs.", 20, "_-"),
+    form("AGE-SECRET-KEY-1", 20, ""),
+];
+
+/// Minimum length of each part of a JSON web token.
+const SHORTEST_PART: usize = 8;
+
+/// Returns whether a text contains a token of a known form.
+pub fn has_token(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let starts = |prefix: &'static str| {
+        let found = text.match_indices(prefix);
+        found
+            .filter(move |(at, _)| !text[..*at].ends_with(is_part))
+            .map(|(at, _)| &text[at..])
+    };
+    let of_form = |form: &TokenForm| {
+        starts(form.prefix).any(|token| {
+            let is_own = |c: char| c.is_ascii_alphanumeric() || form.others.contains(c);
+            let rest = &token[form.prefix.len()..];
+            let body = &rest[..rest.find(|c| !is_own(c)).unwrap_or(rest.len())];
+            // Words have no digits: `sk-learn-contrib-extras`.
+            body.len() >= form.shortest && body.contains(|c: char| c.is_ascii_digit())
+        })
+    };
+    FORMS.iter().any(of_form) || starts("eyJ").any(is_web_token)
+}
+
+/// Returns whether a text begins like a token of a known form.
+pub fn begins_like_token(text: &str) -> bool {
+    FORMS.iter().any(|form| text.starts_with(form.prefix))
+}
+
+/// Returns whether a text begins with a JSON web token: three parts in base64, separated by dots.
+fn is_web_token(text: &str) -> bool {
+    let is_own = |c: char| c.is_ascii_alphanumeric() || "_-.=".contains(c);
+    let token = &text[..text.find(|c| !is_own(c)).unwrap_or(text.len())];
+    let parts: Vec<&str> = token.split('.').collect();
+    parts.len() >= 3 && parts[..3].iter().all(|part| part.len() >= SHORTEST_PART)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_of_known_forms_are_found_anywhere_in_a_text() {
+        let digits = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
+        for form in &FORMS {
+            let token = format!("{}{digits}", form.prefix);
+            for text in [
+                token.clone(),
+                format!("https://h/?a={token}&b"),
+                format!("'{token}'"),
+            ] {
+                assert!(has_token(&text), "{text}");
+            }
+            assert!(!has_token(&format!("{}short", form.prefix)), "{token}");
+            assert!(!has_token(&format!("x{token}")), "{token}");
+            assert!(begins_like_token(&token), "{token}");
+        }
+        let header = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJlMQ";
+        assert!(has_token(header));
+        assert!(!has_token("eyJhbGciOiJIUzI1NiJ9"));
+    }
+
+    #[test]
+    fn ordinary_words_and_paths_are_no_tokens() {
+        for text in [
+            "sk-learn-contrib-extras",
+            "npm_config_registry",
+            "pypi-mirror.example.org",
+            "key_of_the_first_table",
+            "/usr/lib/python3.11/site-packages",
+            "3f786850e387550fdab836ed7e6dc881de23001b",
+            "hf_hub_offline",
+        ] {
+            assert!(!has_token(text), "{text}");
+        }
+    }
+}
