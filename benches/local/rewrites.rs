@@ -137,6 +137,7 @@ fn request(function: &str) -> ChatRequest {
         beginning: "```python\n".to_owned(),
         following: String::new(),
         stop: Vec::new(),
+        format: starling_core::AnswerFormat::Free,
     }
 }
 

@@ -89,5 +89,6 @@ fn request(seed: u64, tokens: u64) -> ChatRequest {
         beginning: String::new(),
         following: String::new(),
         stop: Vec::new(),
+        format: starling_core::AnswerFormat::Free,
     }
 }

@@ -24,8 +24,9 @@ pub use language::{
     Severity, TextRequest,
 };
 pub use model::{
-    ChatModel, ChatReply, ChatRequest, ChatWatch, Dollars, Exchange, FILLING, Finish, Message,
-    ModelError, ModelNotice, ModelProfile, NoWatch, Role, ToolCall, ToolCalling, ToolSpec, Usage,
+    AnswerFormat, ChatModel, ChatReply, ChatRequest, ChatWatch, Dollars, Exchange, FILLING, Finish,
+    Message, ModelError, ModelNotice, ModelProfile, NoWatch, Role, ToolCall, ToolCalling, ToolSpec,
+    Usage,
 };
 pub use run::{Approval, AskIntent, Driver, Limits};
 pub use tests::{

@@ -133,6 +133,29 @@ pub struct ChatRequest {
     pub following: String,
     /// The answer ends before any of these texts.
     pub stop: Vec<String>,
+    /// What the answer may consist of. Only local models are held to it; other models ignore the
+    /// field.
+    #[serde(default, skip_serializing_if = "AnswerFormat::is_free")]
+    pub format: AnswerFormat,
+}
+
+/// What an answer may consist of.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerFormat {
+    /// Text, and calls of the tools of the request.
+    #[default]
+    Free,
+    /// At least one call of the tools of the request, and no text.
+    ToolCalls,
+    /// A JSON value that follows this schema.
+    Json(serde_json::Value),
+}
+
+impl AnswerFormat {
+    fn is_free(&self) -> bool {
+        *self == AnswerFormat::Free
+    }
 }
 
 /// Why a model stopped writing.

@@ -175,6 +175,7 @@ impl Conversation {
             beginning: self.beginning.clone(),
             following: self.following.clone(),
             stop: self.stop.clone(),
+            format: starling_core::AnswerFormat::Free,
         }
     }
 }

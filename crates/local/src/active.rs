@@ -1,7 +1,7 @@
 //! An answer that is being written.
 
 use super::answer::{AnswerState, AnswerText};
-use super::generate::TokenGenerator;
+use super::generate::{TokenChoice, TokenGenerator};
 use super::request::EncodedRequest;
 use super::sampler::Sampler;
 use super::sequences::CachedSequence;
@@ -33,13 +33,24 @@ pub struct AnswerEnd {
 
 impl ActiveAnswer {
     /// Begins an answer after its prompt, from the scores of the first token.
+    ///
+    /// # Errors
+    /// The constraint of the answer fails; returns the request and its sequence, too.
     pub fn new(
-        request: EncodedRequest,
+        mut request: EncodedRequest,
         sequence: CachedSequence,
         cached: usize,
         scores: &[f32],
         guesses: bool,
-    ) -> Self {
+    ) -> Result<Self, (EncodedRequest, CachedSequence, candle_core::Error)> {
+        let choice = TokenChoice {
+            sampler: Sampler::of(&request.job.request),
+            constraint: request.constraint.take(),
+        };
+        let generator = match TokenGenerator::new(&request.prompt, scores, choice, guesses) {
+            Ok(generator) => generator,
+            Err(error) => return Err((request, sequence, error)),
+        };
         let asked = &request.job.request;
         // An answer after messages begins with the given text; others do not repeat it.
         let is_reply = !asked.messages.is_empty() && asked.following.is_empty();
@@ -52,9 +63,7 @@ impl ActiveAnswer {
         stops.extend(closing.clone());
         let text = AnswerText::new(stops, beginning);
         request.job.delta(beginning);
-        let sampler = Sampler::new(asked.temperature, asked.top_p, asked.seed);
-        let generator = TokenGenerator::new(&request.prompt, scores, sampler, guesses);
-        Self {
+        Ok(Self {
             request,
             sequence,
             cached,
@@ -62,7 +71,7 @@ impl ActiveAnswer {
             text,
             closing,
             written: 0,
-        }
+        })
     }
 
     /// Whether the caller gave up.
@@ -94,17 +103,20 @@ impl ActiveAnswer {
 
     /// Selects and streams tokens from the scores after each token that was run. Returns how the
     /// answer ended, if it did.
+    ///
+    /// # Errors
+    /// The constraint of the answer fails.
     pub fn select(
         &mut self,
         vocabulary: &Vocabulary,
         tokens: &[u32],
         scores: &[Vec<f32>],
-    ) -> Option<AnswerEnd> {
-        let selected = self.generator.select(tokens, scores).len();
+    ) -> candle_core::Result<Option<AnswerEnd>> {
+        let selected = self.generator.select(tokens, scores)?.len();
         // The last selected token is not in the sequence.
         let known = self.generator.text().len() - 1;
         self.sequence.truncate(known);
-        self.stream(vocabulary, selected)
+        Ok(self.stream(vocabulary, selected))
     }
 
     /// Streams the last `count` selected tokens. Returns how the answer ended, if it did.

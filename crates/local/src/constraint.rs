@@ -10,7 +10,7 @@ use llguidance::{Matcher, ParserFactory};
 use serde_json::{Value, json};
 
 use super::vocabulary::Vocabulary;
-use starling_core::ToolSpec;
+use starling_core::{AnswerFormat, ChatRequest, ToolSpec};
 
 /// The texts with which Qwen's models, and many others, open and close a tool call.
 pub const CALL_OPENS: &str = "<tool_call>\n";
@@ -18,17 +18,6 @@ pub const CALL_CLOSES: &str = "\n</tool_call>";
 
 /// The first byte of a token that is not text.
 const NO_TEXT: u8 = 0xff;
-
-/// What an answer may consist of.
-#[derive(Debug, Clone, PartialEq)]
-pub enum OutputFormat {
-    /// Text, or text and calls of these tools.
-    Calls(Vec<ToolSpec>),
-    /// At least one call of these tools, and nothing else.
-    OnlyCalls(Vec<ToolSpec>),
-    /// A JSON value that follows this schema.
-    Json(Value),
-}
 
 /// Creates the constraints of answers in one vocabulary.
 pub struct ConstraintFactory {
@@ -65,18 +54,36 @@ impl ConstraintFactory {
         Ok(Self { parsers, ends })
     }
 
-    /// Creates the constraint of an answer.
+    /// Creates the constraint of the answer to a request, if there is one. Without a required format, a
+    /// schema that cannot be enforced is none.
+    ///
+    /// # Errors
+    /// The required format cannot be enforced.
+    pub fn of(&self, request: &ChatRequest) -> Result<Option<OutputConstraint>> {
+        let created = self.create(&request.format, &request.tools);
+        match request.format {
+            AnswerFormat::Free => Ok(created.ok()),
+            AnswerFormat::ToolCalls | AnswerFormat::Json(_) => created.map(Some),
+        }
+    }
+
+    /// Creates the constraint of an answer in this format, with these tools.
     ///
     /// # Errors
     /// A schema is invalid, or has parts that cannot be enforced.
-    pub fn create(&self, format: &OutputFormat) -> Result<OutputConstraint> {
-        let grammar = TopLevelGrammar::from_lark(grammar(format));
+    fn create(&self, format: &AnswerFormat, tools: &[ToolSpec]) -> Result<OutputConstraint> {
+        let grammar = TopLevelGrammar::from_lark(grammar(format, tools));
         let parser = self.parsers.create_parser(grammar).map_err(failed)?;
         Ok(OutputConstraint {
             matcher: Matcher::new(Ok(parser)),
             ends: self.ends.clone(),
         })
     }
+}
+
+/// Returns whether the answer to a request may be restricted.
+pub fn is_possible(request: &ChatRequest) -> bool {
+    request.format != AnswerFormat::Free || !request.tools.is_empty()
 }
 
 impl OutputConstraint {
@@ -116,13 +123,13 @@ fn failed(error: impl std::fmt::Display) -> Error {
 }
 
 /// Returns the grammar of a format, in llguidance's dialect of Lark.
-fn grammar(format: &OutputFormat) -> String {
-    let (start, tools) = match format {
-        OutputFormat::Json(schema) => {
+fn grammar(format: &AnswerFormat, tools: &[ToolSpec]) -> String {
+    let start = match format {
+        AnswerFormat::Json(schema) => {
             return format!("start: %json {}\n", with_layout(schema.clone()));
         }
-        OutputFormat::Calls(tools) => ("start: (prose call)+ | PROSE", tools),
-        OutputFormat::OnlyCalls(tools) => ("start: opens call (\"\\n\" opens call)*", tools),
+        AnswerFormat::Free => "start: (prose call)+ | PROSE",
+        AnswerFormat::ToolCalls => "start: opens call (\"\\n\" opens call)*",
     };
     let opens = json!(CALL_OPENS);
     let mut rules = format!(
@@ -138,9 +145,13 @@ fn grammar(format: &OutputFormat) -> String {
         json!(CALL_CLOSES),
     );
     for (at, tool) in tools.iter().enumerate() {
+        let mut arguments = tool.parameters.clone();
+        if let Value::Object(fields) = &mut arguments {
+            fields.entry("type").or_insert_with(|| json!("object"));
+        }
         let call = json!({
             "type": "object",
-            "properties": {"name": {"const": tool.name}, "arguments": tool.parameters},
+            "properties": {"name": {"const": tool.name}, "arguments": arguments},
             "required": ["name", "arguments"],
             "additionalProperties": false,
         });
@@ -155,7 +166,13 @@ fn with_layout(mut schema: Value) -> Value {
     if let Value::Object(fields) = &mut schema {
         fields.insert(
             "x-guidance".to_owned(),
-            json!({"whitespace_flexible": false, "item_separator": ", ", "key_separator": ": "}),
+            json!({
+                "whitespace_flexible": false,
+                "item_separator": ", ",
+                "key_separator": ": ",
+                // Of what cannot be enforced, the rest of the schema is.
+                "lenient": true,
+            }),
         );
     }
     schema
@@ -207,12 +224,12 @@ mod tests {
     /// that it does not end within 400 tokens.
     fn written(
         (factory, vocabulary): &(ConstraintFactory, Vocabulary),
-        format: &OutputFormat,
+        format: &AnswerFormat,
         wanted: &str,
         seed: u64,
     ) -> Option<String> {
-        let mut constraint = factory.create(format).unwrap();
-        let mut sampler = Sampler::new(1.0, Some(seed));
+        let mut constraint = factory.create(format, &tools()).unwrap();
+        let mut sampler = Sampler::new(1.0, None, Some(seed));
         let mut wanted = wanted.bytes();
         let mut next = wanted.next();
         let mut bytes = Vec::new();
@@ -254,7 +271,7 @@ mod tests {
     #[test]
     fn random_scores_give_valid_calls() {
         let both = factory();
-        let format = OutputFormat::OnlyCalls(tools());
+        let format = AnswerFormat::ToolCalls;
         let mut complete = 0;
         for seed in 0..60 {
             let Some(text) = written(&both, &format, "", seed) else {
@@ -276,10 +293,9 @@ mod tests {
     #[test]
     fn text_may_stand_before_a_call_and_instead_of_one() {
         let both = factory();
-        let format = OutputFormat::Calls(tools());
         let call =
             "I look at <f>.\n<tool_call>\n{\"name\": \"finish\", \"arguments\": {}}\n</tool_call>";
-        let mut constraint = both.0.create(&format).unwrap();
+        let mut constraint = both.0.create(&AnswerFormat::Free, &tools()).unwrap();
         for byte in call.bytes() {
             constraint
                 .accept(u32::from(token_of(&both.1, byte)))
@@ -289,7 +305,7 @@ mod tests {
         constraint.restrict(&mut scores).unwrap();
         assert!(scores[END as usize] == 0.0);
         // The call may not be left open.
-        let mut constraint = both.0.create(&format).unwrap();
+        let mut constraint = both.0.create(&AnswerFormat::Free, &tools()).unwrap();
         for byte in call.bytes().take(40) {
             constraint
                 .accept(u32::from(token_of(&both.1, byte)))
@@ -310,7 +326,7 @@ mod tests {
             "additionalProperties": false,
         });
         for seed in 0..20 {
-            let text = written(&both, &OutputFormat::Json(schema.clone()), "no: I", seed).unwrap();
+            let text = written(&both, &AnswerFormat::Json(schema.clone()), "no: I", seed).unwrap();
             let value: Value = serde_json::from_str(&text).unwrap();
             assert!(
                 value["accept"].is_boolean() && value["why"].is_string(),
@@ -322,7 +338,7 @@ mod tests {
     #[test]
     fn invalid_schema_is_an_error() {
         let (factory, _) = factory();
-        let failed = factory.create(&OutputFormat::Json(json!({"type": "nothing"})));
+        let failed = factory.create(&AnswerFormat::Json(json!({"type": "nothing"})), &[]);
         assert!(
             failed
                 .err()

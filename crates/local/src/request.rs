@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::constraint::OutputConstraint;
 use super::vocabulary::Vocabulary;
 use starling_core::{CallEvent, ChatReply, ChatRequest, ModelError, Tokens};
 
@@ -30,6 +31,8 @@ pub struct EncodedRequest {
     pub prompt: Vec<u32>,
     /// Maximum number of tokens in the answer.
     pub limit: usize,
+    /// What the answer is restricted to.
+    pub constraint: Option<OutputConstraint>,
 }
 
 impl EncodedRequest {
@@ -40,7 +43,12 @@ impl EncodedRequest {
                 let room = source.window - prompt.len();
                 let limit = usize::try_from(job.request.max_output.0).unwrap_or(room);
                 let limit = limit.clamp(1, room);
-                Some(Self { job, prompt, limit })
+                Some(Self {
+                    job,
+                    prompt,
+                    limit,
+                    constraint: None,
+                })
             }
             Err(error) => {
                 job.end(Err(error));
@@ -141,6 +149,15 @@ impl ModelSource {
     /// Returns the error for a network that could not be loaded or run.
     pub fn failed(&self, error: &candle_core::Error) -> ModelError {
         self.unavailable("failed", error)
+    }
+
+    /// Returns the error for a request that this model cannot answer.
+    pub fn refused(&self, why: &candle_core::Error) -> ModelError {
+        ModelError::Refused {
+            model: self.name.clone(),
+            status: 400,
+            message: why.to_string(),
+        }
     }
 
     /// Returns the error for a model that cannot be used.

@@ -2,6 +2,8 @@
 
 use std::hash::{BuildHasher, RandomState};
 
+use starling_core::ChatRequest;
+
 /// The cumulative probability of the tokens that can be selected (top-p sampling), if none is given.
 const TOP_P: f32 = 0.95;
 
@@ -24,6 +26,11 @@ impl Sampler {
             top_p: top_p.unwrap_or(TOP_P),
             state,
         }
+    }
+
+    /// Creates the sampler of a request.
+    pub fn of(request: &ChatRequest) -> Self {
+        Self::new(request.temperature, request.top_p, request.seed)
     }
 
     /// Returns the index of the selected score. Among equal best scores, the first one is selected.

@@ -7,11 +7,13 @@ use std::time::{Duration, Instant};
 use candle_core::Result;
 
 use super::active::ActiveAnswer;
+use super::constraint::{self, ConstraintFactory, OutputConstraint};
 use super::network::Network;
 use super::request::{EncodedRequest, ModelSource, WorkerJob};
 use super::sequences::{CachedSequence, SequenceCache};
 use super::threads::ThreadPacer;
 use super::vocabulary::Vocabulary;
+use starling_core::ChatRequest;
 
 /// Number of prompt tokens per step.
 const STEP: usize = 128;
@@ -33,6 +35,8 @@ pub struct Scheduler {
     source: ModelSource,
     network: Network,
     vocabulary: Vocabulary,
+    /// Created by the first request whose answer is restricted.
+    constraints: Option<ConstraintFactory>,
     limits: Limits,
     sequences: SequenceCache,
     /// The request whose prompt is read next.
@@ -62,6 +66,7 @@ impl Scheduler {
             source,
             network,
             vocabulary,
+            constraints: None,
             limits,
             sequences: SequenceCache::default(),
             next: None,
@@ -84,9 +89,33 @@ impl Scheduler {
 
     /// Takes a request.
     pub fn admit(&mut self, job: WorkerJob) {
-        if !job.is_abandoned() {
-            self.next = EncodedRequest::new(&self.source, &self.vocabulary, job);
+        if job.is_abandoned() {
+            return;
         }
+        let Some(mut request) = EncodedRequest::new(&self.source, &self.vocabulary, job) else {
+            return;
+        };
+        match self.constraint(&request.job.request) {
+            Ok(constraint) => {
+                request.constraint = constraint;
+                self.next = Some(request);
+            }
+            Err(error) => request.job.end(Err(self.source.refused(&error))),
+        }
+    }
+
+    fn constraint(&mut self, request: &ChatRequest) -> Result<Option<OutputConstraint>> {
+        if !constraint::is_possible(request) {
+            return Ok(None);
+        }
+        let constraints = match &self.constraints {
+            Some(constraints) => constraints,
+            None => {
+                let created = ConstraintFactory::new(&self.vocabulary)?;
+                self.constraints.insert(created)
+            }
+        };
+        constraints.of(request)
     }
 
     /// Frees what nobody waits for, reads a part of a prompt, and runs a step of all answers.
@@ -162,7 +191,15 @@ impl Scheduler {
                     cached,
                 } = reader;
                 let guesses = self.source.guesses && self.network.has_equal_steps();
-                let mut answer = ActiveAnswer::new(request, sequence, cached, &scores, guesses);
+                let begun = ActiveAnswer::new(request, sequence, cached, &scores, guesses);
+                let mut answer = match begun {
+                    Ok(answer) => answer,
+                    Err((request, sequence, error)) => {
+                        request.job.end(Err(self.source.failed(&error)));
+                        self.sequences.give_back(&self.network, sequence);
+                        return;
+                    }
+                };
                 match answer.stream(&self.vocabulary, 1) {
                     Some(end) => (self.sequences)
                         .give_back(&self.network, answer.end(&self.source.name, &end)),
@@ -199,13 +236,18 @@ impl Scheduler {
         };
         for (mut answer, tokens) in answers.into_iter().zip(&tokens) {
             let scores: Vec<Vec<f32>> = scores.by_ref().take(tokens.len()).collect();
-            match answer.select(&self.vocabulary, tokens, &scores) {
-                Some(end) => {
-                    let sequence = answer.end(&self.source.name, &end);
-                    self.sequences.give_back(&self.network, sequence);
+            let sequence = match answer.select(&self.vocabulary, tokens, &scores) {
+                Ok(None) => {
+                    self.active.push(answer);
+                    continue;
                 }
-                None => self.active.push(answer),
-            }
+                Ok(Some(end)) => answer.end(&self.source.name, &end),
+                Err(error) => {
+                    answer.request().job.end(Err(self.source.failed(&error)));
+                    answer.into_sequence()
+                }
+            };
+            self.sequences.give_back(&self.network, sequence);
         }
     }
 
@@ -249,7 +291,7 @@ mod tests {
     use super::super::file::ModelFile;
     use super::super::fixture::TestModelRecipe;
     use super::*;
-    use starling_core::{CallEvent, ChatReply, ChatRequest, Message, Tokens};
+    use starling_core::{CallEvent, ChatReply, Message, Tokens};
 
     type Answer = UnboundedReceiver<CallEvent>;
 
@@ -279,6 +321,7 @@ mod tests {
             beginning: String::new(),
             following: String::new(),
             stop: Vec::new(),
+            format: starling_core::AnswerFormat::Free,
         };
         (WorkerJob { request, events }, answer)
     }

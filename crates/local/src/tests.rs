@@ -437,6 +437,7 @@ fn request(text: &str, max_output: u64) -> ChatRequest {
         beginning: String::new(),
         following: String::new(),
         stop: Vec::new(),
+        format: starling_core::AnswerFormat::Free,
     }
 }
 

@@ -95,6 +95,7 @@ mod tests {
             beginning: String::new(),
             following: String::new(),
             stop: Vec::new(),
+            format: starling_core::AnswerFormat::Free,
         }
     }
 

@@ -33,6 +33,7 @@ pub fn request() -> ChatRequest {
         beginning: String::new(),
         following: String::new(),
         stop: Vec::new(),
+        format: starling_core::AnswerFormat::Free,
     }
 }
 

@@ -101,6 +101,7 @@ fn request(problem: &str, patch: &str, max_output: Tokens) -> ChatRequest {
         beginning: String::new(),
         following: String::new(),
         stop: Vec::new(),
+        format: starling_core::AnswerFormat::Free,
     }
 }
 

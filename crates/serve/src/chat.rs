@@ -3,12 +3,12 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::error::ApiError;
 use crate::parameters::{Parameters, Settings, check_idle, parse};
 use crate::server::Server;
-use starling_core::{ChatRequest, Message, ToolCall, ToolSpec};
+use starling_core::{AnswerFormat, ChatRequest, Message, ToolCall, ToolSpec};
 
 #[derive(Debug, Deserialize)]
 struct Body {
@@ -73,7 +73,6 @@ struct WireFunction {
 pub fn read(server: &Server, body: Value) -> Result<(ChatRequest, Settings), ApiError> {
     check_idle(&body)?;
     let body: Body = parse(body)?;
-    check_format(body.response_format.as_ref())?;
     let settings = body.parameters.settings(server)?;
     if body.messages.is_empty() {
         return Err(ApiError {
@@ -83,7 +82,9 @@ pub fn read(server: &Server, body: Value) -> Result<(ChatRequest, Settings), Api
     }
     let messages = body.messages.into_iter().map(message);
     let messages = messages.collect::<Result<Vec<_>, _>>()?;
-    let tools = tools(body.tools.unwrap_or_default(), body.tool_choice.as_ref())?;
+    let choice = body.tool_choice.as_ref();
+    let tools = tools(body.tools.unwrap_or_default(), choice)?;
+    let format = format(&tools, choice, body.response_format.as_ref())?;
     let request = ChatRequest {
         conversation: conversation(&messages),
         messages,
@@ -95,6 +96,7 @@ pub fn read(server: &Server, body: Value) -> Result<(ChatRequest, Settings), Api
         beginning: String::new(),
         following: String::new(),
         stop: settings.stop.clone(),
+        format,
     };
     Ok((request, settings))
 }
@@ -110,19 +112,40 @@ fn conversation(messages: &[Message]) -> String {
     format!("serve {:x}", hash.finish())
 }
 
-fn check_format(format: Option<&Value>) -> Result<(), ApiError> {
-    match format
-        .and_then(|format| format.get("type"))
-        .and_then(Value::as_str)
-    {
-        None | Some("text") => Ok(()),
-        Some(kind) => Err(ApiError::unsupported(
+/// Returns the format that the answer must have.
+fn format(
+    tools: &[ToolSpec],
+    choice: Option<&Value>,
+    format: Option<&Value>,
+) -> Result<AnswerFormat, ApiError> {
+    let kind = format.map(|format| format["type"].as_str().unwrap_or_default());
+    let schema = match (kind, format) {
+        (None | Some("text"), _) => None,
+        (Some("json_object"), _) => Some(json!({"type": "object"})),
+        (Some("json_schema"), Some(format)) if format["json_schema"]["schema"].is_object() => {
+            Some(format["json_schema"]["schema"].clone())
+        }
+        (Some(_), _) => {
+            return Err(ApiError::unsupported(
+                "response_format",
+                "`response_format` is none of {\"type\": \"text\"}, {\"type\": \"json_object\"} and {\"type\": \
+                 \"json_schema\", \"json_schema\": {\"schema\": {…}}}",
+            ));
+        }
+    };
+    let is_required = choice.is_some_and(|choice| choice == "required" || choice.is_object());
+    match schema {
+        Some(_) if is_required => Err(ApiError::unsupported(
             "response_format",
-            format!(
-                "`response_format` {kind} is not supported, because the answers of this model are not \
-                 held to a grammar: use text, and ask for JSON in a message"
-            ),
+            "an answer cannot be JSON and only calls of tools: leave out `response_format` or `tool_choice`",
         )),
+        Some(schema) => Ok(AnswerFormat::Json(schema)),
+        None if is_required && tools.is_empty() => Err(ApiError::unsupported(
+            "tool_choice",
+            "`tool_choice` requires a call, but `tools` is empty",
+        )),
+        None if is_required => Ok(AnswerFormat::ToolCalls),
+        None => Ok(AnswerFormat::Free),
     }
 }
 
@@ -172,24 +195,27 @@ fn text(content: Option<Content>) -> Result<String, ApiError> {
     texts.collect()
 }
 
+/// Returns the tools that may be called.
 fn tools(tools: Vec<WireTool>, choice: Option<&Value>) -> Result<Vec<ToolSpec>, ApiError> {
-    match choice {
-        None | Some(Value::Null) => {}
-        Some(Value::String(choice)) if choice == "auto" => {}
+    let only = match choice {
+        None | Some(Value::Null) => None,
+        Some(Value::String(choice)) if choice == "auto" || choice == "required" => None,
         Some(Value::String(choice)) if choice == "none" => return Ok(Vec::new()),
-        Some(other) => {
-            let message = format!(
-                "`tool_choice` {other} is not supported, because the model cannot be forced to call a \
-                 tool: use \"auto\" or \"none\""
-            );
-            return Err(ApiError::unsupported("tool_choice", message));
-        }
-    }
+        Some(choice) => Some(choice["function"]["name"].as_str().ok_or_else(|| {
+            ApiError::unsupported(
+                "tool_choice",
+                "`tool_choice` is none of \"auto\", \"none\", \"required\" and {\"type\": \"function\", \
+                 \"function\": {\"name\": …}}",
+            )
+        })?),
+    };
     let tools = tools.into_iter().map(|tool| match tool.function {
         Some(function) if tool.r#type == "function" => Ok(ToolSpec {
             name: function.name,
             description: function.description.unwrap_or_default(),
-            parameters: function.parameters.unwrap_or_else(|| serde_json::json!({})),
+            parameters: function
+                .parameters
+                .unwrap_or_else(|| json!({"type": "object", "properties": {}})),
         }),
         _ => Err(ApiError::unsupported(
             "tools",
@@ -199,5 +225,13 @@ fn tools(tools: Vec<WireTool>, choice: Option<&Value>) -> Result<Vec<ToolSpec>, 
             ),
         )),
     });
-    tools.collect()
+    let mut tools = tools.collect::<Result<Vec<ToolSpec>, ApiError>>()?;
+    if let Some(only) = only {
+        tools.retain(|tool| tool.name == only);
+        if tools.is_empty() {
+            let message = format!("`tool_choice` names {only:?}, which is not in `tools`");
+            return Err(ApiError::unsupported("tool_choice", message));
+        }
+    }
+    Ok(tools)
 }

@@ -57,6 +57,7 @@ pub fn read(server: &Server, body: Value) -> Result<(ChatRequest, Settings), Api
         beginning: prompt,
         following,
         stop: settings.stop.clone(),
+        format: starling_core::AnswerFormat::Free,
     };
     Ok((request, settings))
 }

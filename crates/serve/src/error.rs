@@ -91,6 +91,7 @@ impl From<ModelError> for ApiError {
                 code: Some("context_length_exceeded"),
                 ..Self::invalid(message)
             },
+            ModelError::Refused { status: 400, .. } => Self::invalid(message),
             _ => Self::new(StatusCode::SERVICE_UNAVAILABLE, message),
         }
     }

@@ -155,6 +155,7 @@ async fn load(model: &dyn ChatModel) -> anyhow::Result<()> {
         beginning: String::new(),
         following: String::new(),
         stop: Vec::new(),
+        format: starling_core::AnswerFormat::Free,
     };
     model.chat(&request, &LoadNotices).await?;
     Ok(())

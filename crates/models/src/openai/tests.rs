@@ -54,6 +54,7 @@ pub(super) fn request() -> ChatRequest {
         beginning: String::new(),
         following: String::new(),
         stop: Vec::new(),
+        format: starling_core::AnswerFormat::Free,
     }
 }
 

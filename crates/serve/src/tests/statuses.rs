@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::bed::{Bed, CHAT, JSON, chat, options, scripted};
 use crate::routes::LONGEST_BODY;
-use starling_core::{CALL_PATH, CallEvent, Message, Tokens};
+use starling_core::{AnswerFormat, CALL_PATH, CallEvent, Message, Tokens};
 
 #[tokio::test]
 async fn chat_answer_has_the_text_the_reason_and_the_usage() {
@@ -96,6 +96,51 @@ async fn tools_calls_and_results_reach_the_model_and_its_call_is_returned() {
 }
 
 #[tokio::test]
+async fn required_format_reaches_the_model() {
+    let bed = Bed::new(&["{}"]).await;
+    let tool = |name: &str| json!({ "type": "function", "function": { "name": name } });
+    let tools = json!([tool("look"), tool("read")]);
+    let schema = json!({ "type": "object", "required": ["a"] });
+    let wanted = [
+        (json!({ "tools": tools }), AnswerFormat::Free, 2),
+        (
+            json!({ "tools": tools, "tool_choice": "required" }),
+            AnswerFormat::ToolCalls,
+            2,
+        ),
+        (
+            json!({ "tools": tools, "tool_choice": tool("read") }),
+            AnswerFormat::ToolCalls,
+            1,
+        ),
+        (
+            json!({ "response_format": { "type": "json_object" } }),
+            AnswerFormat::Json(json!({ "type": "object" })),
+            0,
+        ),
+        (
+            json!({ "response_format": { "type": "json_schema",
+                "json_schema": { "name": "n", "schema": schema } } }),
+            AnswerFormat::Json(schema.clone()),
+            0,
+        ),
+    ];
+    for (more, ..) in &wanted {
+        assert_eq!(bed.chat(more).await.status, 200, "{more}");
+    }
+    let asked = bed.model.requests.lock().unwrap().clone();
+    let asked: Vec<_> = asked
+        .iter()
+        .map(|one| (&one.format, one.tools.len()))
+        .collect();
+    let wanted: Vec<_> = wanted
+        .iter()
+        .map(|(_, format, tools)| (format, *tools))
+        .collect();
+    assert_eq!(asked, wanted);
+}
+
+#[tokio::test]
 async fn completion_continues_a_text_or_fills_a_gap() {
     let bed = Bed::new(&["return 1"]).await;
     let body = json!({ "model": "local", "prompt": "def f():\n    ", "suffix": "\n\nf()", "max_tokens": 5 });
@@ -139,7 +184,7 @@ async fn request_for_what_is_not_supported_names_the_field() {
         (json!({ "logprobs": true }), "logprobs"),
         (json!({ "frequency_penalty": 0.5 }), "frequency_penalty"),
         (
-            json!({ "response_format": { "type": "json_object" } }),
+            json!({ "response_format": { "type": "grammar" } }),
             "response_format",
         ),
         (
@@ -147,6 +192,11 @@ async fn request_for_what_is_not_supported_names_the_field() {
             "response_format",
         ),
         (json!({ "tool_choice": "required" }), "tool_choice"),
+        (json!({ "tool_choice": "sometimes" }), "tool_choice"),
+        (
+            json!({ "tool_choice": { "type": "function", "function": { "name": "f" } } }),
+            "tool_choice",
+        ),
         (json!({ "tools": [{ "type": "web_search" }] }), "tools"),
         (
             json!({ "stream_options": { "include_usage": true } }),
