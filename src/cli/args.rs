@@ -9,7 +9,7 @@ use super::code::args::{
 };
 use super::option_values::{approval, dollars, driver, existing_path, path, proposal};
 #[cfg(feature = "local")]
-use super::serve::args::ServeArgs;
+use super::serve_args::ServeArgs;
 #[cfg(feature = "bench")]
 use super::swebench::args::SwebenchCommand;
 use starling_config::ProcessTrust;

@@ -29,6 +29,8 @@ mod run;
 mod screen;
 #[cfg(feature = "local")]
 mod serve;
+#[cfg(feature = "local")]
+mod serve_args;
 mod services;
 mod session_file;
 mod slices;

@@ -1,6 +1,8 @@
 //! The chat template of a model file, which converts messages to the text format of the model's
 //! training.
 
+use std::collections::BTreeMap;
+
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Value;
 use minijinja::{Environment, Error, ErrorKind, context};
@@ -113,7 +115,8 @@ fn guarded(value: &serde_json::Value, guard: &impl Fn(&str) -> String) -> Value 
         serde_json::Value::Object(fields) => fields
             .iter()
             .map(|(name, item)| (guard(name), guarded(item, guard)))
-            .collect(),
+            .collect::<BTreeMap<_, _>>()
+            .into(),
         serde_json::Value::Null => Value::from(()),
         serde_json::Value::Bool(value) => Value::from(*value),
         serde_json::Value::Number(number) => match number.as_i64() {
@@ -205,9 +208,9 @@ mod tests {
         let text = template.render(&messages, &[tool], guard).unwrap();
         assert_eq!(
             text,
-            "look={\"function\":{\"description\":\"GUARDED\",\"name\":\"look\",\
-             \"parameters\":{\"type\":\"object\"}},\"type\":\"function\"};\
-             [system Be brief.][user Hi\n][assistant look{\"at\":\"GUARDED\"}][tool 42]"
+            "look={\"type\": \"function\", \"function\": {\"name\": \"look\", \
+             \"description\": \"GUARDED\", \"parameters\": {\"type\": \"object\"}}};\
+             [system Be brief.][user Hi\n][assistant look{\"at\": \"GUARDED\"}][tool 42]"
         );
     }
 

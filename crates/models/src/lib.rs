@@ -15,6 +15,7 @@ pub mod registry;
 pub mod replay;
 mod sampled;
 pub mod serving;
+#[cfg(any(test, feature = "local"))]
 mod shared;
 pub mod socket;
 #[cfg(any(test, feature = "testing"))]

@@ -1,7 +1,5 @@
 //! `starling serve`: serves a local model to other programs.
 
-pub mod args;
-
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
 
@@ -9,9 +7,9 @@ use anyhow::Context;
 use tokio::net::TcpListener;
 
 use super::input::{Input, InputSource, Inputs};
+use super::serve_args::ServeArgs;
 use super::standard::{note, print_line};
 use super::{Outcome, WrongUse, fetch, project, services};
-use args::ServeArgs;
 use starling_config::ModelKind;
 use starling_core::{ChatModel, ChatRequest, ChatWatch, Message, ModelNotice, Tokens};
 use starling_models::registry::{ModelSource, open_in_process, resolve, weights_path};
