@@ -42,6 +42,7 @@ async fn main() {
             path: weights.clone().into(),
             context_window: None,
             guesses,
+            constraints: true,
         })
         .unwrap()
     };

@@ -37,6 +37,7 @@ async fn main() {
         path: weights.into(),
         context_window: None,
         guesses: false,
+        constraints: true,
     })
     .unwrap();
     model.chat(&request(0, 1), &NoWatch).await.unwrap();

@@ -1,9 +1,8 @@
 //! An answer that is being written.
 
 use super::answer::{AnswerState, AnswerText};
-use super::generate::{TokenChoice, TokenGenerator};
+use super::generate::TokenGenerator;
 use super::request::EncodedRequest;
-use super::sampler::Sampler;
 use super::sequences::CachedSequence;
 use super::vocabulary::Vocabulary;
 use starling_core::{ChatReply, Dollars, Finish, Tokens, Usage};
@@ -32,25 +31,13 @@ pub struct AnswerEnd {
 }
 
 impl ActiveAnswer {
-    /// Begins an answer after its prompt, from the scores of the first token.
-    ///
-    /// # Errors
-    /// The constraint of the answer fails; returns the request and its sequence, too.
+    /// Begins an answer after its prompt, whose first token was selected.
     pub fn new(
-        mut request: EncodedRequest,
+        request: EncodedRequest,
         sequence: CachedSequence,
         cached: usize,
-        scores: &[f32],
-        guesses: bool,
-    ) -> Result<Self, (EncodedRequest, CachedSequence, candle_core::Error)> {
-        let choice = TokenChoice {
-            sampler: Sampler::of(&request.job.request),
-            constraint: request.constraint.take(),
-        };
-        let generator = match TokenGenerator::new(&request.prompt, scores, choice, guesses) {
-            Ok(generator) => generator,
-            Err(error) => return Err((request, sequence, error)),
-        };
+        generator: TokenGenerator,
+    ) -> Self {
         let asked = &request.job.request;
         // An answer after messages begins with the given text; others do not repeat it.
         let is_reply = !asked.messages.is_empty() && asked.following.is_empty();
@@ -63,7 +50,7 @@ impl ActiveAnswer {
         stops.extend(closing.clone());
         let text = AnswerText::new(stops, beginning);
         request.job.delta(beginning);
-        Ok(Self {
+        Self {
             request,
             sequence,
             cached,
@@ -71,7 +58,7 @@ impl ActiveAnswer {
             text,
             closing,
             written: 0,
-        })
+        }
     }
 
     /// Whether the caller gave up.

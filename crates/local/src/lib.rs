@@ -71,6 +71,9 @@ pub struct LocalOptions {
     /// Whether tokens that occurred before in the same order are guessed, and verified several at a
     /// time. This is faster and gives the same answer; it is off only to be compared with.
     pub guesses: bool,
+    /// Whether answers with tools or a required format are restricted to it. It is off only to be
+    /// compared with.
+    pub constraints: bool,
 }
 
 /// A chat model that runs inside this process.
@@ -92,6 +95,7 @@ impl LocalModel {
             path: options.path,
             window: 0,
             guesses: options.guesses,
+            constraints: options.constraints,
         };
         let read = |file: ModelFile| Ok((file.dimensions()?.window, vocabulary::fills(&file)));
         let (trained, fills) = ModelFile::open(&source.path)

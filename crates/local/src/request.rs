@@ -23,6 +23,8 @@ pub struct ModelSource {
     pub window: usize,
     /// See [`super::LocalOptions::guesses`].
     pub guesses: bool,
+    /// See [`super::LocalOptions::constraints`].
+    pub constraints: bool,
 }
 
 /// A request whose prompt fits in the window.

@@ -8,8 +8,10 @@ use candle_core::Result;
 
 use super::active::ActiveAnswer;
 use super::constraint::{self, ConstraintFactory, OutputConstraint};
+use super::generate::{TokenChoice, TokenGenerator};
 use super::network::Network;
 use super::request::{EncodedRequest, ModelSource, WorkerJob};
+use super::sampler::Sampler;
 use super::sequences::{CachedSequence, SequenceCache};
 use super::threads::ThreadPacer;
 use super::vocabulary::Vocabulary;
@@ -105,7 +107,7 @@ impl Scheduler {
     }
 
     fn constraint(&mut self, request: &ChatRequest) -> Result<Option<OutputConstraint>> {
-        if !constraint::is_possible(request) {
+        if !self.source.constraints || !constraint::is_possible(request) {
             return Ok(None);
         }
         let constraints = match &self.constraints {
@@ -186,20 +188,25 @@ impl Scheduler {
             Ok(None) => self.reading = Some(reader),
             Ok(Some(scores)) => {
                 let PromptReader {
-                    request,
+                    mut request,
                     sequence,
                     cached,
                 } = reader;
                 let guesses = self.source.guesses && self.network.has_equal_steps();
-                let begun = ActiveAnswer::new(request, sequence, cached, &scores, guesses);
-                let mut answer = match begun {
-                    Ok(answer) => answer,
-                    Err((request, sequence, error)) => {
+                let choice = TokenChoice {
+                    sampler: Sampler::of(&request.job.request),
+                    constraint: request.constraint.take(),
+                };
+                let begun = TokenGenerator::new(&request.prompt, &scores, choice, guesses);
+                let generator = match begun {
+                    Ok(generator) => generator,
+                    Err(error) => {
                         request.job.end(Err(self.source.failed(&error)));
                         self.sequences.give_back(&self.network, sequence);
                         return;
                     }
                 };
+                let mut answer = ActiveAnswer::new(request, sequence, cached, generator);
                 match answer.stream(&self.vocabulary, 1) {
                     Some(end) => (self.sequences)
                         .give_back(&self.network, answer.end(&self.source.name, &end)),
@@ -291,7 +298,9 @@ mod tests {
     use super::super::file::ModelFile;
     use super::super::fixture::TestModelRecipe;
     use super::*;
-    use starling_core::{CallEvent, ChatReply, Message, Tokens};
+    use starling_core::{
+        AnswerFormat, CallEvent, ChatReply, Message, ModelError, Tokens, ToolSpec,
+    };
 
     type Answer = UnboundedReceiver<CallEvent>;
 
@@ -303,6 +312,7 @@ mod tests {
             path,
             window: 512,
             guesses: true,
+            constraints: true,
         };
         let network = Network::load(&file, 512, &Device::Cpu).unwrap();
         Scheduler::new(source, network, Vocabulary::load(&file).unwrap(), limits)
@@ -333,6 +343,60 @@ mod tests {
             }
         }
         None
+    }
+
+    #[test]
+    fn answer_to_tools_is_a_valid_call_if_one_is_required() {
+        let directory = TempDir::new().unwrap();
+        let mut scheduler = scheduler(&directory, MANY);
+        let mut answers = Vec::new();
+        for seed in 0..6 {
+            let (mut job, answer) = job("a", "call it", 300);
+            job.request.tools = vec![ToolSpec {
+                name: "read".into(),
+                description: String::new(),
+                parameters: serde_json::json!({
+                    "type": "object",
+                    "properties": {"line": {"type": "integer", "maximum": 99, "minimum": 0}},
+                    "required": ["line"],
+                    "additionalProperties": false,
+                }),
+            }];
+            job.request.format = AnswerFormat::ToolCalls;
+            job.request.temperature = 1.0;
+            job.request.seed = Some(seed);
+            scheduler.admit(job);
+            while !scheduler.has_room() {
+                scheduler.round();
+            }
+            answers.push(answer);
+        }
+        while !scheduler.is_idle() {
+            scheduler.round();
+        }
+        for mut answer in answers {
+            let text = reply(&mut answer).unwrap().text;
+            let call = text.strip_prefix("<tool_call>\n").unwrap();
+            let (call, _) = call.split_once("\n</tool_call>").unwrap();
+            let call: serde_json::Value = serde_json::from_str(call).unwrap();
+            assert_eq!(call["name"], "read");
+            assert!(call["arguments"]["line"].as_u64().unwrap() < 100, "{call}");
+        }
+    }
+
+    #[test]
+    fn format_that_cannot_be_enforced_is_refused() {
+        let directory = TempDir::new().unwrap();
+        let mut scheduler = scheduler(&directory, MANY);
+        let (mut job, mut answer) = job("a", "x", 5);
+        job.request.format = AnswerFormat::Json(serde_json::json!({"type": "nothing"}));
+        scheduler.admit(job);
+        assert!(scheduler.is_idle());
+        let Ok(CallEvent::Done(reply)) = answer.try_recv() else {
+            panic!("no answer");
+        };
+        let refused = matches!(*reply, Err(ModelError::Refused { status: 400, .. }));
+        assert!(refused, "{reply:?}");
     }
 
     const MANY: Limits = Limits {

@@ -421,6 +421,7 @@ fn open(recipe: &TestModelRecipe, directory: &Path) -> LocalModel {
         path,
         context_window: None,
         guesses: true,
+        constraints: true,
     })
     .unwrap()
 }
@@ -619,6 +620,7 @@ async fn dropping_a_call_stops_the_generation() {
         path: recipe.write(directory.path()),
         context_window: Some(Tokens(200_000)),
         guesses: true,
+        constraints: true,
     })
     .unwrap();
     let (seen, mut first_delta) = tokio::sync::mpsc::unbounded_channel();
@@ -654,6 +656,7 @@ async fn error_for_a_damaged_model_file_names_the_file() {
             path,
             context_window: None,
             guesses: true,
+            constraints: true,
         })
     };
     for cut in [0, 3, 100, 4000] {
@@ -684,6 +687,7 @@ fn unsupported_network_architecture_is_named_in_the_error() {
         path,
         context_window: None,
         guesses: true,
+        constraints: true,
     };
     let error = LocalModel::open(options).err().unwrap().to_string();
     assert!(
@@ -703,6 +707,7 @@ async fn model_with_real_weights_fixes_a_function() {
         path: path.into(),
         context_window: Some(Tokens(2048)),
         guesses: true,
+        constraints: true,
     })
     .unwrap();
     let text = "This function has a bug:\n```python\ndef last(items):\n    return items[len(items)]\n```\n\

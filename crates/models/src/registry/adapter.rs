@@ -198,6 +198,7 @@ fn local_model(source: &ModelSource, path: &Path) -> Result<Arc<dyn ChatModel>, 
         path: path.to_owned(),
         context_window: settings.context_window.map(Tokens),
         guesses: true,
+        constraints: true,
     })?;
     Ok(Arc::new(model))
 }
