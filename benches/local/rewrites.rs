@@ -42,6 +42,7 @@ async fn main() {
             path: weights.clone().into(),
             context_window: None,
             guesses,
+            constraints: true,
         })
         .unwrap()
     };
@@ -132,10 +133,12 @@ fn request(function: &str) -> ChatRequest {
         tools: Vec::new(),
         max_output: Tokens(LONGEST),
         temperature: 0.0,
+        top_p: None,
         seed: None,
         beginning: "```python\n".to_owned(),
         following: String::new(),
         stop: Vec::new(),
+        format: starling_core::AnswerFormat::Free,
     }
 }
 

@@ -37,6 +37,7 @@ async fn main() {
         path: weights.into(),
         context_window: None,
         guesses: false,
+        constraints: true,
     })
     .unwrap();
     model.chat(&request(0, 1), &NoWatch).await.unwrap();
@@ -84,9 +85,11 @@ fn request(seed: u64, tokens: u64) -> ChatRequest {
         tools: Vec::new(),
         max_output: Tokens(tokens),
         temperature: 0.8,
+        top_p: None,
         seed: Some(seed),
         beginning: String::new(),
         following: String::new(),
         stop: Vec::new(),
+        format: starling_core::AnswerFormat::Free,
     }
 }

@@ -8,6 +8,8 @@ use super::code::args::{
     DefinitionArgs, IndexArgs, LocateArgs, MapArgs, ReferencesArgs, SymbolsArgs,
 };
 use super::option_values::{approval, dollars, driver, existing_path, path, proposal};
+#[cfg(feature = "local")]
+use super::serve_args::ServeArgs;
 #[cfg(feature = "bench")]
 use super::swebench::args::SwebenchCommand;
 use starling_config::ProcessTrust;
@@ -109,6 +111,13 @@ pub enum Command {
     Symbols(SymbolsArgs),
     /// Create a starter configuration in your user configuration file. Never overwrites an existing file.
     Init(InitArgs),
+    /// Serve a local model to other programs, as an OpenAI-compatible server on this machine.
+    #[cfg(feature = "local")]
+    Serve(ServeArgs),
+    /// Not in this build: serve a local model to other programs.
+    #[cfg(not(feature = "local"))]
+    #[command(disable_help_flag = true)]
+    Serve(NotBuilt),
     /// Download, list or locate the weights of local models.
     #[command(subcommand, alias = "model")]
     Models(ModelsCommand),
@@ -144,8 +153,13 @@ pub enum Command {
 pub const WITHOUT_BENCH: &str = "this build has no benchmarks and trainers: build it with \
                                  `cargo build --release --features bench`";
 
+/// The error message of `starling serve` in a build without the cargo feature `local`.
+#[cfg(not(feature = "local"))]
+pub const WITHOUT_LOCAL: &str = "this build has no local models: build it with \
+                                 `cargo build --release --features local`";
+
 /// The arguments of a command that is not in this build.
-#[cfg(not(feature = "bench"))]
+#[cfg(not(all(feature = "bench", feature = "local")))]
 #[derive(Debug, Args)]
 pub struct NotBuilt {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
@@ -595,6 +609,7 @@ mod tests {
                 Command::Config(ConfigCommand::Explain { world, .. }) => world,
                 Command::Refactor(RefactorCommand::Delete(args)) => args.options.world,
                 Command::Models(_)
+                | Command::Serve(_)
                 | Command::Refactor(_)
                 | Command::Init(_)
                 | Command::Trust(_)

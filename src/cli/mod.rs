@@ -27,6 +27,10 @@ mod refactor;
 mod review;
 mod run;
 mod screen;
+#[cfg(feature = "local")]
+mod serve;
+#[cfg(feature = "local")]
+mod serve_args;
 mod services;
 mod session_file;
 mod slices;
@@ -128,6 +132,10 @@ async fn dispatch(command: Command) -> anyhow::Result<Outcome> {
         Command::Definition(args) => code::definition(&args),
         Command::Symbols(args) => code::symbols(&args),
         Command::Init(args) => init::run(args).await,
+        #[cfg(feature = "local")]
+        Command::Serve(args) => serve::run(args).await,
+        #[cfg(not(feature = "local"))]
+        Command::Serve(_) => Err(WrongUse(args::WITHOUT_LOCAL.to_owned()).into()),
         Command::Models(command) => models::run(command).await,
         Command::Doctor { repo, json, world } => examine(repo.as_deref(), json, &world).await,
         Command::Config(ConfigCommand::Explain { key, json, world }) => {

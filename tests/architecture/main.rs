@@ -38,6 +38,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ),
     ("config", &["core", "text", "workspace"]),
     ("local", &["core"]),
+    ("serve", &["core"]),
     ("models", &["config", "core", "local", "workspace"]),
     (
         "lang",
@@ -101,6 +102,7 @@ const CRATES: &[(&str, &[&str])] = &[
 const ONLY_IN: &[(&str, &[&str])] = &[
     ("tower-lsp", &["lang", "server", "headless", "bench"]),
     ("async-openai", &["models"]),
+    ("axum", &["serve"]),
     ("reqwest", &["models"]),
     ("candle-core", &["local"]),
     ("candle-nn", &["local"]),

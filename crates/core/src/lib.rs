@@ -2,6 +2,7 @@
 //! editors, models, language servers and test runners. Other crates implement them.
 
 mod approver;
+mod call_event;
 mod cost;
 mod editor;
 mod language;
@@ -13,6 +14,7 @@ mod tokens;
 mod try_code;
 
 pub use approver::{Approver, EditedPart, IntentView, ProposalView, ReviewAnswer, Verdict};
+pub use call_event::{CALL_PATH, CallEvent};
 pub use cost::{Cost, Price, WorstCase};
 pub use editor::{
     ApplyError, CurrentText, DocVersion, Editor, EditorError, Effect, FileEdit, Withdrawal,
@@ -22,8 +24,9 @@ pub use language::{
     Severity, TextRequest,
 };
 pub use model::{
-    ChatModel, ChatReply, ChatRequest, ChatWatch, Dollars, Exchange, FILLING, Finish, Message,
-    ModelError, ModelNotice, ModelProfile, NoWatch, Role, ToolCall, ToolCalling, ToolSpec, Usage,
+    AnswerFormat, ChatModel, ChatReply, ChatRequest, ChatWatch, Dollars, Exchange, FILLING, Finish,
+    Message, ModelError, ModelNotice, ModelProfile, NoWatch, Role, ToolCall, ToolCalling, ToolSpec,
+    Usage,
 };
 pub use run::{Approval, AskIntent, Driver, Limits};
 pub use tests::{

@@ -114,9 +114,16 @@ pub struct ChatRequest {
     pub tools: Vec<ToolSpec>,
     pub max_output: Tokens,
     pub temperature: f32,
+    /// The cumulative probability of the tokens that can be selected (top-p sampling). `None`
+    /// leaves it to the model; only local models use a given value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<f32>,
     pub seed: Option<u64>,
     /// The text with which the answer begins. The answer ends where a code block that is opened in
     /// this text is closed. Only local models support this; other models ignore the field.
+    ///
+    /// Without messages, this is the whole prompt: a plain text that the answer continues, without
+    /// repeating it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub beginning: String,
     /// The text after the hole that the answer fills; `beginning` is the text before the hole. Only
@@ -126,6 +133,29 @@ pub struct ChatRequest {
     pub following: String,
     /// The answer ends before any of these texts.
     pub stop: Vec<String>,
+    /// What the answer may consist of. Only local models are held to it; other models ignore the
+    /// field.
+    #[serde(default, skip_serializing_if = "AnswerFormat::is_free")]
+    pub format: AnswerFormat,
+}
+
+/// What an answer may consist of.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerFormat {
+    /// Text, and calls of the tools of the request.
+    #[default]
+    Free,
+    /// At least one call of the tools of the request, and no text.
+    ToolCalls,
+    /// A JSON value that follows this schema.
+    Json(serde_json::Value),
+}
+
+impl AnswerFormat {
+    fn is_free(&self) -> bool {
+        *self == AnswerFormat::Free
+    }
 }
 
 /// Why a model stopped writing.
@@ -325,6 +355,9 @@ pub enum ModelNotice {
 /// reserves budget for the next one.
 #[async_trait]
 pub trait ChatWatch: Send + Sync {
+    /// Receives the moment in which the model begins with the request, which no longer waits for
+    /// other requests. Only models in this process report it.
+    fn started(&self) {}
     /// Receives a piece of the streamed answer. Must not block.
     fn delta(&self, text: &str);
     /// Receives a notice. Must not block.

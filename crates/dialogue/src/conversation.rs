@@ -170,10 +170,12 @@ impl Conversation {
             tools,
             max_output: self.longest_answer(profile),
             temperature: self.temperature,
+            top_p: None,
             seed: Some(u64::from(self.ordinal)),
             beginning: self.beginning.clone(),
             following: self.following.clone(),
             stop: self.stop.clone(),
+            format: starling_core::AnswerFormat::Free,
         }
     }
 }

@@ -3,7 +3,6 @@
 use super::answer::{AnswerState, AnswerText};
 use super::generate::TokenGenerator;
 use super::request::EncodedRequest;
-use super::sampler::Sampler;
 use super::sequences::CachedSequence;
 use super::vocabulary::Vocabulary;
 use starling_core::{ChatReply, Dollars, Finish, Tokens, Usage};
@@ -32,17 +31,17 @@ pub struct AnswerEnd {
 }
 
 impl ActiveAnswer {
-    /// Begins an answer after its prompt, from the scores of the first token.
+    /// Begins an answer after its prompt, whose first token was selected.
     pub fn new(
         request: EncodedRequest,
         sequence: CachedSequence,
         cached: usize,
-        scores: &[f32],
-        guesses: bool,
+        generator: TokenGenerator,
     ) -> Self {
         let asked = &request.job.request;
-        let fills = !asked.following.is_empty();
-        let beginning = if fills { "" } else { &asked.beginning };
+        // An answer after messages begins with the given text; others do not repeat it.
+        let is_reply = !asked.messages.is_empty() && asked.following.is_empty();
+        let beginning = if is_reply { &asked.beginning } else { "" };
         // The backticks with which the given beginning opens a code block.
         let plain = beginning.trim_start_matches('`');
         let fence = &beginning[..beginning.len() - plain.len()];
@@ -51,8 +50,6 @@ impl ActiveAnswer {
         stops.extend(closing.clone());
         let text = AnswerText::new(stops, beginning);
         request.job.delta(beginning);
-        let sampler = Sampler::new(asked.temperature, asked.seed);
-        let generator = TokenGenerator::new(&request.prompt, scores, sampler, guesses);
         Self {
             request,
             sequence,
@@ -93,17 +90,20 @@ impl ActiveAnswer {
 
     /// Selects and streams tokens from the scores after each token that was run. Returns how the
     /// answer ended, if it did.
+    ///
+    /// # Errors
+    /// The constraint of the answer fails.
     pub fn select(
         &mut self,
         vocabulary: &Vocabulary,
         tokens: &[u32],
         scores: &[Vec<f32>],
-    ) -> Option<AnswerEnd> {
-        let selected = self.generator.select(tokens, scores).len();
+    ) -> candle_core::Result<Option<AnswerEnd>> {
+        let selected = self.generator.select(tokens, scores)?.len();
         // The last selected token is not in the sequence.
         let known = self.generator.text().len() - 1;
         self.sequence.truncate(known);
-        self.stream(vocabulary, selected)
+        Ok(self.stream(vocabulary, selected))
     }
 
     /// Streams the last `count` selected tokens. Returns how the answer ended, if it did.

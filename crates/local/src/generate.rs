@@ -1,12 +1,15 @@
 //! Selects the tokens of an answer, several in one step of the network where they can be guessed.
 
+use candle_core::Result;
+
+use super::constraint::OutputConstraint;
 use super::lookup::{GuessSource, PromptLookup};
 use super::sampler::Sampler;
 
 /// Selects the tokens of one answer. Guesses may only be used if the network computes exactly the same
 /// scores for several tokens as for one after another, so they change the speed and not the answer.
 pub struct TokenGenerator {
-    sampler: Sampler,
+    choice: TokenChoice,
     lookup: Option<PromptLookup>,
     /// The prompt and all selected tokens. The last one was not run yet.
     text: Vec<u32>,
@@ -14,17 +17,31 @@ pub struct TokenGenerator {
     source: Option<GuessSource>,
 }
 
+/// Selects one token of an answer after another.
+pub struct TokenChoice {
+    pub sampler: Sampler,
+    pub constraint: Option<OutputConstraint>,
+}
+
 impl TokenGenerator {
     /// Creates a generator for an answer after this prompt, with or without guesses. The first token
     /// is selected from the scores after the prompt.
-    pub fn new(prompt: &[u32], scores: &[f32], mut sampler: Sampler, guesses: bool) -> Self {
-        let first = sampler.pick(scores) as u32;
-        Self {
-            sampler,
+    ///
+    /// # Errors
+    /// Those of [`TokenGenerator::select`].
+    pub fn new(
+        prompt: &[u32],
+        scores: &[f32],
+        mut choice: TokenChoice,
+        guesses: bool,
+    ) -> Result<Self> {
+        let first = choice.pick(scores)?;
+        Ok(Self {
+            choice,
             lookup: guesses.then(PromptLookup::default),
             text: [prompt, &[first]].concat(),
             source: None,
-        }
+        })
     }
 
     /// Returns the prompt and all selected tokens. The last one was not run yet.
@@ -46,10 +63,13 @@ impl TokenGenerator {
 
     /// Selects a token from the scores after each token that was run, until a guess turns out to be
     /// wrong. Returns the selected tokens.
-    pub fn select(&mut self, tokens: &[u32], scores: &[Vec<f32>]) -> &[u32] {
+    ///
+    /// # Errors
+    /// The constraint of the answer fails.
+    pub fn select(&mut self, tokens: &[u32], scores: &[Vec<f32>]) -> Result<&[u32]> {
         let known = self.text.len();
         for (at, scores) in scores.iter().enumerate() {
-            let token = self.sampler.pick(scores) as u32;
+            let token = self.choice.pick(scores)?;
             self.text.push(token);
             if tokens.get(at + 1) != Some(&token) {
                 break;
@@ -59,7 +79,20 @@ impl TokenGenerator {
         if let (Some(lookup), Some(source)) = (&mut self.lookup, self.source) {
             lookup.record(source, selected.len() - 1);
         }
-        selected
+        Ok(selected)
+    }
+}
+
+impl TokenChoice {
+    fn pick(&mut self, scores: &[f32]) -> Result<u32> {
+        let Some(constraint) = &mut self.constraint else {
+            return Ok(self.sampler.pick(scores) as u32);
+        };
+        let mut scores = scores.to_vec();
+        constraint.restrict(&mut scores)?;
+        let token = self.sampler.pick(&scores) as u32;
+        constraint.accept(token)?;
+        Ok(token)
     }
 }
 
@@ -87,15 +120,19 @@ mod tests {
             let mut cache = network.cache().unwrap();
             let hidden = network.extend(&prompt, &mut cache).unwrap();
             let scores = network.scores(&hidden).unwrap();
-            let sampler = Sampler::new(temperature, Some(seed));
+            let choice = TokenChoice {
+                sampler: Sampler::new(temperature, None, Some(seed)),
+                constraint: None,
+            };
             let guesses = guesses && network.has_equal_steps();
-            let mut generator = TokenGenerator::new(&prompt, &scores, sampler, guesses);
+            let mut generator = TokenGenerator::new(&prompt, &scores, choice, guesses).unwrap();
             let mut steps = 0;
             while generator.text().len() < prompt.len() + 80 {
                 let more = prompt.len() + 79 - generator.text().len();
                 let tokens = generator.next_tokens(more);
                 let states = network.extend_each(&tokens, &mut cache).unwrap();
-                generator.select(&tokens, &network.scores_each(&states).unwrap());
+                let scores = network.scores_each(&states).unwrap();
+                generator.select(&tokens, &scores).unwrap();
                 cache.truncate(generator.text().len() - 1);
                 steps += 1;
             }

@@ -6,6 +6,7 @@
 mod active;
 mod answer;
 mod attention;
+mod constraint;
 pub mod device;
 mod file;
 mod gemv;
@@ -40,10 +41,10 @@ use async_trait::async_trait;
 use tokio::sync::mpsc::{self, Sender};
 
 use file::ModelFile;
-use request::{ModelSource, WorkerEvent, WorkerJob};
+use request::{ModelSource, WorkerJob};
 use starling_core::{
-    ChatModel, ChatReply, ChatRequest, ChatWatch, ModelError, ModelProfile, Price, Tokens,
-    ToolCalling,
+    CallEvent, ChatModel, ChatReply, ChatRequest, ChatWatch, ModelError, ModelProfile, Price,
+    Tokens, ToolCalling,
 };
 
 /// Maximum number of queued requests; further callers wait until the queue has room.
@@ -70,6 +71,9 @@ pub struct LocalOptions {
     /// Whether tokens that occurred before in the same order are guessed, and verified several at a
     /// time. This is faster and gives the same answer; it is off only to be compared with.
     pub guesses: bool,
+    /// Whether answers with tools or a required format are restricted to it. It is off only to be
+    /// compared with.
+    pub constraints: bool,
 }
 
 /// A chat model that runs inside this process.
@@ -91,6 +95,7 @@ impl LocalModel {
             path: options.path,
             window: 0,
             guesses: options.guesses,
+            constraints: options.constraints,
         };
         let read = |file: ModelFile| Ok((file.dimensions()?.window, vocabulary::fills(&file)));
         let (trained, fills) = ModelFile::open(&source.path)
@@ -165,9 +170,10 @@ impl ChatModel for LocalModel {
                 .await
                 .map_err(late)?;
             match event.ok_or_else(|| self.gone())? {
-                WorkerEvent::Notice(notice) => watch.notice(notice),
-                WorkerEvent::Delta(text) => watch.delta(&text),
-                WorkerEvent::Done(reply) => return *reply,
+                CallEvent::Started => watch.started(),
+                CallEvent::Notice(notice) => watch.notice(notice),
+                CallEvent::Delta(text) => watch.delta(&text),
+                CallEvent::Done(reply) => return *reply,
             }
         }
     }

@@ -4,20 +4,14 @@ use std::path::PathBuf;
 
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::constraint::OutputConstraint;
 use super::vocabulary::Vocabulary;
-use starling_core::{ChatReply, ChatRequest, ModelError, ModelNotice, Tokens};
+use starling_core::{CallEvent, ChatReply, ChatRequest, ModelError, Tokens};
 
 /// A request and the channel for its answer. A closed channel means that the caller gave up.
 pub struct WorkerJob {
     pub request: ChatRequest,
-    pub events: UnboundedSender<WorkerEvent>,
-}
-
-/// A message from the worker to the caller.
-pub enum WorkerEvent {
-    Notice(ModelNotice),
-    Delta(String),
-    Done(Box<Result<ChatReply, ModelError>>),
+    pub events: UnboundedSender<CallEvent>,
 }
 
 /// The model file that the worker loads, and how it is run.
@@ -29,6 +23,8 @@ pub struct ModelSource {
     pub window: usize,
     /// See [`super::LocalOptions::guesses`].
     pub guesses: bool,
+    /// See [`super::LocalOptions::constraints`].
+    pub constraints: bool,
 }
 
 /// A request whose prompt fits in the window.
@@ -37,6 +33,8 @@ pub struct EncodedRequest {
     pub prompt: Vec<u32>,
     /// Maximum number of tokens in the answer.
     pub limit: usize,
+    /// What the answer is restricted to.
+    pub constraint: Option<OutputConstraint>,
 }
 
 impl EncodedRequest {
@@ -47,7 +45,12 @@ impl EncodedRequest {
                 let room = source.window - prompt.len();
                 let limit = usize::try_from(job.request.max_output.0).unwrap_or(room);
                 let limit = limit.clamp(1, room);
-                Some(Self { job, prompt, limit })
+                Some(Self {
+                    job,
+                    prompt,
+                    limit,
+                    constraint: None,
+                })
             }
             Err(error) => {
                 job.end(Err(error));
@@ -68,16 +71,24 @@ fn prompt(
     request: &ChatRequest,
 ) -> Result<Vec<u32>, ModelError> {
     let failed = |error: candle_core::Error| source.failed(&error);
+    if request.messages.is_empty() && request.following.is_empty() {
+        let prompt = vocabulary.plain(&request.beginning).map_err(failed)?;
+        source.check(&prompt)?;
+        return Ok(prompt);
+    }
     if request.following.is_empty() {
-        let mut prompt = vocabulary.prompt(&request.messages).map_err(failed)?;
+        let mut prompt = vocabulary
+            .prompt(&request.messages, &request.tools)
+            .map_err(failed)?;
         source.check(&prompt)?;
         prompt.extend(vocabulary.plain(&request.beginning).map_err(failed)?);
         source.check(&prompt)?;
         return Ok(prompt);
     }
     let texts: Vec<&str> = request.messages.iter().map(|one| one.text()).collect();
+    let beside = (!texts.is_empty()).then(|| texts.join("\n"));
     let (beginning, following) = (&request.beginning, &request.following);
-    let hole = vocabulary.hole(&texts.join("\n"), beginning, following);
+    let hole = vocabulary.hole(beside.as_deref(), beginning, following);
     let prompt = hole.map_err(failed)?.ok_or_else(|| {
         source.unavailable(
             "cannot fill a gap in a text",
@@ -94,19 +105,24 @@ impl WorkerJob {
         self.events.is_closed()
     }
 
+    /// Tells the caller that the request does not wait for others any more.
+    pub fn started(&self) {
+        self.send(CallEvent::Started);
+    }
+
     /// Sends a part of the answer.
     pub fn delta(&self, text: &str) {
         if !text.is_empty() {
-            self.send(WorkerEvent::Delta(text.to_owned()));
+            self.send(CallEvent::Delta(text.to_owned()));
         }
     }
 
     /// Sends the answer, or why there is none.
     pub fn end(&self, reply: Result<ChatReply, ModelError>) {
-        self.send(WorkerEvent::Done(Box::new(reply)));
+        self.send(CallEvent::Done(Box::new(reply)));
     }
 
-    fn send(&self, event: WorkerEvent) {
+    fn send(&self, event: CallEvent) {
         // The caller may have given up at this moment, which is no error.
         let _ = self.events.send(event);
     }
@@ -135,6 +151,15 @@ impl ModelSource {
     /// Returns the error for a network that could not be loaded or run.
     pub fn failed(&self, error: &candle_core::Error) -> ModelError {
         self.unavailable("failed", error)
+    }
+
+    /// Returns the error for a request that this model cannot answer.
+    pub fn refused(&self, why: &candle_core::Error) -> ModelError {
+        ModelError::Refused {
+            model: self.name.clone(),
+            status: 400,
+            message: why.to_string(),
+        }
     }
 
     /// Returns the error for a model that cannot be used.

@@ -2,7 +2,9 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-/// The cumulative probability of the tokens that can be selected (top-p sampling).
+use starling_core::ChatRequest;
+
+/// The cumulative probability of the tokens that can be selected (top-p sampling), if none is given.
 const TOP_P: f32 = 0.95;
 
 /// The logarithm of a probability, relative to the best token, below which a token is never selected.
@@ -11,14 +13,24 @@ const NEGLIGIBLE: f32 = -13.8;
 /// Selects tokens: the best one at temperature 0, otherwise a random one of the likely tokens.
 pub struct Sampler {
     temperature: f32,
+    top_p: f32,
     state: u64,
 }
 
 impl Sampler {
     /// Creates a sampler. Equal seeds give equal selections; without a seed, each call differs.
-    pub fn new(temperature: f32, seed: Option<u64>) -> Self {
+    pub fn new(temperature: f32, top_p: Option<f32>, seed: Option<u64>) -> Self {
         let state = seed.unwrap_or_else(|| RandomState::new().hash_one("seed"));
-        Self { temperature, state }
+        Self {
+            temperature,
+            top_p: top_p.unwrap_or(TOP_P),
+            state,
+        }
+    }
+
+    /// Creates the sampler of a request.
+    pub fn of(request: &ChatRequest) -> Self {
+        Self::new(request.temperature, request.top_p, request.seed)
     }
 
     /// Returns the index of the selected score. Among equal best scores, the first one is selected.
@@ -40,7 +52,7 @@ impl Sampler {
         let total: f32 = likely.iter().map(|(_, weight)| weight).sum();
         let mut kept = 0.0;
         let count = likely.iter().take_while(|(_, weight)| {
-            let open = kept < total * TOP_P;
+            let open = kept < total * self.top_p;
             kept += weight;
             open
         });
@@ -83,14 +95,14 @@ mod tests {
 
     #[test]
     fn zero_temperature_picks_the_first_best_score() {
-        let mut sampler = Sampler::new(0.0, None);
+        let mut sampler = Sampler::new(0.0, None, None);
         assert_eq!(sampler.pick(&[0.1, 3.0, 3.0, -1.0]), 1);
     }
 
     #[test]
     fn sampling_is_deterministic_for_a_seed_and_follows_the_scores() {
         let draw = |seed| {
-            let mut sampler = Sampler::new(1.0, Some(seed));
+            let mut sampler = Sampler::new(1.0, None, Some(seed));
             (0..2000)
                 .map(|_| sampler.pick(&[2f32.ln(), 0.0, -20.0]))
                 .collect::<Vec<_>>()
@@ -107,14 +119,26 @@ mod tests {
 
     #[test]
     fn tokens_outside_top_p_are_never_sampled() {
-        let mut sampler = Sampler::new(1.0, Some(1));
+        let mut sampler = Sampler::new(1.0, None, Some(1));
         let scores = [0.97f32.ln(), 0.02f32.ln(), 0.01f32.ln()];
         assert!((0..500).all(|_| sampler.pick(&scores) == 0));
     }
 
     #[test]
+    fn given_top_p_replaces_the_usual_one() {
+        let scores = [0.6f32.ln(), 0.4f32.ln()];
+        let mut narrow = Sampler::new(1.0, Some(0.5), Some(1));
+        assert!((0..500).all(|_| narrow.pick(&scores) == 0));
+        let mut wide = Sampler::new(1.0, Some(1.0), Some(1));
+        assert!((0..500).any(|_| wide.pick(&scores) == 1));
+    }
+
+    #[test]
     fn sampling_without_valid_scores_returns_the_first_index() {
-        assert_eq!(Sampler::new(1.0, Some(1)).pick(&[]), 0);
-        assert_eq!(Sampler::new(0.5, Some(1)).pick(&[f32::NAN, f32::NAN]), 0);
+        assert_eq!(Sampler::new(1.0, None, Some(1)).pick(&[]), 0);
+        assert_eq!(
+            Sampler::new(0.5, None, Some(1)).pick(&[f32::NAN, f32::NAN]),
+            0
+        );
     }
 }

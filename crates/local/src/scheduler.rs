@@ -7,11 +7,15 @@ use std::time::{Duration, Instant};
 use candle_core::Result;
 
 use super::active::ActiveAnswer;
+use super::constraint::{self, ConstraintFactory, OutputConstraint};
+use super::generate::{TokenChoice, TokenGenerator};
 use super::network::Network;
 use super::request::{EncodedRequest, ModelSource, WorkerJob};
+use super::sampler::Sampler;
 use super::sequences::{CachedSequence, SequenceCache};
 use super::threads::ThreadPacer;
 use super::vocabulary::Vocabulary;
+use starling_core::ChatRequest;
 
 /// Number of prompt tokens per step.
 const STEP: usize = 128;
@@ -33,6 +37,8 @@ pub struct Scheduler {
     source: ModelSource,
     network: Network,
     vocabulary: Vocabulary,
+    /// Created by the first request whose answer is restricted.
+    constraints: Option<ConstraintFactory>,
     limits: Limits,
     sequences: SequenceCache,
     /// The request whose prompt is read next.
@@ -62,6 +68,7 @@ impl Scheduler {
             source,
             network,
             vocabulary,
+            constraints: None,
             limits,
             sequences: SequenceCache::default(),
             next: None,
@@ -84,9 +91,33 @@ impl Scheduler {
 
     /// Takes a request.
     pub fn admit(&mut self, job: WorkerJob) {
-        if !job.is_abandoned() {
-            self.next = EncodedRequest::new(&self.source, &self.vocabulary, job);
+        if job.is_abandoned() {
+            return;
         }
+        let Some(mut request) = EncodedRequest::new(&self.source, &self.vocabulary, job) else {
+            return;
+        };
+        match self.constraint(&request.job.request) {
+            Ok(constraint) => {
+                request.constraint = constraint;
+                self.next = Some(request);
+            }
+            Err(error) => request.job.end(Err(self.source.refused(&error))),
+        }
+    }
+
+    fn constraint(&mut self, request: &ChatRequest) -> Result<Option<OutputConstraint>> {
+        if !self.source.constraints || !constraint::is_possible(request) {
+            return Ok(None);
+        }
+        let constraints = match &self.constraints {
+            Some(constraints) => constraints,
+            None => {
+                let created = ConstraintFactory::new(&self.vocabulary)?;
+                self.constraints.insert(created)
+            }
+        };
+        constraints.of(request)
     }
 
     /// Frees what nobody waits for, reads a part of a prompt, and runs a step of all answers.
@@ -137,6 +168,7 @@ impl Scheduler {
             .claim(&self.network, conversation, &request.prompt, &active);
         match sequence {
             Ok(sequence) => {
+                request.job.started();
                 self.reading = Some(PromptReader {
                     cached: sequence.tokens().len(),
                     request,
@@ -156,12 +188,25 @@ impl Scheduler {
             Ok(None) => self.reading = Some(reader),
             Ok(Some(scores)) => {
                 let PromptReader {
-                    request,
+                    mut request,
                     sequence,
                     cached,
                 } = reader;
                 let guesses = self.source.guesses && self.network.has_equal_steps();
-                let mut answer = ActiveAnswer::new(request, sequence, cached, &scores, guesses);
+                let choice = TokenChoice {
+                    sampler: Sampler::of(&request.job.request),
+                    constraint: request.constraint.take(),
+                };
+                let begun = TokenGenerator::new(&request.prompt, &scores, choice, guesses);
+                let generator = match begun {
+                    Ok(generator) => generator,
+                    Err(error) => {
+                        request.job.end(Err(self.source.failed(&error)));
+                        self.sequences.give_back(&self.network, sequence);
+                        return;
+                    }
+                };
+                let mut answer = ActiveAnswer::new(request, sequence, cached, generator);
                 match answer.stream(&self.vocabulary, 1) {
                     Some(end) => (self.sequences)
                         .give_back(&self.network, answer.end(&self.source.name, &end)),
@@ -198,13 +243,18 @@ impl Scheduler {
         };
         for (mut answer, tokens) in answers.into_iter().zip(&tokens) {
             let scores: Vec<Vec<f32>> = scores.by_ref().take(tokens.len()).collect();
-            match answer.select(&self.vocabulary, tokens, &scores) {
-                Some(end) => {
-                    let sequence = answer.end(&self.source.name, &end);
-                    self.sequences.give_back(&self.network, sequence);
+            let sequence = match answer.select(&self.vocabulary, tokens, &scores) {
+                Ok(None) => {
+                    self.active.push(answer);
+                    continue;
                 }
-                None => self.active.push(answer),
-            }
+                Ok(Some(end)) => answer.end(&self.source.name, &end),
+                Err(error) => {
+                    answer.request().job.end(Err(self.source.failed(&error)));
+                    answer.into_sequence()
+                }
+            };
+            self.sequences.give_back(&self.network, sequence);
         }
     }
 
@@ -247,11 +297,12 @@ mod tests {
 
     use super::super::file::ModelFile;
     use super::super::fixture::TestModelRecipe;
-    use super::super::request::WorkerEvent;
     use super::*;
-    use starling_core::{ChatReply, ChatRequest, Message, Tokens};
+    use starling_core::{
+        AnswerFormat, CallEvent, ChatReply, Message, ModelError, Tokens, ToolSpec,
+    };
 
-    type Answer = UnboundedReceiver<WorkerEvent>;
+    type Answer = UnboundedReceiver<CallEvent>;
 
     fn scheduler(directory: &TempDir, limits: Limits) -> Scheduler {
         let path = TestModelRecipe::default().write(directory.path());
@@ -261,6 +312,7 @@ mod tests {
             path,
             window: 512,
             guesses: true,
+            constraints: true,
         };
         let network = Network::load(&file, 512, &Device::Cpu).unwrap();
         Scheduler::new(source, network, Vocabulary::load(&file).unwrap(), limits)
@@ -274,21 +326,77 @@ mod tests {
             tools: Vec::new(),
             max_output: Tokens(max_output),
             temperature: 0.0,
+            top_p: None,
             seed: None,
             beginning: String::new(),
             following: String::new(),
             stop: Vec::new(),
+            format: starling_core::AnswerFormat::Free,
         };
         (WorkerJob { request, events }, answer)
     }
 
     fn reply(answer: &mut Answer) -> Option<ChatReply> {
         while let Ok(event) = answer.try_recv() {
-            if let WorkerEvent::Done(reply) = event {
+            if let CallEvent::Done(reply) = event {
                 return Some(reply.unwrap());
             }
         }
         None
+    }
+
+    #[test]
+    fn answer_to_tools_is_a_valid_call_if_one_is_required() {
+        let directory = TempDir::new().unwrap();
+        let mut scheduler = scheduler(&directory, MANY);
+        let mut answers = Vec::new();
+        for seed in 0..6 {
+            let (mut job, answer) = job("a", "call it", 300);
+            job.request.tools = vec![ToolSpec {
+                name: "read".into(),
+                description: String::new(),
+                parameters: serde_json::json!({
+                    "type": "object",
+                    "properties": {"line": {"type": "integer", "maximum": 99, "minimum": 0}},
+                    "required": ["line"],
+                    "additionalProperties": false,
+                }),
+            }];
+            job.request.format = AnswerFormat::ToolCalls;
+            job.request.temperature = 1.0;
+            job.request.seed = Some(seed);
+            scheduler.admit(job);
+            while !scheduler.has_room() {
+                scheduler.round();
+            }
+            answers.push(answer);
+        }
+        while !scheduler.is_idle() {
+            scheduler.round();
+        }
+        for mut answer in answers {
+            let text = reply(&mut answer).unwrap().text;
+            let call = text.strip_prefix("<tool_call>\n").unwrap();
+            let (call, _) = call.split_once("\n</tool_call>").unwrap();
+            let call: serde_json::Value = serde_json::from_str(call).unwrap();
+            assert_eq!(call["name"], "read");
+            assert!(call["arguments"]["line"].as_u64().unwrap() < 100, "{call}");
+        }
+    }
+
+    #[test]
+    fn format_that_cannot_be_enforced_is_refused() {
+        let directory = TempDir::new().unwrap();
+        let mut scheduler = scheduler(&directory, MANY);
+        let (mut job, mut answer) = job("a", "x", 5);
+        job.request.format = AnswerFormat::Json(serde_json::json!({"type": "nothing"}));
+        scheduler.admit(job);
+        assert!(scheduler.is_idle());
+        let Ok(CallEvent::Done(reply)) = answer.try_recv() else {
+            panic!("no answer");
+        };
+        let refused = matches!(*reply, Err(ModelError::Refused { status: 400, .. }));
+        assert!(refused, "{reply:?}");
     }
 
     const MANY: Limits = Limits {

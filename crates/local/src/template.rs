@@ -1,11 +1,13 @@
 //! The chat template of a model file, which converts messages to the text format of the model's
 //! training.
 
+use std::collections::BTreeMap;
+
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Value;
 use minijinja::{Environment, Error, ErrorKind, context};
 
-use starling_core::Message;
+use starling_core::{Message, ToolCall, ToolSpec};
 
 /// The ChatML template, for files without a template.
 pub const CHATML: &str = "{% for message in messages %}<|im_start|>{{ message.role }}\n\
@@ -44,19 +46,38 @@ impl ChatTemplate {
         })
     }
 
-    /// Renders the prompt up to the start of the assistant's answer. `contents` replaces the text
-    /// of each message.
+    /// Renders the prompt up to the start of the assistant's answer. `guard` replaces the texts that
+    /// do not come from the template. Without tools, results of tools have the user's role, because
+    /// the caller then has a text protocol for them.
     ///
     /// # Errors
     /// The template rejects these messages.
-    pub fn render(&self, messages: &[Message], contents: &[String]) -> Result<String, Error> {
-        let turns: Vec<Value> = messages
-            .iter()
-            .zip(contents)
-            .map(|(message, content)| context! { role => role(message), content => content })
-            .collect();
+    pub fn render(
+        &self,
+        messages: &[Message],
+        tools: &[ToolSpec],
+        guard: impl Fn(&str) -> String,
+    ) -> Result<String, Error> {
+        let has_tools = !tools.is_empty();
+        let turn = |message: &Message| {
+            let content = guard(message.text());
+            match message {
+                Message::Assistant { tool_calls, .. } if has_tools && !tool_calls.is_empty() => {
+                    let calls: Vec<Value> =
+                        tool_calls.iter().map(|one| call(one, &guard)).collect();
+                    context! { role => role(message), content => content, tool_calls => calls }
+                }
+                Message::Tool { .. } if has_tools => {
+                    context! { role => "tool", content => content }
+                }
+                _ => context! { role => role(message), content => content },
+            }
+        };
+        let turns: Vec<Value> = messages.iter().map(turn).collect();
+        let tools: Vec<Value> = tools.iter().map(|one| tool(one, &guard)).collect();
         self.environment.get_template("chat")?.render(context! {
             messages => turns,
+            tools => has_tools.then_some(tools),
             add_generation_prompt => true,
             bos_token => self.begin.as_str(),
             eos_token => self.end.as_str(),
@@ -64,8 +85,48 @@ impl ChatTemplate {
     }
 }
 
-/// Returns the role of a message. Tool results have the user's role, because tools are called as
-/// text here.
+fn tool(tool: &ToolSpec, guard: &impl Fn(&str) -> String) -> Value {
+    context! {
+        type => "function",
+        function => context! {
+            name => guard(&tool.name),
+            description => guard(&tool.description),
+            parameters => guarded(&tool.parameters, guard),
+        }
+    }
+}
+
+fn call(call: &ToolCall, guard: &impl Fn(&str) -> String) -> Value {
+    let arguments = match serde_json::from_str(&call.arguments) {
+        Ok(arguments) => guarded(&arguments, guard),
+        Err(_) => Value::from(guard(&call.arguments)),
+    };
+    context! {
+        type => "function",
+        function => context! { name => guard(&call.name), arguments => arguments },
+    }
+}
+
+/// Returns a JSON value as a template value, with all its texts guarded.
+fn guarded(value: &serde_json::Value, guard: &impl Fn(&str) -> String) -> Value {
+    match value {
+        serde_json::Value::String(text) => Value::from(guard(text)),
+        serde_json::Value::Array(items) => items.iter().map(|item| guarded(item, guard)).collect(),
+        serde_json::Value::Object(fields) => fields
+            .iter()
+            .map(|(name, item)| (guard(name), guarded(item, guard)))
+            .collect::<BTreeMap<_, _>>()
+            .into(),
+        serde_json::Value::Null => Value::from(()),
+        serde_json::Value::Bool(value) => Value::from(*value),
+        serde_json::Value::Number(number) => match number.as_i64() {
+            Some(whole) => Value::from(whole),
+            None => Value::from(number.as_f64().unwrap_or_default()),
+        },
+    }
+}
+
+/// Returns the role of a message in a conversation without tools of the template.
 fn role(message: &Message) -> &'static str {
     match message {
         Message::System { .. } => "system",
@@ -80,8 +141,7 @@ mod tests {
 
     fn render(source: &str, messages: &[Message]) -> Result<String, Error> {
         let template = ChatTemplate::new(source.to_owned(), "<s>".into(), "</s>".into())?;
-        let contents: Vec<String> = messages.iter().map(|m| m.text().to_owned()).collect();
-        template.render(messages, &contents)
+        template.render(messages, &[], str::to_owned)
     }
 
     fn conversation() -> Vec<Message> {
@@ -120,6 +180,37 @@ mod tests {
         assert_eq!(
             render(source, &conversation()).unwrap(),
             "<s>[Hi\n]\n[42]\n</s>"
+        );
+    }
+
+    #[test]
+    fn tools_and_their_calls_and_results_are_rendered_by_the_template() {
+        let source = "{% for t in tools %}{{ t.function.name }}={{ t | tojson }};{% endfor %}\
+            {% for m in messages %}[{{ m.role }} {{ m.content }}\
+            {% for c in m.tool_calls %}{{ c.function.name }}{{ c.function.arguments | tojson }}{% endfor %}]\
+            {% endfor %}";
+        let template = ChatTemplate::new(source.to_owned(), String::new(), String::new()).unwrap();
+        let tool = ToolSpec {
+            name: "look".into(),
+            description: "<|im_end|>".into(),
+            parameters: serde_json::json!({ "type": "object" }),
+        };
+        let mut messages = conversation();
+        messages[2] = Message::Assistant {
+            text: String::new(),
+            tool_calls: vec![ToolCall {
+                id: "1".into(),
+                name: "look".into(),
+                arguments: r#"{"at": "<|im_end|>"}"#.into(),
+            }],
+        };
+        let guard = |text: &str| text.replace("<|im_end|>", "GUARDED");
+        let text = template.render(&messages, &[tool], guard).unwrap();
+        assert_eq!(
+            text,
+            "look={\"type\": \"function\", \"function\": {\"name\": \"look\", \
+             \"description\": \"GUARDED\", \"parameters\": {\"type\": \"object\"}}};\
+             [system Be brief.][user Hi\n][assistant look{\"at\": \"GUARDED\"}][tool 42]"
         );
     }
 

@@ -14,7 +14,7 @@ use tokenizers::pre_tokenizers::sequence::Sequence;
 
 use super::file::ModelFile;
 use super::template::{CHATML, ChatTemplate};
-use starling_core::Message;
+use starling_core::{Message, ToolSpec};
 
 /// GGUF token types of tokens that never represent text: control tokens and unused tokens.
 const NEVER_TEXT: [i64; 2] = [3, 5];
@@ -133,41 +133,45 @@ impl Vocabulary {
         Ok(tokens)
     }
 
-    /// Encodes a prompt, up to the start of the answer.
+    /// Encodes a prompt, up to the start of the answer. The template presents the tools.
     ///
     /// # Errors
     /// The template rejects the messages.
-    pub fn prompt(&self, messages: &[Message]) -> Result<Vec<u32>> {
-        let contents: Vec<String> = messages
-            .iter()
-            .map(|message| self.guard(message.text()))
-            .collect();
+    pub fn prompt(&self, messages: &[Message], tools: &[ToolSpec]) -> Result<Vec<u32>> {
         let text = self
             .template
-            .render(messages, &contents)
+            .render(messages, tools, |text| self.guard(text))
             .map_err(Error::wrap)?;
         let mut tokens = Vec::new();
         self.encode_framed(&text, &mut tokens)?;
         Ok(tokens)
     }
 
-    /// Encodes a text with a hole for the answer to fill, and the text of another file for context.
-    /// Returns `None` if the model has no tokens for this.
+    /// Encodes a text with a hole for the answer to fill, and the text of another file for context,
+    /// if there is one. Returns `None` if the model has no tokens for this.
     ///
     /// # Errors
     /// The tokenizer fails.
-    pub fn hole(&self, beside: &str, before: &str, after: &str) -> Result<Option<Vec<u32>>> {
+    pub fn hole(
+        &self,
+        beside: Option<&str>,
+        before: &str,
+        after: &str,
+    ) -> Result<Option<Vec<u32>>> {
         let Some([prefix, suffix, middle, project, file]) = self.hole else {
             return Ok(None);
         };
-        let mut tokens = vec![project];
-        self.encode("project\n", &mut tokens)?;
-        for (opens, text) in [
-            (file, format!("beside.py\n{beside}\n")),
-            (file, "code.py\n".to_owned()),
-            (prefix, before.to_owned()),
-            (suffix, after.to_owned()),
-        ] {
+        let mut tokens = Vec::new();
+        let mut parts = Vec::new();
+        if let Some(beside) = beside {
+            tokens.push(project);
+            self.encode("project\n", &mut tokens)?;
+            parts.push((file, format!("beside.py\n{beside}\n")));
+            parts.push((file, "code.py\n".to_owned()));
+        }
+        parts.push((prefix, before.to_owned()));
+        parts.push((suffix, after.to_owned()));
+        for (opens, text) in parts {
             tokens.push(opens);
             self.encode_framed(&self.guard(&text), &mut tokens)?;
         }
@@ -236,6 +240,19 @@ impl Vocabulary {
     /// Whether this token ends the answer.
     pub fn ends(&self, token: u32) -> bool {
         self.ends.contains(&token) || self.hole.is_some_and(|hole| hole.contains(&token))
+    }
+
+    /// Returns all tokens that end an answer.
+    pub fn all_ends(&self) -> Vec<u32> {
+        let hole = self.hole.into_iter().flatten();
+        let mut ends: Vec<u32> = self.ends.iter().copied().chain(hole).collect();
+        ends.sort_unstable();
+        ends
+    }
+
+    /// Returns the number of tokens.
+    pub fn size(&self) -> u32 {
+        self.tokenizer.get_vocab_size(true) as u32
     }
 
     /// Returns the bytes of a token: none for a control token, often only a part of a character.

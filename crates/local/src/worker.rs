@@ -7,10 +7,10 @@ use tokio::sync::mpsc::Receiver;
 use super::device;
 use super::file::ModelFile;
 use super::network::Network;
-use super::request::{ModelSource, WorkerEvent, WorkerJob};
+use super::request::{ModelSource, WorkerJob};
 use super::scheduler::{Limits, Scheduler};
 use super::vocabulary::Vocabulary;
-use starling_core::ModelNotice;
+use starling_core::{CallEvent, ModelNotice};
 
 /// Maximum number of requests that are answered at once on a CPU, and on a GPU.
 const REQUESTS: [usize; 2] = [8, 64];
@@ -55,7 +55,7 @@ fn load(source: &ModelSource, job: &WorkerJob) -> candle_core::Result<Scheduler>
         let model = source.name.clone();
         let notice = ModelNotice::Preparing { model, message };
         // The caller may have given up, but the next one needs the weights as well.
-        let _ = job.events.send(WorkerEvent::Notice(notice));
+        let _ = job.events.send(CallEvent::Notice(notice));
     };
     let started = Instant::now();
     let file = ModelFile::open(&source.path)?;

@@ -14,6 +14,9 @@ pub mod providers;
 pub mod registry;
 pub mod replay;
 mod sampled;
+pub mod serving;
+#[cfg(any(test, feature = "local"))]
+mod shared;
 pub mod socket;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

@@ -90,10 +90,12 @@ mod tests {
             tools: Vec::new(),
             max_output: Tokens(10),
             temperature: 0.0,
+            top_p: None,
             seed: None,
             beginning: String::new(),
             following: String::new(),
             stop: Vec::new(),
+            format: starling_core::AnswerFormat::Free,
         }
     }
 

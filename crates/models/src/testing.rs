@@ -28,10 +28,12 @@ pub fn request() -> ChatRequest {
         tools: Vec::new(),
         max_output: Tokens(512),
         temperature: 0.0,
+        top_p: None,
         seed: None,
         beginning: String::new(),
         following: String::new(),
         stop: Vec::new(),
+        format: starling_core::AnswerFormat::Free,
     }
 }
 

@@ -96,10 +96,12 @@ fn request(problem: &str, patch: &str, max_output: Tokens) -> ChatRequest {
         tools: Vec::new(),
         max_output: max_output.min(LONGEST),
         temperature: 0.0,
+        top_p: None,
         seed: None,
         beginning: String::new(),
         following: String::new(),
         stop: Vec::new(),
+        format: starling_core::AnswerFormat::Free,
     }
 }
 

@@ -11,6 +11,7 @@ use starling_models::providers::{Provider, with_key};
 use starling_models::registry::{
     ModelSource, RoleSources, Variables, base_url, key_variable, not_listed, price, role_sources,
 };
+use starling_models::serving;
 use starling_models::weights::{self, WeightsError};
 
 /// Maximum time to probe one endpoint.
@@ -43,6 +44,7 @@ pub(super) async fn examine(
         });
         findings.extend(unpriced(source, config.limits.dollars));
     }
+    findings.extend(serving::directory().into_iter().flat_map(|at| servers(&at)));
     findings
 }
 
@@ -164,6 +166,19 @@ fn local(source: &ModelSource) -> Finding {
         what,
         weights::path(wanted.unwrap_or(weights::DEFAULT_MODEL)),
     )
+}
+
+/// Reports the processes that serve local models.
+pub(super) fn servers(directory: &Path) -> Vec<Finding> {
+    let servers = serving::all_running(directory).into_iter();
+    let finding = |server: serving::RunningServer| {
+        let detail = format!(
+            "{} at http://{}/v1 (process {}, window {})",
+            server.model, server.address, server.process, server.window
+        );
+        Finding::ok("server", detail)
+    };
+    servers.map(finding).collect()
 }
 
 pub(super) fn of_weights(what: String, found: Result<PathBuf, WeightsError>) -> Finding {

@@ -49,10 +49,12 @@ pub(super) fn request() -> ChatRequest {
         tools: Vec::new(),
         max_output: Tokens(4000),
         temperature: 0.0,
+        top_p: None,
         seed: None,
         beginning: String::new(),
         following: String::new(),
         stop: Vec::new(),
+        format: starling_core::AnswerFormat::Free,
     }
 }
 

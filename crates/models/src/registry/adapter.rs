@@ -153,8 +153,18 @@ fn open_oracle(source: &ModelSource) -> Result<Oracle, ModelError> {
     Oracle::open(profile, Path::new(path))
 }
 
+/// Opens the weights of a model in this process, whatever other process serves them.
 #[cfg(feature = "local")]
-fn weights_path(source: &ModelSource) -> Result<std::path::PathBuf, ModelError> {
+pub fn open_in_process(source: &ModelSource) -> Result<Arc<dyn ChatModel>, ModelError> {
+    local_model(source, &weights_path(source)?)
+}
+
+/// Returns the path of a model's weights.
+///
+/// # Errors
+/// They are missing.
+#[cfg(feature = "local")]
+pub fn weights_path(source: &ModelSource) -> Result<std::path::PathBuf, ModelError> {
     use crate::weights;
 
     let wanted = source.settings.path.as_deref();
@@ -168,15 +178,27 @@ fn weights_path(source: &ModelSource) -> Result<std::path::PathBuf, ModelError> 
 
 #[cfg(feature = "local")]
 fn open_weights(source: &ModelSource) -> Result<Arc<dyn ChatModel>, ModelError> {
+    use crate::shared::SharedModel;
+
+    let path = weights_path(source)?;
+    let own = local_model(source, &path)?;
+    Ok(match crate::serving::directory() {
+        Some(servers) => Arc::new(SharedModel::new(own, servers, path)?),
+        None => own,
+    })
+}
+
+#[cfg(feature = "local")]
+fn local_model(source: &ModelSource, path: &Path) -> Result<Arc<dyn ChatModel>, ModelError> {
     use starling_local::{LocalModel, LocalOptions};
 
     let settings = &source.settings;
-    let path = weights_path(source)?;
     let model = LocalModel::open(LocalOptions {
         name: source.name.clone(),
-        path,
+        path: path.to_owned(),
         context_window: settings.context_window.map(Tokens),
         guesses: true,
+        constraints: true,
     })?;
     Ok(Arc::new(model))
 }

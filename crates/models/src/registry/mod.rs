@@ -20,6 +20,8 @@ use starling_core::{ChatModel, Dollars, ModelError};
 use super::price::priced_models;
 use adapter::served_name;
 pub use adapter::{DEFAULT_BASE_URL, base_url, key_variable, price};
+#[cfg(feature = "local")]
+pub use adapter::{open_in_process, weights_path};
 pub use spec::{ModelSource, RoleSources, resolve, role_sources};
 
 /// Maximum number of names to suggest for an unknown name.

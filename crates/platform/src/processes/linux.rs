@@ -33,3 +33,10 @@ pub fn end_with_parent(parent: i32) -> io::Result<bool> {
     // The parent may have ended before the death signal was set.
     Ok(getppid().map(Pid::as_raw_pid) == Some(parent))
 }
+
+/// Returns the number of bytes of memory that this process uses.
+pub fn resident_bytes() -> Option<u64> {
+    let sizes = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = sizes.split_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * rustix::param::page_size() as u64)
+}

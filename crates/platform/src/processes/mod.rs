@@ -10,15 +10,15 @@ mod unix;
 mod windows;
 
 #[cfg(target_os = "linux")]
-pub use linux::{end_with_parent, raise_thread_niceness, set_thread_niceness};
+pub use linux::{end_with_parent, raise_thread_niceness, resident_bytes, set_thread_niceness};
 #[cfg(all(unix, not(target_os = "linux")))]
-pub use macos::{end_with_parent, raise_thread_niceness, set_thread_niceness};
+pub use macos::{end_with_parent, raise_thread_niceness, resident_bytes, set_thread_niceness};
 #[cfg(unix)]
 pub use unix::{ProcessGroup, exit_code, is_running, lead_group, variables};
 #[cfg(windows)]
 pub use windows::{
     Job, JobLimits, ProcessGroup, end_with_parent, exit_code, is_running, lead_group,
-    raise_thread_niceness, set_thread_niceness, variables,
+    raise_thread_niceness, resident_bytes, set_thread_niceness, variables,
 };
 
 /// Lets threads run that are waiting for this core. Linux can leave a thread of higher priority
@@ -49,6 +49,17 @@ mod tests {
         let mut command = Command::new(program);
         command.args([option, line]);
         command
+    }
+
+    #[test]
+    fn resident_bytes_count_what_was_touched_where_the_system_tells_it() {
+        let Some(before) = resident_bytes() else {
+            assert!(!cfg!(target_os = "linux"));
+            return;
+        };
+        let touched = std::hint::black_box(vec![1u8; 64 << 20]);
+        assert!(resident_bytes().unwrap() >= before + (32 << 20));
+        drop(touched);
     }
 
     #[test]

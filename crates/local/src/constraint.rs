@@ -1,0 +1,350 @@
+//! Restricts the tokens of an answer to an output format: tool calls that are valid by construction,
+//! or JSON that follows a schema.
+
+use std::sync::Arc;
+
+use candle_core::{Error, Result};
+use llguidance::api::TopLevelGrammar;
+use llguidance::toktrie::{ApproximateTokEnv, TokEnv, TokRxInfo, TokTrie};
+use llguidance::{Matcher, ParserFactory};
+use serde_json::{Value, json};
+
+use super::vocabulary::Vocabulary;
+use starling_core::{AnswerFormat, ChatRequest, ToolSpec};
+
+/// The texts with which Qwen's models, and many others, open and close a tool call.
+pub const CALL_OPENS: &str = "<tool_call>\n";
+pub const CALL_CLOSES: &str = "\n</tool_call>";
+
+/// The first byte of a token that is not text.
+const NO_TEXT: u8 = 0xff;
+
+/// Creates the constraints of answers in one vocabulary.
+pub struct ConstraintFactory {
+    parsers: ParserFactory,
+    ends: Vec<u32>,
+}
+
+/// The constraint of one answer.
+pub struct OutputConstraint {
+    matcher: Matcher,
+    ends: Vec<u32>,
+}
+
+impl ConstraintFactory {
+    /// Reads all tokens of a vocabulary.
+    ///
+    /// # Errors
+    /// The vocabulary has no token that ends an answer.
+    pub fn new(vocabulary: &Vocabulary) -> Result<Self> {
+        let ends = vocabulary.all_ends();
+        let Some(end) = ends.first() else {
+            return Err(Error::Msg("no token ends an answer".to_owned()));
+        };
+        let words: Vec<Vec<u8>> = (0..vocabulary.size())
+            .map(|token| match vocabulary.bytes(token) {
+                bytes if bytes.is_empty() => [&[NO_TEXT], token.to_string().as_bytes()].concat(),
+                bytes => bytes,
+            })
+            .collect();
+        let trie = TokTrie::from(&TokRxInfo::new(vocabulary.size(), *end), &words);
+        let environment: TokEnv = Arc::new(ApproximateTokEnv::new(trie));
+        let mut parsers = ParserFactory::new_simple(&environment).map_err(Error::wrap)?;
+        parsers.quiet();
+        Ok(Self { parsers, ends })
+    }
+
+    /// Creates the constraint of the answer to a request, if there is one. Without a required format, a
+    /// schema that cannot be enforced is none.
+    ///
+    /// # Errors
+    /// The required format cannot be enforced.
+    pub fn of(&self, request: &ChatRequest) -> Result<Option<OutputConstraint>> {
+        let created = self.create(&request.format, &request.tools);
+        match request.format {
+            AnswerFormat::Free => Ok(created.ok()),
+            AnswerFormat::ToolCalls | AnswerFormat::Json(_) => created.map(Some),
+        }
+    }
+
+    /// Creates the constraint of an answer in this format, with these tools.
+    ///
+    /// # Errors
+    /// A schema is invalid, or has parts that cannot be enforced.
+    fn create(&self, format: &AnswerFormat, tools: &[ToolSpec]) -> Result<OutputConstraint> {
+        let grammar = TopLevelGrammar::from_lark(grammar(format, tools));
+        let parser = self.parsers.create_parser(grammar).map_err(failed)?;
+        Ok(OutputConstraint {
+            matcher: Matcher::new(Ok(parser)),
+            ends: self.ends.clone(),
+        })
+    }
+}
+
+/// Returns whether the answer to a request may be restricted.
+pub fn is_possible(request: &ChatRequest) -> bool {
+    request.format != AnswerFormat::Free || !request.tools.is_empty()
+}
+
+impl OutputConstraint {
+    /// Gives the tokens that the format does not allow next the lowest score.
+    ///
+    /// # Errors
+    /// The grammar is too large for its limits.
+    pub fn restrict(&mut self, scores: &mut [f32]) -> Result<()> {
+        let allowed = self.matcher.compute_mask_or_eos().map_err(failed)?;
+        let is_complete = self.ends.iter().any(|end| allowed.is_allowed(*end));
+        for (token, score) in (0u32..).zip(scores.iter_mut()) {
+            let is_allowed = match self.ends.contains(&token) {
+                true => is_complete,
+                false => allowed.is_allowed(token),
+            };
+            if !is_allowed {
+                *score = f32::NEG_INFINITY;
+            }
+        }
+        Ok(())
+    }
+
+    /// Records the selected token.
+    ///
+    /// # Errors
+    /// The format does not allow the token.
+    pub fn accept(&mut self, token: u32) -> Result<()> {
+        if self.ends.contains(&token) || self.matcher.is_stopped() {
+            return Ok(());
+        }
+        self.matcher.consume_token(token).map_err(failed)
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> Error {
+    Error::Msg(format!("the format of the answer: {error}"))
+}
+
+/// Returns the grammar of a format, in llguidance's dialect of Lark.
+fn grammar(format: &AnswerFormat, tools: &[ToolSpec]) -> String {
+    let start = match format {
+        AnswerFormat::Json(schema) => {
+            return format!("start: %json {}\n", with_layout(schema.clone()));
+        }
+        AnswerFormat::Free => "start: (prose call)+ | PROSE",
+        AnswerFormat::ToolCalls => "start: opens call (\"\\n\" opens call)*",
+    };
+    let opens = json!(CALL_OPENS);
+    let mut rules = format!(
+        "{start}\n\
+         opens: {opens}\n\
+         prose[lazy]: /(?s:.*)/ {opens}\n\
+         PROSE: /(?s:.*)/ & ~/(?s:.*)<tool_call>\\n(?s:.*)/\n\
+         call: ({}) {}\n",
+        (0..tools.len())
+            .map(|at| format!("call{at}"))
+            .collect::<Vec<_>>()
+            .join(" | "),
+        json!(CALL_CLOSES),
+    );
+    for (at, tool) in tools.iter().enumerate() {
+        let mut arguments = tool.parameters.clone();
+        if let Value::Object(fields) = &mut arguments {
+            fields.entry("type").or_insert_with(|| json!("object"));
+        }
+        let call = json!({
+            "type": "object",
+            "properties": {"name": {"const": tool.name}, "arguments": arguments},
+            "required": ["name", "arguments"],
+            "additionalProperties": false,
+        });
+        rules.push_str(&format!("call{at}: %json {}\n", with_layout(call)));
+    }
+    rules
+}
+
+/// Returns a schema that allows no other white space than the models' training: a small model may write
+/// white space without an end.
+fn with_layout(mut schema: Value) -> Value {
+    if let Value::Object(fields) = &mut schema {
+        fields.insert(
+            "x-guidance".to_owned(),
+            json!({
+                "whitespace_flexible": false,
+                "item_separator": ", ",
+                "key_separator": ": ",
+                // Of what cannot be enforced, the rest of the schema is.
+                "lenient": true,
+            }),
+        );
+    }
+    schema
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::super::file::ModelFile;
+    use super::super::fixture::{END, TestModelRecipe};
+    use super::super::sampler::Sampler;
+    use super::*;
+
+    fn factory() -> (ConstraintFactory, Vocabulary) {
+        let directory = TempDir::new().unwrap();
+        let path = TestModelRecipe::default().write(directory.path());
+        let vocabulary = Vocabulary::load(&ModelFile::open(&path).unwrap()).unwrap();
+        (ConstraintFactory::new(&vocabulary).unwrap(), vocabulary)
+    }
+
+    fn tools() -> Vec<ToolSpec> {
+        let tool = |name: &str, parameters| ToolSpec {
+            name: name.to_owned(),
+            description: String::new(),
+            parameters,
+        };
+        vec![
+            tool(
+                "read",
+                json!({
+                    "type": "object",
+                    "properties": {
+                        "symbol": {"type": "string", "maxLength": 20},
+                        "lines": {"type": "array", "items": {"type": "integer"}, "maxItems": 2},
+                    },
+                    "required": ["symbol"],
+                    "additionalProperties": false,
+                }),
+            ),
+            tool(
+                "finish",
+                json!({"type": "object", "properties": {}, "additionalProperties": false}),
+            ),
+        ]
+    }
+
+    /// Writes an answer: the tokens of `wanted` have the highest scores, then random tokens. `None` means
+    /// that it does not end within 400 tokens.
+    fn written(
+        (factory, vocabulary): &(ConstraintFactory, Vocabulary),
+        format: &AnswerFormat,
+        wanted: &str,
+        seed: u64,
+    ) -> Option<String> {
+        let mut constraint = factory.create(format, &tools()).unwrap();
+        let mut sampler = Sampler::new(1.0, None, Some(seed));
+        let mut wanted = wanted.bytes();
+        let mut next = wanted.next();
+        let mut bytes = Vec::new();
+        for _ in 0..400 {
+            let mut scores = vec![0.0; vocabulary.size() as usize];
+            // The quote, so that random strings end.
+            scores[usize::from(token_of(vocabulary, b'"'))] = 4.0;
+            if let Some(byte) = next {
+                scores[usize::from(token_of(vocabulary, byte))] = 100.0;
+            }
+            constraint.restrict(&mut scores).unwrap();
+            let token = sampler.pick(&scores) as u32;
+            assert!(scores[token as usize] > f32::NEG_INFINITY);
+            if vocabulary.ends(token) {
+                return Some(String::from_utf8(bytes).unwrap());
+            }
+            constraint.accept(token).unwrap();
+            let text = vocabulary.bytes(token);
+            if next.is_some_and(|byte| text == [byte]) {
+                next = wanted.next();
+            }
+            bytes.extend(text);
+        }
+        None
+    }
+
+    fn token_of(vocabulary: &Vocabulary, byte: u8) -> u16 {
+        let mut tokens = 0..vocabulary.size();
+        tokens
+            .find(|token| vocabulary.bytes(*token) == [byte])
+            .unwrap() as u16
+    }
+
+    fn arguments(call: &str) -> Value {
+        let call = call.strip_prefix(CALL_OPENS).unwrap();
+        serde_json::from_str(call.strip_suffix(CALL_CLOSES).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn random_scores_give_valid_calls() {
+        let both = factory();
+        let format = AnswerFormat::ToolCalls;
+        let mut complete = 0;
+        for seed in 0..60 {
+            let Some(text) = written(&both, &format, "", seed) else {
+                continue;
+            };
+            complete += 1;
+            for call in text.split(&format!("{CALL_CLOSES}\n")) {
+                let call = call.strip_suffix(CALL_CLOSES).unwrap_or(call);
+                let call = arguments(&format!("{call}{CALL_CLOSES}"));
+                match call["name"].as_str().unwrap() {
+                    "read" => assert!(call["arguments"]["symbol"].is_string(), "{call}"),
+                    name => assert_eq!((name, &call["arguments"]), ("finish", &json!({}))),
+                }
+            }
+        }
+        assert!(complete > 20, "{complete}");
+    }
+
+    #[test]
+    fn text_may_stand_before_a_call_and_instead_of_one() {
+        let both = factory();
+        let call =
+            "I look at <f>.\n<tool_call>\n{\"name\": \"finish\", \"arguments\": {}}\n</tool_call>";
+        let mut constraint = both.0.create(&AnswerFormat::Free, &tools()).unwrap();
+        for byte in call.bytes() {
+            constraint
+                .accept(u32::from(token_of(&both.1, byte)))
+                .unwrap();
+        }
+        let mut scores = vec![0.0; both.1.size() as usize];
+        constraint.restrict(&mut scores).unwrap();
+        assert!(scores[END as usize] == 0.0);
+        // The call may not be left open.
+        let mut constraint = both.0.create(&AnswerFormat::Free, &tools()).unwrap();
+        for byte in call.bytes().take(40) {
+            constraint
+                .accept(u32::from(token_of(&both.1, byte)))
+                .unwrap();
+        }
+        let mut scores = vec![0.0; both.1.size() as usize];
+        constraint.restrict(&mut scores).unwrap();
+        assert!(scores[END as usize] == f32::NEG_INFINITY);
+    }
+
+    #[test]
+    fn json_follows_its_schema() {
+        let both = factory();
+        let schema = json!({
+            "type": "object",
+            "properties": {"accept": {"type": "boolean"}, "why": {"type": "string", "maxLength": 9}},
+            "required": ["accept", "why"],
+            "additionalProperties": false,
+        });
+        for seed in 0..20 {
+            let text = written(&both, &AnswerFormat::Json(schema.clone()), "no: I", seed).unwrap();
+            let value: Value = serde_json::from_str(&text).unwrap();
+            assert!(
+                value["accept"].is_boolean() && value["why"].is_string(),
+                "{value}"
+            );
+        }
+    }
+
+    #[test]
+    fn invalid_schema_is_an_error() {
+        let (factory, _) = factory();
+        let failed = factory.create(&AnswerFormat::Json(json!({"type": "nothing"})), &[]);
+        assert!(
+            failed
+                .err()
+                .unwrap()
+                .to_string()
+                .starts_with("the format of the answer: ")
+        );
+    }
+}

@@ -1,0 +1,212 @@
+//! Which processes on this machine serve a local model (`starling serve`): one for each file of
+//! weights. A server holds a lock as long as it lives; a file beside the lock says where it
+//! listens.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use starling_core::Tokens;
+use starling_workspace::{cache_dir, replace_private_file};
+
+/// How often a server tries to get its lock, because a process that looks for servers holds it for
+/// a moment.
+const TRIES: u32 = 5;
+const BETWEEN_TRIES: Duration = Duration::from_millis(20);
+
+/// A process that serves a local model.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunningServer {
+    /// The address as `127.0.0.1:8765`.
+    pub address: String,
+    pub process: u32,
+    /// The name of the model at the server.
+    pub model: String,
+    /// The file of the weights.
+    pub weights: PathBuf,
+    pub window: Tokens,
+    /// The key for [`starling_core::CALL_PATH`].
+    pub call_key: String,
+}
+
+/// Why a process cannot become the server of a model.
+#[derive(Debug, thiserror::Error)]
+pub enum ServingError {
+    #[error("{}", runs(.0.as_deref()))]
+    Runs(Option<String>),
+    #[error("{}: {source}", .path.display())]
+    Io { path: PathBuf, source: io::Error },
+}
+
+fn runs(address: Option<&str>) -> String {
+    match address {
+        Some(address) => format!("another process serves this model at http://{address}/v1"),
+        None => "another process is starting to serve this model".to_owned(),
+    }
+}
+
+/// The right to serve a model. Dropping it gives the right up.
+pub struct ServingLock {
+    lock: File,
+    info: PathBuf,
+}
+
+/// Returns the directory of the locks, or `None` if there is no cache directory.
+pub fn directory() -> Option<PathBuf> {
+    Some(cache_dir()?.join("serve"))
+}
+
+/// Returns the server of these weights, if one runs.
+pub fn running(directory: &Path, weights: &Path) -> Option<RunningServer> {
+    read(&info_path(directory, weights))
+}
+
+/// Returns all servers that run.
+pub fn all_running(directory: &Path) -> Vec<RunningServer> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path());
+    let infos = paths.filter(|path| path.extension().is_some_and(|end| end == "json"));
+    let mut found: Vec<_> = infos.filter_map(|path| read(&path)).collect();
+    found.sort_by(|a, b| a.address.cmp(&b.address));
+    found
+}
+
+impl ServingLock {
+    /// Gets the right to serve these weights.
+    ///
+    /// # Errors
+    /// Another process has it, or the lock cannot be written.
+    pub fn take(directory: &Path, weights: &Path) -> Result<Self, ServingError> {
+        let info = info_path(directory, weights);
+        let path = lock_path(&info);
+        let failed = |source| ServingError::Io {
+            path: path.clone(),
+            source,
+        };
+        fs::create_dir_all(directory).map_err(failed)?;
+        let lock = File::create(&path).map_err(failed)?;
+        for _ in 0..TRIES {
+            match lock.try_lock() {
+                Ok(()) => {
+                    // The file of a killed server.
+                    let _ = fs::remove_file(&info);
+                    return Ok(Self { lock, info });
+                }
+                Err(TryLockError::WouldBlock) => std::thread::sleep(BETWEEN_TRIES),
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
+            }
+        }
+        let running = read(&info).map(|server| server.address);
+        Err(ServingError::Runs(running))
+    }
+
+    /// Tells other processes where the server listens.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn publish(&self, server: &RunningServer) -> Result<(), ServingError> {
+        let text = serde_json::to_vec(server).map_err(io::Error::from);
+        text.and_then(|text| replace_private_file(&self.info, &text))
+            .map_err(|source| ServingError::Io {
+                path: self.info.clone(),
+                source,
+            })
+    }
+}
+
+impl Drop for ServingLock {
+    fn drop(&mut self) {
+        // The lock counts, so a file that stays is harmless.
+        let _ = fs::remove_file(&self.info);
+        let _ = self.lock.unlock();
+    }
+}
+
+/// Reads the file of a server whose lock is held.
+fn read(info: &Path) -> Option<RunningServer> {
+    let text = fs::read(info).ok()?;
+    let lock = File::open(lock_path(info)).ok()?;
+    match lock.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => serde_json::from_slice(&text).ok(),
+        Ok(()) | Err(TryLockError::Error(_)) => None,
+    }
+}
+
+fn info_path(directory: &Path, weights: &Path) -> PathBuf {
+    let real = weights
+        .canonicalize()
+        .unwrap_or_else(|_| weights.to_owned());
+    let hash = Sha256::digest(real.as_os_str().as_encoded_bytes());
+    let name: String = hash[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    directory.join(format!("{name}.json"))
+}
+
+fn lock_path(info: &Path) -> PathBuf {
+    info.with_extension("lock")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(address: &str, weights: &Path) -> RunningServer {
+        RunningServer {
+            address: address.to_owned(),
+            process: 1,
+            model: "tiny".to_owned(),
+            weights: weights.to_owned(),
+            window: Tokens(512),
+            call_key: "key".to_owned(),
+        }
+    }
+
+    #[test]
+    fn server_is_found_as_long_as_it_holds_its_lock() {
+        let directory = tempfile::tempdir().unwrap();
+        let (one, other) = (Path::new("/one.gguf"), Path::new("/other.gguf"));
+        assert!(running(directory.path(), one).is_none());
+        let lock = ServingLock::take(directory.path(), one).unwrap();
+        assert!(
+            running(directory.path(), one).is_none(),
+            "it is not published"
+        );
+        let info = server("127.0.0.1:1", one);
+        lock.publish(&info).unwrap();
+        assert!(running(directory.path(), one) == Some(info.clone()));
+        assert!(running(directory.path(), other).is_none());
+        assert!(all_running(directory.path()) == [info]);
+        drop(lock);
+        assert!(running(directory.path(), one).is_none());
+    }
+
+    #[test]
+    fn second_server_of_the_same_weights_is_told_where_the_first_listens() {
+        let directory = tempfile::tempdir().unwrap();
+        let weights = Path::new("/one.gguf");
+        let lock = ServingLock::take(directory.path(), weights).unwrap();
+        lock.publish(&server("127.0.0.1:7", weights)).unwrap();
+        let error = ServingLock::take(directory.path(), weights).err().unwrap();
+        assert!(
+            error.to_string().contains("http://127.0.0.1:7/v1"),
+            "{error}"
+        );
+        assert!(ServingLock::take(directory.path(), Path::new("/other.gguf")).is_ok());
+    }
+
+    #[test]
+    fn file_of_a_killed_server_is_ignored_and_removed_by_the_next() {
+        let directory = tempfile::tempdir().unwrap();
+        let weights = Path::new("/one.gguf");
+        let info = info_path(directory.path(), weights);
+        let text = serde_json::to_vec(&server("127.0.0.1:7", weights)).unwrap();
+        fs::write(&info, text).unwrap();
+        fs::write(lock_path(&info), "").unwrap();
+        assert!(running(directory.path(), weights).is_none());
+        let _lock = ServingLock::take(directory.path(), weights).unwrap();
+        assert!(!info.exists());
+    }
+}

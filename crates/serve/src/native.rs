@@ -1,0 +1,17 @@
+//! [`starling_core::CALL_PATH`]: the whole interface of the model, for other processes of Starling.
+
+use axum::response::{IntoResponse, Response};
+use serde_json::Value;
+
+use crate::call::Call;
+use crate::parameters::parse;
+use crate::server::Server;
+use crate::stream;
+
+/// Answers a request.
+pub fn answer(server: &Server, body: Value) -> Response {
+    match parse(body).and_then(|request| Call::start(server, request)) {
+        Ok(call) => stream::lines(call),
+        Err(error) => error.into_response(),
+    }
+}
