@@ -40,7 +40,8 @@ Exit status:
      behaviour, and the tests pass as before; or it asked to change tests, and nothing else was
      changed; or no test was needed, because nothing or only documentation was changed. Tests that
      failed before and that are not part of the task may still fail
-  1  not done
+  1  not done; also if stdout cannot be written before anything is changed: stderr says \"nothing
+     was changed\"
   2  wrong arguments or configuration
   3  changes were made, but no test proves them, for one of these reasons:
      - no test ran, or the test command reported no results that Starling can read;
