@@ -483,3 +483,39 @@ async fn headline_names_uses_that_another_program_writes_while_a_rename_is_teste
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn end_lists_all_mentions_and_the_headline_the_first() {
+    let known = "-- see fees.late_fee\n";
+    let page = "-- fees.late_fee\n".repeat(250);
+    let files = [
+        ("fees.py", "def late_fee(x):\n    return x\n"),
+        ("a.sql", known),
+        ("b.sql", known),
+        ("c.sql", known),
+        ("d.sql", known),
+        ("e.sql", &page),
+        ("f.yaml", "handler: fees.late_fee\n"),
+    ];
+    let refactoring = rename("late_fee", "fee");
+    let mut bed = Bed::new(&files, Scripted::native()).with(|task| {
+        task.text = refactoring.in_words();
+        task.refactoring = Some(refactoring.clone());
+    });
+    let events = bed.run().await;
+    let Some(Event::RunFinished {
+        ending: Some(ending),
+        ..
+    }) = events.last()
+    else {
+        panic!("{events:#?}");
+    };
+    let told = "`late_fee` is still mentioned in a.sql:1, b.sql:1, c.sql:1, d.sql:1, 250 more";
+    assert!(ending.headline.contains(told), "{events:#?}");
+    let [all] = ending.mentions.as_slice() else {
+        panic!("{ending:#?}");
+    };
+    assert_eq!((all.name.as_str(), all.count), ("late_fee", 254));
+    assert_eq!(all.places.len(), 200);
+    assert_eq!(all.places[5], "e.sql:2");
+}
