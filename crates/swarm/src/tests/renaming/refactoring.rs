@@ -519,3 +519,34 @@ async fn end_lists_all_mentions_and_the_headline_the_first() {
     assert_eq!(all.places.len(), 200);
     assert_eq!(all.places[5], "e.sql:2");
 }
+
+#[tokio::test(start_paused = true)]
+async fn guarded_file_that_uses_the_name_is_part_of_the_set_or_named_with_what_to_do() {
+    let user = "from plain import late_fee\n\nlate_fee(1)\n";
+    let files = [
+        ("plain.py", "def late_fee(days):\n    return days\n"),
+        ("setup.py", user),
+    ];
+    for approval in [Approval::Auto, Approval::Ask] {
+        let refactoring = rename("late_fee", "fee");
+        let mut bed = Bed::new(&files, Scripted::native()).with(|task| {
+            task.text = refactoring.in_words();
+            task.approval = approval;
+            task.refactoring = Some(refactoring.clone());
+        });
+        let (proof, headline) = ending(&bed.run().await);
+        if approval == Approval::Auto {
+            let yes = "Not done: a part needs your own yes: setup.py (review it with --approve ask, \
+                       or allow it by --allow-write 'setup.py'); ";
+            assert!(headline.starts_with(yes), "{headline}");
+            assert!(headline.contains("setup.py:1"), "{headline}");
+            assert_eq!(bed.read("setup.py"), user);
+        } else {
+            assert_eq!(proof, Proof::Unproven, "{headline}");
+            assert_eq!(bed.read("setup.py"), user.replace("late_fee", "fee"));
+            let seen = bed.approver.seen.lock().unwrap();
+            let told = |one: &str| one.contains("needs your own yes: setup.py");
+            assert!(seen.iter().any(|one| told(&one.evidence)), "{seen:?}");
+        }
+    }
+}
