@@ -253,6 +253,8 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, source).unwrap();
         }
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("shop", dir.path().join("current")).unwrap();
         let workspace = Workspace::open(dir.path().canonicalize().unwrap()).unwrap();
         let world = workspace.snapshot(Default::default());
         let lookup = Lookup::new(world.clone(), Arc::new(Index::new(world)));
@@ -265,6 +267,21 @@ mod tests {
             Mention::Unknown { written, why } => format!("{written}? {why}"),
         };
         lookup.mentions_in(text).into_iter().map(line).collect()
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn path_through_a_linked_directory_is_that_of_the_file() {
+        for (text, expected) in [
+            ("see @current/cart.py:2", &["shop/cart.py::"][..]),
+            ("#current/bill.py::total", &["shop/bill.py::total"]),
+            (
+                "@current/crat.py",
+                &["@current/crat.py? there is no current/crat.py; is shop/cart.py meant?"],
+            ),
+        ] {
+            assert_eq!(mentions(text), expected, "{text}");
+        }
     }
 
     #[test]
