@@ -10,7 +10,7 @@ use crate::event::ending::{MENTIONS_TOLD, StillMentioned};
 use crate::event::events::{Event, StopReason};
 use crate::evidence::ids::WHOLE_RUN;
 use crate::evidence::wording::{counted, some_of};
-use crate::lookup::Lookup;
+use crate::lookup::{Lookup, MisspelledSymbol};
 use crate::proposal::{apply, permission};
 use crate::run::aim::ChangeRelevance;
 use crate::run::ending::{self, LastCheck, RunFacts, TakenBack, unchanged};
@@ -53,6 +53,9 @@ pub(crate) fn finished(run: &RunContext, stop_reason: StopReason) -> Event {
             ending.headline.push_str(&format!("; {}", in_words(one)));
         }
         ending.headline.push_str(&left_todos(run, &applied));
+        for unknown in unknown_symbols(run) {
+            ending.headline.push_str(&format!("; {unknown}"));
+        }
     }
     Event::RunFinished {
         ending: Some(ending),
@@ -81,6 +84,24 @@ fn in_words(one: &StillMentioned) -> String {
         0 => format!("`{name}` is still mentioned in {first}"),
         more => format!("`{name}` is still mentioned in {first}, {more} more"),
     }
+}
+
+/// Describes the symbols that the task names by `#` and that exist neither before nor after the run, if
+/// their names are misspelled. Other words after `#` may be labels.
+fn unknown_symbols(run: &RunContext) -> Vec<String> {
+    let task = &run.task.text;
+    let index = &run.services.index;
+    let before = Lookup::new(index.snapshot().clone(), Arc::clone(index));
+    let unknown = before.misspelled_symbols(task);
+    let still = match unknown.is_empty() {
+        true => Vec::new(),
+        false => run.lookup().misspelled_symbols(task),
+    };
+    let is_unknown =
+        |one: &MisspelledSymbol| still.iter().any(|other| other.written == one.written);
+    let both = unknown.into_iter().filter(is_unknown);
+    both.map(|one| format!("the task names {}, and {}", one.written, one.in_words()))
+        .collect()
 }
 
 /// Describes the comments of the changed and the named code that say what is left to do, although
