@@ -354,14 +354,13 @@ fn directories_at(environment: &BTreeMap<OsString, OsString>, home: Option<&Path
     found.into_iter().collect()
 }
 
-/// Returns whether a directory has what installations have beside their programs.
+/// Returns whether a directory is hidden, as tools keep theirs in a home, or has what installations have
+/// beside their programs.
 fn is_installation(directory: &Path) -> bool {
-    const BESIDE_PROGRAMS: [&str; 5] = ["lib", "lib64", "libexec", "share", "pyvenv.cfg"];
-    let is_known = |(part, _): &(&str, _)| directory.ends_with(part);
-    PARTS.iter().any(is_known)
-        || BESIDE_PROGRAMS
-            .iter()
-            .any(|name| directory.join(name).exists())
+    const BESIDE_PROGRAMS: [&str; 6] = ["lib", "lib64", "libexec", "pkg", "share", "pyvenv.cfg"];
+    let name = directory.file_name().unwrap_or_default();
+    let mut beside = BESIDE_PROGRAMS.iter();
+    name.to_string_lossy().starts_with('.') || beside.any(|one| directory.join(one).exists())
 }
 
 /// Returns the directories of an installation that tests need. `path` is a directory of the
@@ -573,11 +572,11 @@ mod tests {
             std::fs::create_dir_all(at(directory)).unwrap();
         }
         std::fs::write(at("env/pyvenv.cfg"), "").unwrap();
-        let programs = ["node/bin", "work/bin", "env/bin"].map(at);
+        let programs = ["node/bin", "work/bin", "env/bin", ".volta/bin"].map(at);
         let path = std::env::join_paths(programs).unwrap();
         let environment = BTreeMap::from([("PATH".into(), path)]);
         let found = directories_at(&environment, Some(home.path()));
-        assert_eq!(found, ["env", "node", "work/bin"].map(at));
+        assert_eq!(found, [".volta", "env", "node", "work/bin"].map(at));
     }
 
     #[test]
