@@ -354,13 +354,23 @@ fn directories_at(environment: &BTreeMap<OsString, OsString>, home: Option<&Path
     found.into_iter().collect()
 }
 
+/// Returns whether a directory is hidden, as tools keep theirs in a home, or has what installations have
+/// beside their programs.
+fn is_installation(directory: &Path) -> bool {
+    const BESIDE_PROGRAMS: [&str; 6] = ["lib", "lib64", "libexec", "pkg", "share", "pyvenv.cfg"];
+    let name = directory.file_name().unwrap_or_default();
+    let mut beside = BESIDE_PROGRAMS.iter();
+    name.to_string_lossy().starts_with('.') || beside.any(|one| directory.join(one).exists())
+}
+
 /// Returns the directories of an installation that tests need. `path` is a directory of the
-/// installation, such as its `bin`.
+/// installation, such as its `bin`. A `bin` beside other things, such as that of a directory of
+/// projects, is taken alone.
 fn whole(path: PathBuf, home: Option<&Path>) -> Vec<PathBuf> {
-    let is_of_programs = path.ends_with("bin") || path.ends_with("shims");
-    let above = path
-        .parent()
-        .filter(|above| is_of_programs && above.components().count() > 2);
+    let above = path.parent().filter(|above| {
+        let is_part = path.ends_with("shims") || path.ends_with("bin") && is_installation(above);
+        is_part && above.components().count() > 2
+    });
     let all = above.unwrap_or(&path);
     let Some(name) = home.and_then(|home| all.strip_prefix(home).ok()) else {
         return vec![all.to_owned()];
@@ -543,8 +553,30 @@ mod tests {
             ("VIRTUAL_ENV".into(), "/tmp/venv".into()),
         ]);
         let found = directories(&environment);
-        let expected = ["/tmp/lib", "/tmp/venv", "/usr/bin"];
-        assert_eq!(found, expected.map(PathBuf::from));
+        for expected in ["/tmp/lib", "/tmp/venv", "/usr/bin"] {
+            assert!(found.contains(&PathBuf::from(expected)), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn programs_beside_private_files_are_visible_without_these() {
+        let home = tempfile::tempdir().unwrap();
+        let at = |path: &str| home.path().join(path);
+        for directory in [
+            "node/bin",
+            "node/lib",
+            "work/bin",
+            "work/letters",
+            "env/bin",
+        ] {
+            std::fs::create_dir_all(at(directory)).unwrap();
+        }
+        std::fs::write(at("env/pyvenv.cfg"), "").unwrap();
+        let programs = ["node/bin", "work/bin", "env/bin", ".volta/bin"].map(at);
+        let path = std::env::join_paths(programs).unwrap();
+        let environment = BTreeMap::from([("PATH".into(), path)]);
+        let found = directories_at(&environment, Some(home.path()));
+        assert_eq!(found, [".volta", "env", "node", "work/bin"].map(at));
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub use budget::Spent;
 pub use context::failing::failure_in_short;
 pub use event::actor::ActorId;
 pub use event::dependencies::{Dependencies, DependencyGraph, Held, broken_in_words};
-pub use event::ending::{Ending, Proof};
+pub use event::ending::{Ending, MENTIONS_TOLD, Proof, StillMentioned};
 pub use event::events::{
     AgentOutcome, AnswerSource, AppliedChange, Candidate, Cause, Event, Record, RequestParams,
     RunId, Stamped, StopReason, TestPhase,

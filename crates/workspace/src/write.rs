@@ -40,7 +40,7 @@ const MAX_JOURNAL_BYTES: u64 = 16 * MAX_FILE_BYTES;
 const SWEEP_AGE: Duration = Duration::from_secs(60);
 /// Minimum age of a temporary file before it is removed from a file system without locks, where it
 /// is unknown whether the writer is alive.
-const LOCKLESS_SWEEP_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+const LOCKLESS_SWEEP_AGE: Duration = Duration::from_hours(24);
 
 /// Why a file was not written. Except for [`WriteError::Torn`], the file is unchanged.
 #[derive(Debug, thiserror::Error)]

@@ -215,10 +215,7 @@ async fn quit_line_takes_effect_after_the_earlier_lines() {
 #[test]
 fn outcome_of_a_run_follows_from_its_proof() {
     let of = |proof: Option<Proof>, stop_reason| {
-        let ending = proof.map(|proof| Ending {
-            proof,
-            headline: String::new(),
-        });
+        let ending = proof.map(|proof| Ending::new(proof, ""));
         outcome(&Finished {
             stop_reason,
             applied: Vec::new(),

@@ -8,7 +8,7 @@ use super::story::diff;
 use super::text::{Line, Style};
 use super::words;
 use starling_core::Role;
-use starling_swarm::{NOT_ACCEPTED, Proof, StopReason};
+use starling_swarm::{MENTIONS_TOLD, NOT_ACCEPTED, Proof, StillMentioned, StopReason};
 use starling_syntax::SymbolPath;
 
 /// Whether the project still exists after the run.
@@ -145,6 +145,15 @@ fn hint(state: &RunState, finished: &Finished) -> Option<Line> {
     is_hint.then(|| Line::of(Style::Dim, hint))
 }
 
+/// Tells where the mentions of a name are listed, if the headline names only some.
+fn more_mentions(one: &StillMentioned) -> Option<Line> {
+    let StillMentioned { name, count, .. } = one;
+    let told = format!(
+        "{count} places mention `{name}`: `ending` in the last line of the story, or of `--json`, lists them"
+    );
+    (*count > MENTIONS_TOLD).then(|| Line::of(Style::Dim, &told))
+}
+
 /// Formats the headline, followed by the rest of the reason.
 fn verdict(finished: &Finished) -> Vec<Line> {
     let why = words::stop_reason(&finished.stop_reason);
@@ -185,6 +194,7 @@ fn verdict(finished: &Finished) -> Vec<Line> {
     let rest = rest.iter().map(|line| Line::plain(line));
     std::iter::once(Line::of(style, &ending.headline))
         .chain(rest)
+        .chain(ending.mentions.iter().filter_map(more_mentions))
         .collect()
 }
 

@@ -282,10 +282,7 @@ fn ending(stop_reason: StopReason) -> Vec<Event> {
             },
             summary: "changed late_fee".to_owned(),
             tally: Vec::new(),
-            ending: Some(Ending {
-                proof: Proof::Proven,
-                headline: "Done and proven: 7 tests pass".to_owned(),
-            }),
+            ending: Some(Ending::new(Proof::Proven, "Done and proven: 7 tests pass")),
         },
     ]
 }

@@ -613,10 +613,10 @@ impl RestoredRun {
         };
         self.log.event(Event::RunFinished {
             stop_reason: StopReason::Cancelled,
-            ending: Some(Ending {
-                proof: Proof::NotDone,
-                headline: format!("Interrupted: its server ended in the middle; {changed}"),
-            }),
+            ending: Some(Ending::new(
+                Proof::NotDone,
+                format!("Interrupted: its server ended in the middle; {changed}"),
+            )),
             summary: format!("{changed}; its server had ended"),
             applied: symbols,
             diff: String::new(),

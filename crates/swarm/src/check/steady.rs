@@ -271,19 +271,17 @@ fn running(
     tests: &BTreeSet<String>,
 ) -> BTreeSet<String> {
     let before = checker.tests().before.clone();
-    let cases = before.into_iter().flat_map(|report| report.cases);
-    let mut cases: Vec<TestCase> = cases.filter(|case| tests.contains(&case.id)).collect();
-    let others = tests
-        .iter()
-        .filter(|id| cases.iter().all(|case| case.id != **id));
-    let others: Vec<TestCase> = others
-        .map(|id| TestCase {
-            id: id.clone(),
-            status: TestStatus::Failed,
-            message: String::new(),
-        })
-        .collect();
-    cases.extend(others);
+    let known = before.into_iter().flat_map(|report| report.cases);
+    let mut cases: Vec<TestCase> = known.filter(|case| tests.contains(&case.id)).collect();
+    let mut unknown = tests.clone();
+    for case in &cases {
+        unknown.remove(&case.id);
+    }
+    cases.extend(unknown.into_iter().map(|id| TestCase {
+        id,
+        status: TestStatus::Failed,
+        message: String::new(),
+    }));
     required::reached(&checker.lookup(), symbols, &cases)
 }
 

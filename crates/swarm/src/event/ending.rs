@@ -26,4 +26,35 @@ pub struct Ending {
     pub proof: Proof,
     /// One line without a full stop.
     pub headline: String,
+    /// Where documents, comments and other texts still mention a name that the run renamed or deleted. The
+    /// headline names the first places.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mentions: Vec<StillMentioned>,
 }
+
+impl Ending {
+    /// Returns a result without mentions of old names.
+    pub fn new(proof: Proof, headline: impl Into<String>) -> Ending {
+        Ending {
+            proof,
+            headline: headline.into(),
+            mentions: Vec::new(),
+        }
+    }
+}
+
+/// The places that still mention a name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StillMentioned {
+    pub name: String,
+    /// The first places, at most 200, as `file:line`.
+    pub places: Vec<String>,
+    /// Number of all places.
+    pub count: usize,
+}
+
+/// Maximum number of places of one name in a headline.
+pub const MENTIONS_TOLD: usize = 4;
+
+/// Maximum number of places of one name in [`StillMentioned`].
+pub(crate) const MENTIONS_MOST: usize = 200;

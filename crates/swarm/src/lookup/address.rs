@@ -83,9 +83,13 @@ impl Lookup {
         self.files().iter().find(is_it).cloned()
     }
 
+    /// Returns the file of the project with this path. The path may lead through a link to a directory.
     pub(super) fn file_at(&self, path: &str) -> Option<FilePath> {
         let file = FilePath::new(path);
         if self.files().binary_search(&file).is_ok() {
+            return Some(file);
+        }
+        if let Some(file) = self.behind_link(&file) {
             return Some(file);
         }
         if path.is_ascii() {
@@ -95,6 +99,18 @@ impl Lookup {
         let path = composed(file.as_str());
         let mut files = self.files().iter();
         files.find(|one| composed(one.as_str()) == path).cloned()
+    }
+
+    /// Returns the file of the project to which a path in a linked directory leads.
+    fn behind_link(&self, file: &FilePath) -> Option<FilePath> {
+        if file.directory().is_empty() {
+            return None;
+        }
+        let policy = self.index().snapshot().policy();
+        let real = policy.may_read(file).ok()?;
+        let relative = real.strip_prefix(policy.root()).ok()?.to_str()?;
+        let behind = FilePath::new(relative);
+        self.files().binary_search(&behind).ok().map(|_| behind)
     }
 
     /// Returns the file with this name if there is exactly one. The name must have an extension.

@@ -44,6 +44,22 @@ impl MissingFile {
     }
 }
 
+/// A symbol that a text names after `#`, that does not exist, and whose name resembles that of another
+/// symbol.
+#[derive(Debug, Clone)]
+pub(crate) struct MisspelledSymbol {
+    pub written: String,
+    nearest: String,
+}
+
+impl MisspelledSymbol {
+    /// Describes the symbol, as in ``no symbol is called `totl`; nearest: `total` ``.
+    pub(crate) fn in_words(&self) -> String {
+        let name = self.written.trim_start_matches('#');
+        format!("no symbol is called `{name}`; nearest: `{}`", self.nearest)
+    }
+}
+
 /// Maximum number of files that are suggested for a missing file.
 const NEAREST_MOST: usize = 3;
 
@@ -69,6 +85,23 @@ impl Lookup {
             }
         }
         found
+    }
+
+    /// Returns the symbols that a text names after `#` and that do not exist, although others have similar
+    /// names.
+    pub(crate) fn misspelled_symbols(&self, text: &str) -> Vec<MisspelledSymbol> {
+        let words = self.mention_words(text).into_iter();
+        let names = words.filter_map(|word| Some((word, word.strip_prefix('#')?)));
+        let unknown = names
+            .filter(|(_, name)| matches!(self.symbol_mention(name), Some(Mention::Unknown { .. })));
+        let misspelled = unknown.filter_map(|(word, name)| {
+            let nearest = self.index().nearest_name(name)?;
+            Some(MisspelledSymbol {
+                written: word.to_owned(),
+                nearest,
+            })
+        });
+        misspelled.collect()
     }
 
     /// Returns whether a file of the project has this name.
@@ -253,6 +286,8 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, source).unwrap();
         }
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("shop", dir.path().join("current")).unwrap();
         let workspace = Workspace::open(dir.path().canonicalize().unwrap()).unwrap();
         let world = workspace.snapshot(Default::default());
         let lookup = Lookup::new(world.clone(), Arc::new(Index::new(world)));
@@ -265,6 +300,21 @@ mod tests {
             Mention::Unknown { written, why } => format!("{written}? {why}"),
         };
         lookup.mentions_in(text).into_iter().map(line).collect()
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn path_through_a_linked_directory_is_that_of_the_file() {
+        for (text, expected) in [
+            ("see @current/cart.py:2", &["shop/cart.py::"][..]),
+            ("#current/bill.py::total", &["shop/bill.py::total"]),
+            (
+                "@current/crat.py",
+                &["@current/crat.py? there is no current/crat.py; is shop/cart.py meant?"],
+            ),
+        ] {
+            assert_eq!(mentions(text), expected, "{text}");
+        }
     }
 
     #[test]

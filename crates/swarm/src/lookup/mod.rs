@@ -9,6 +9,7 @@ mod read;
 pub(crate) mod test_symbol;
 mod value;
 pub use lsp_facts::LspFacts;
+pub(crate) use mention::MisspelledSymbol;
 pub use mention::{Mention, MissingFile};
 
 use std::sync::Arc;

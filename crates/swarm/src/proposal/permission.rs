@@ -142,7 +142,10 @@ fn needed_person(
 pub(crate) fn needs_your_yes(run: &RunContext, file: &FilePath) -> Option<String> {
     match (run.policy().may_write(file), run.task.approval) {
         (WriteRule::NeedsPerson { .. }, Approval::Proxy | Approval::Auto) => {
-            Some(format!("{file} (allow it by {})", allow_write(run, file)))
+            let options = allow_write(run, file);
+            Some(format!(
+                "{file} (review it with --approve ask, or allow it by {options})"
+            ))
         }
         (WriteRule::NeedsPerson { .. }, Approval::Ask)
         | (WriteRule::Allowed | WriteRule::Never { .. }, _) => None,

@@ -1,5 +1,9 @@
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 use starling_core::TryCode;
 use starling_dialogue::ShortDescription;
 
@@ -99,12 +103,43 @@ pub struct AskOwner {
 }
 
 // Arguments of the tool that requests a change from the owner of a symbol.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct RequestChange {
     /// Symbol path of the owner.
     pub symbol: String,
     /// What must hold afterwards, exactly, and why.
     pub reason: String,
+}
+
+impl<'de> Deserialize<'de> for RequestChange {
+    /// Models also say what they want in other fields, such as `change`. The owner is told these, too, as
+    /// lines of the reason.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Fields {
+            symbol: String,
+            #[serde(default)]
+            reason: String,
+            #[serde(flatten)]
+            others: BTreeMap<String, Value>,
+        }
+        let fields = Fields::deserialize(deserializer)?;
+        let line = |(name, value): (&String, &Value)| match value {
+            Value::String(text) => format!("{name}: {text}"),
+            Value::Null => String::new(),
+            other => format!("{name}: {other}"),
+        };
+        let lines = fields.others.iter().map(line);
+        let told = std::iter::once(fields.reason).chain(lines);
+        let told: Vec<String> = told.filter(|line| !line.is_empty()).collect();
+        if told.is_empty() {
+            return Err(D::Error::missing_field("reason"));
+        }
+        Ok(RequestChange {
+            symbol: fields.symbol,
+            reason: told.join("\n"),
+        })
+    }
 }
 
 // Arguments of the tool with which an agent states its plan before it writes code.

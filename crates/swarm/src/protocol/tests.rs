@@ -68,6 +68,36 @@ fn native_tool_calls_are_parsed_into_actions() {
 }
 
 #[test]
+fn other_fields_of_a_change_request_are_part_of_its_reason() {
+    let read = |arguments: &str| {
+        let reply = reply("", &[("request_change", arguments)]);
+        let asked = parse(ToolCalling::Native, ToolSet::Owner, &reply);
+        asked.into_iter().next().expect("one").action
+    };
+    for (arguments, reason) in [
+        (r#"{"symbol":"a.py::f","reason":"r"}"#, "r"),
+        (
+            r#"{"symbol":"a.py::f","reason":"r","change":"return 2","lines":[3],"source":null}"#,
+            "r\nchange: return 2\nlines: [3]",
+        ),
+        (
+            r#"{"symbol":"a.py::f","what":"return 2"}"#,
+            "what: return 2",
+        ),
+    ] {
+        let Ok(Action::Request(wanted)) = read(arguments) else {
+            panic!("{arguments}")
+        };
+        assert_eq!(
+            (wanted.symbol.as_str(), wanted.reason.as_str()),
+            ("a.py::f", reason)
+        );
+    }
+    assert!(read(r#"{"symbol":"a.py::f"}"#).is_err());
+    assert!(read(r#"{"reason":"r"}"#).is_err());
+}
+
+#[test]
 fn each_role_has_only_its_own_tools() {
     let names = |toolset| {
         tools(ToolCalling::Native, toolset)

@@ -151,7 +151,7 @@ pub(crate) fn ending(facts: &RunFacts<'_>) -> Ending {
         ),
         StopReason::Failed { error } => not_done(facts, first_line(error)),
     };
-    Ending { proof, headline }
+    Ending::new(proof, headline)
 }
 
 /// Returns the headline of a run in which some proposals were refused. Passing tests do not show

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use crate::check::test_run::no_tests;
 use crate::check::{original_tests, reached, required, scripts, steady};
 use crate::event::actor::ActorId;
+use crate::event::ending::{MENTIONS_TOLD, StillMentioned};
 use crate::event::events::{Event, StopReason};
 use crate::evidence::ids::WHOLE_RUN;
 use crate::evidence::wording::{counted, some_of};
-use crate::lookup::Lookup;
+use crate::lookup::{Lookup, MisspelledSymbol};
 use crate::proposal::{apply, permission};
 use crate::run::aim::ChangeRelevance;
 use crate::run::ending::{self, LastCheck, RunFacts, TakenBack, unchanged};
@@ -47,8 +48,14 @@ pub(crate) fn finished(run: &RunContext, stop_reason: StopReason) -> Event {
     let summary = summary(&stop_reason, &applied, run);
     let mut ending = with_facts(run, &stop_reason, &applied, ending::ending);
     if stop_reason.is_settled() {
-        ending.headline.push_str(&still_mentioned(run, &applied));
+        ending.mentions = still_mentioned(run, &applied);
+        for one in &ending.mentions {
+            ending.headline.push_str(&format!("; {}", in_words(one)));
+        }
         ending.headline.push_str(&left_todos(run, &applied));
+        for unknown in unknown_symbols(run) {
+            ending.headline.push_str(&format!("; {unknown}"));
+        }
     }
     Event::RunFinished {
         ending: Some(ending),
@@ -61,13 +68,40 @@ pub(crate) fn finished(run: &RunContext, stop_reason: StopReason) -> Event {
     }
 }
 
-/// Describes where documents still mention a name that the run renamed or deleted.
-fn still_mentioned(run: &RunContext, applied: &[SymbolPath]) -> String {
-    if applied.is_empty() {
-        return String::new();
+/// Returns where documents still mention a name that the run renamed or deleted.
+fn still_mentioned(run: &RunContext, applied: &[SymbolPath]) -> Vec<StillMentioned> {
+    match applied.is_empty() {
+        true => Vec::new(),
+        false => mentions::still_mentioned(run.stated(), &run.lookup()),
     }
-    let told = mentions::still_mentioned(run.stated(), &run.lookup());
-    told.iter().map(|told| format!("; {told}")).collect()
+}
+
+fn in_words(one: &StillMentioned) -> String {
+    let first: Vec<String> = one.places.iter().take(MENTIONS_TOLD).cloned().collect();
+    let first = first.join(", ");
+    let name = &one.name;
+    match one.count.saturating_sub(MENTIONS_TOLD) {
+        0 => format!("`{name}` is still mentioned in {first}"),
+        more => format!("`{name}` is still mentioned in {first}, {more} more"),
+    }
+}
+
+/// Describes the symbols that the task names by `#` and that exist neither before nor after the run, if
+/// their names are misspelled. Other words after `#` may be labels.
+fn unknown_symbols(run: &RunContext) -> Vec<String> {
+    let task = &run.task.text;
+    let index = &run.services.index;
+    let before = Lookup::new(index.snapshot().clone(), Arc::clone(index));
+    let unknown = before.misspelled_symbols(task);
+    let still = match unknown.is_empty() {
+        true => Vec::new(),
+        false => run.lookup().misspelled_symbols(task),
+    };
+    let is_unknown =
+        |one: &MisspelledSymbol| still.iter().any(|other| other.written == one.written);
+    let both = unknown.into_iter().filter(is_unknown);
+    both.map(|one| format!("the task names {}, and {}", one.written, one.in_words()))
+        .collect()
 }
 
 /// Describes the comments of the changed and the named code that say what is left to do, although

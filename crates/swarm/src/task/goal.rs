@@ -124,13 +124,24 @@ const RULES: &[(Goal, &[&str])] = &[
         Goal::Bug,
         &[
             "bug|bugs|wrong|wrongly|incorrect*|broken|crash*|fail|fails|failed|failing|failure",
+            "forgets|loses|hangs|regression|leak*|buggy|breaks",
+            "off by one",
+            "infinite loop",
+        ],
+    ),
+    // What a new option is not to do, or to do instead, is no fault.
+    (
+        Goal::Feature,
+        &["^add|implement|introduce|provide .. option|flag|switch|subcommand"],
+    ),
+    (
+        Goal::Bug,
+        &[
             "does|do|did|is|are not",
             "doesnt|dont|didnt|isnt|arent|cannot|cant|wont",
             "should|must|shall|expected ... but",
             "instead of",
-            "forgets|ignores|loses|hangs|regression|leak*|buggy|breaks",
-            "off by one",
-            "infinite loop",
+            "ignores",
         ],
     ),
     (
@@ -142,6 +153,7 @@ const RULES: &[(Goal, &[&str])] = &[
             "feature",
             "^give ... method|function|class|property|attribute|argument|parameter|option|flag|command",
             "should|must support|accept|allow",
+            "should|must|shall also",
             "^do|finish|complete .. todo|todos|fixme",
         ],
     ),

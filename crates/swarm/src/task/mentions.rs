@@ -7,8 +7,8 @@ mod in_code;
 mod prose;
 mod rst;
 
+use crate::event::ending::{MENTIONS_MOST, StillMentioned};
 use crate::lookup::Lookup;
-use crate::task::in_strings::first_of;
 use crate::task::stated::{ExplicitEdit, ExplicitEdits, Named};
 use crate::task::whole_word::has_word;
 use prose::{is_document, is_like_code, is_word, spans};
@@ -54,10 +54,10 @@ pub(crate) fn in_documents(lookup: &Lookup, named: &Named) -> Vec<InDocument> {
     found
 }
 
-/// Describes where documents, other text files, docstrings, comments and help texts still mention a name that the
+/// Returns where documents, other text files, docstrings, comments and help texts still mention a name that the
 /// task
 /// renames or deletes and that is no longer defined. Options, keys and other strings are names, too.
-pub(crate) fn still_mentioned(statements: &ExplicitEdits, after: &Lookup) -> Vec<String> {
+pub(crate) fn still_mentioned(statements: &ExplicitEdits, after: &Lookup) -> Vec<StillMentioned> {
     let one = |stated: &ExplicitEdit| {
         let named = stated.named();
         let name = named.base_name();
@@ -84,11 +84,12 @@ pub(crate) fn still_mentioned(statements: &ExplicitEdits, after: &Lookup) -> Vec
         }
         places.sort();
         places.dedup();
-        let places: Vec<String> = places
-            .iter()
-            .map(|(file, line)| format!("{file}:{line}"))
-            .collect();
-        (!places.is_empty()).then(|| format!("`{name}` is still mentioned in {}", first_of(places)))
+        let first = places.iter().take(MENTIONS_MOST);
+        (!places.is_empty()).then(|| StillMentioned {
+            name: name.to_owned(),
+            places: first.map(|(file, line)| format!("{file}:{line}")).collect(),
+            count: places.len(),
+        })
     };
     statements.all.iter().filter_map(one).collect()
 }

@@ -115,6 +115,16 @@ async fn missing_file_in_the_task_is_reported_and_changes_of_other_files_are_unp
 }
 
 #[tokio::test(start_paused = true)]
+async fn misspelled_symbol_in_the_task_is_named_in_the_headline() {
+    let task = "`minutes` is wrong, as #Pantry.expirng and #minutes show #urgent";
+    let (_, headline) = ending(&minutes(task).run().await);
+    let expected = "; the task names #Pantry.expirng, and no symbol is called `Pantry.expirng`; \
+                    nearest: `Pantry.expiring`";
+    assert!(headline.ends_with(expected), "{headline}");
+    assert!(!headline.contains("urgent"), "{headline}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn change_outside_the_symbol_that_the_task_names_leaves_the_run_unproven() {
     for task in [
         "Fix Pantry.expiring: it leaves out what is best before today",

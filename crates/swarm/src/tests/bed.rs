@@ -933,7 +933,9 @@ pub fn stop(events: &[Event]) -> StopReason {
 pub fn ending(events: &[Event]) -> (Proof, String) {
     match events.last() {
         Some(Event::RunFinished {
-            ending: Some(Ending { proof, headline }),
+            ending: Some(Ending {
+                proof, headline, ..
+            }),
             ..
         }) => (*proof, headline.clone()),
         other => panic!("the last event is {other:?}"),

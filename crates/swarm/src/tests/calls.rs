@@ -106,7 +106,9 @@ async fn mismatched_calls_are_reported_in_the_review_and_in_the_headline() {
     let call = "shop.py:5: fees.py::fee is called without `rate`, and needs it in shop.py::total";
     let seen = bed.approver.seen.lock().unwrap();
     assert!(seen[0].evidence.contains(call), "{}", seen[0].evidence);
-    let Ending { proof, headline } = ending(&events);
+    let Ending {
+        proof, headline, ..
+    } = ending(&events);
     assert_eq!(proof, Proof::Unproven);
     assert!(headline.contains(call), "{headline}");
 }

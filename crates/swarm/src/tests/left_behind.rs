@@ -348,8 +348,8 @@ async fn headline_names_the_file_that_needs_a_person_and_the_patch_says_that_it_
     bed.task.patch = Some(bed.path("out.patch"));
     let (proof, headline) = ending(&bed.run().await);
     assert_eq!(proof, Proof::NotDone, "{headline}");
-    let yes =
-        "Not done: a part needs your own yes: Makefile (allow it by --allow-write 'Makefile')";
+    let yes = "Not done: a part needs your own yes: Makefile (review it with --approve ask, or allow \
+               it by --allow-write 'Makefile')";
     assert!(headline.starts_with(yes), "{headline}");
     assert_eq!(bed.read("plain.py"), PLAIN);
     if bed.path("out.patch").exists() {

@@ -121,10 +121,10 @@ fn summary_attributes_final_statements_to_the_agents() {
         why: "I am done.".to_owned(),
     });
     if let Some(Event::RunFinished { ending, .. }) = events.last_mut() {
-        *ending = Some(Ending {
-            proof: Proof::NotDone,
-            headline: "Not done: what was proposed was refused: no".to_owned(),
-        });
+        *ending = Some(Ending::new(
+            Proof::NotDone,
+            "Not done: what was proposed was refused: no",
+        ));
     }
     let said = plain(&summary(&state(&[events.clone()]), traces));
     assert!(said.contains("\nthe agents say: I am done.\n"), "{said}");
@@ -160,8 +160,7 @@ fn summary_suggests_a_larger_model_after_a_failure_of_the_local_one() {
         for event in events.iter_mut().flatten() {
             match event {
                 Event::RunFinished { ending, .. } => {
-                    let headline = "Not done: 3 attempts, same answer".to_owned();
-                    *ending = Some(Ending { proof, headline });
+                    *ending = Some(Ending::new(proof, "Not done: 3 attempts, same answer"));
                 }
                 Event::RunStarted { models, .. } => {
                     *models = vec![(Role::Agent, agent.to_owned())];
@@ -225,10 +224,7 @@ fn summary_starts_with_the_headline() {
         let mut events = ending(stop_reason);
         if let Some(Event::RunFinished { ending, diff, .. }) = events.last_mut() {
             diff.clear();
-            *ending = Some(Ending {
-                proof,
-                headline: headline.to_owned(),
-            });
+            *ending = Some(Ending::new(proof, headline));
         }
         let lines = summary(&state(&[events]), traces);
         let lines: Vec<String> = lines.iter().map(|line| line.paint(Paint::Plain)).collect();
@@ -251,4 +247,31 @@ fn summary_starts_with_the_headline() {
         "Not done: f returns 2",
     );
     assert_eq!(failed, ["Not done: f returns 2", "see line 3"]);
+}
+
+#[test]
+fn summary_says_where_the_mentions_are_listed_that_the_headline_leaves_out() {
+    let traces = Traces {
+        trajectory: Path::new("/c/runs/1.jsonl"),
+        repo: None,
+        tree: ProjectLifetime::Stays,
+    };
+    for (count, is_told) in [(4, false), (5, true)] {
+        let mut events = ending(StopReason::Settled);
+        if let Some(Event::RunFinished { ending, .. }) = events.last_mut() {
+            let mut told = Ending::new(Proof::Proven, "Done and proven");
+            told.mentions = vec![StillMentioned {
+                name: "late_fee".to_owned(),
+                places: Vec::new(),
+                count,
+            }];
+            *ending = Some(told);
+        }
+        let said = plain(&summary(&state(&[events]), traces));
+        assert_eq!(
+            said.contains("5 places mention `late_fee`: "),
+            is_told,
+            "{said}"
+        );
+    }
 }

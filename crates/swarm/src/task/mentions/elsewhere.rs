@@ -14,10 +14,14 @@ const WRITTEN: [&str; 6] = [".ipynb", ".lock", ".log", ".map", ".min.css", ".min
 const LINE_MOST: usize = 1_000;
 
 /// Returns the lines that mention a name which the code no longer defines, as a word that looks like a
-/// name of code. Templates whose expressions use the name are left out: they are told as possible uses.
+/// name of code. Templates whose expressions use the name are left out: they are told as possible uses. So
+/// are strings if all strings keep the name.
 pub(super) fn mentions(lookup: &Lookup, name: &str, kept: &KeptStrings) -> Vec<(FilePath, u32)> {
     let snapshot = lookup.index().snapshot();
-    let used = lookup.index().in_templates(name);
+    let mut used = lookup.index().in_templates(name);
+    if kept.all {
+        used.extend(lookup.index().in_strings(name));
+    }
     let mut found = Vec::new();
     let files = snapshot.files_with_hidden();
     for file in files.into_iter().filter(|file| is_searched(file)) {
@@ -32,7 +36,7 @@ pub(super) fn mentions(lookup: &Lookup, name: &str, kept: &KeptStrings) -> Vec<(
                     is_word(written, place) && is_like_code(written, place, name)
                 });
             let is_told = || used.iter().any(|one| one.file == *file && one.line == line);
-            if is_mentioned && !is_told() && !kept.hold(lookup, (file, line), name) {
+            if is_mentioned && !is_told() && !kept.hold_in_line(written, name) {
                 found.push((file.clone(), line));
             }
         }

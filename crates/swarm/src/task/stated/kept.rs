@@ -74,13 +74,13 @@ impl KeptStrings {
         kept
     }
 
-    /// Returns whether all occurrences of the name in a line are in strings that must keep the old
-    /// name.
+    /// Returns whether all occurrences of the name in a line of code are in strings that must keep the
+    /// old name. The caller knows that the line has the name in a string.
     pub fn hold(&self, lookup: &Lookup, (file, line): (&FilePath, u32), name: &str) -> bool {
         if self.all {
             return true;
         }
-        if !self.named.iter().any(|one| one == name) {
+        if !self.names(name) {
             return false;
         }
         let text = lookup.index().snapshot().read(file);
@@ -88,11 +88,28 @@ impl KeptStrings {
         let text = text
             .ok()
             .and_then(|text| text.lines().nth(at).map(str::to_owned));
-        text.is_some_and(|text| {
-            let rest = text.replace(&format!("\"{name}\""), "");
-            let rest = rest.replace(&format!("'{name}'"), "");
-            !has_word(&rest, name) && rest != text
-        })
+        text.is_some_and(|text| self.hold_in_line(&text, name))
+    }
+
+    /// Returns whether all occurrences of the name in a line of any text are in quoted strings that must
+    /// keep the old name.
+    pub fn hold_in_line(&self, line: &str, name: &str) -> bool {
+        let is_kept = |string: &String| match self.all {
+            true => has_word(string, name),
+            false => string == name && self.names(name),
+        };
+        let strings: Vec<String> = quoted(line).into_iter().filter(is_kept).collect();
+        let mut rest = line.to_owned();
+        for string in &strings {
+            for (open, close) in QUOTES {
+                rest = rest.replace(&format!("{open}{string}{close}"), "");
+            }
+        }
+        !strings.is_empty() && !has_word(&rest, name)
+    }
+
+    fn names(&self, name: &str) -> bool {
+        self.named.iter().any(|one| one == name)
     }
 }
 
@@ -277,5 +294,22 @@ mod tests {
         ] {
             assert_eq!(kept(task), (false, Vec::new()), "{task}");
         }
+    }
+
+    #[test]
+    fn only_quoted_names_are_held_in_a_line() {
+        let named = KeptStrings::of("Rename frost to freeze, the key \"frost\" stays");
+        for kept in [&KeptStrings::all(), &named] {
+            for line in ["alert = \"frost\"", "xfrost = 'frost' + \"frost\""] {
+                assert!(kept.hold_in_line(line, "frost"), "{kept:?}: {line}");
+            }
+            for line in ["-- see weather.frost", "frost = \"frost\"", "call = frost"] {
+                assert!(!kept.hold_in_line(line, "frost"), "{kept:?}: {line}");
+            }
+        }
+        let within = "call = \"weather.frost\"";
+        assert!(KeptStrings::all().hold_in_line(within, "frost"));
+        assert!(!named.hold_in_line(within, "frost"));
+        assert!(!KeptStrings::default().hold_in_line("alert = \"frost\"", "frost"));
     }
 }

@@ -483,3 +483,70 @@ async fn headline_names_uses_that_another_program_writes_while_a_rename_is_teste
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn end_lists_all_mentions_and_the_headline_the_first() {
+    let known = "-- see fees.late_fee\n";
+    let page = "-- fees.late_fee\n".repeat(250);
+    let files = [
+        ("fees.py", "def late_fee(x):\n    return x\n"),
+        ("a.sql", known),
+        ("b.sql", known),
+        ("c.sql", known),
+        ("d.sql", known),
+        ("e.sql", &page),
+        ("f.yaml", "handler: fees.late_fee\n"),
+    ];
+    let refactoring = rename("late_fee", "fee");
+    let mut bed = Bed::new(&files, Scripted::native()).with(|task| {
+        task.text = refactoring.in_words();
+        task.refactoring = Some(refactoring.clone());
+    });
+    let events = bed.run().await;
+    let Some(Event::RunFinished {
+        ending: Some(ending),
+        ..
+    }) = events.last()
+    else {
+        panic!("{events:#?}");
+    };
+    let told = "`late_fee` is still mentioned in a.sql:1, b.sql:1, c.sql:1, d.sql:1, 250 more";
+    assert!(ending.headline.contains(told), "{events:#?}");
+    let [all] = ending.mentions.as_slice() else {
+        panic!("{ending:#?}");
+    };
+    assert_eq!((all.name.as_str(), all.count), ("late_fee", 254));
+    assert_eq!(all.places.len(), 200);
+    assert_eq!(all.places[5], "e.sql:2");
+}
+
+#[tokio::test(start_paused = true)]
+async fn guarded_file_that_uses_the_name_is_part_of_the_set_or_named_with_what_to_do() {
+    let user = "from plain import late_fee\n\nlate_fee(1)\n";
+    let files = [
+        ("plain.py", "def late_fee(days):\n    return days\n"),
+        ("setup.py", user),
+    ];
+    for approval in [Approval::Auto, Approval::Ask] {
+        let refactoring = rename("late_fee", "fee");
+        let mut bed = Bed::new(&files, Scripted::native()).with(|task| {
+            task.text = refactoring.in_words();
+            task.approval = approval;
+            task.refactoring = Some(refactoring.clone());
+        });
+        let (proof, headline) = ending(&bed.run().await);
+        if approval == Approval::Auto {
+            let yes = "Not done: a part needs your own yes: setup.py (review it with --approve ask, \
+                       or allow it by --allow-write 'setup.py'); ";
+            assert!(headline.starts_with(yes), "{headline}");
+            assert!(headline.contains("setup.py:1"), "{headline}");
+            assert_eq!(bed.read("setup.py"), user);
+        } else {
+            assert_eq!(proof, Proof::Unproven, "{headline}");
+            assert_eq!(bed.read("setup.py"), user.replace("late_fee", "fee"));
+            let seen = bed.approver.seen.lock().unwrap();
+            let told = |one: &str| one.contains("needs your own yes: setup.py");
+            assert!(seen.iter().any(|one| told(&one.evidence)), "{seen:?}");
+        }
+    }
+}
