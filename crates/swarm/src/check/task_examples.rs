@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use futures::future::join_all;
 
+use crate::check::required;
 use crate::check::try_code::try_code;
 use crate::event::actor::ActorId;
 use crate::event::events::Event;
 use crate::evidence::example::ExampleEvidence;
 use crate::state::checker::Checker;
 use crate::state::tries::TriedExample;
+use crate::task::goal::Goal;
 use crate::task::runnable;
 use starling_core::{TestOutcome, TryCode, TryReport};
 use starling_workspace::Snapshot;
@@ -47,6 +49,25 @@ pub(crate) async fn with_change(checker: &Checker, world: &Snapshot) -> Vec<Exam
         }
     });
     join_all(tried).await
+}
+
+/// Describes the examples of the task that fail on the code as it was before the first change.
+/// Returns nothing if the task may expect that: if it is a question, or asks for prose or tests.
+pub(crate) fn failing_before(checker: &Checker) -> Vec<String> {
+    let asks_for_behaviour = match required::goal(checker) {
+        Goal::Bug | Goal::RedTests | Goal::Feature | Goal::Refactoring => true,
+        Goal::NewTest | Goal::Documentation | Goal::Question => false,
+    };
+    let is_question = checker.task.text.trim_end().ends_with('?');
+    if !asks_for_behaviour || is_question {
+        return Vec::new();
+    }
+    let tries = checker.tries();
+    let examples = tries.examples.iter();
+    let failing = examples.filter(|example| example.before.outcome != TestOutcome::Passed);
+    let ends = failing.map(|example| example.before.in_short());
+    ends.map(|end| format!("the example of the task still ends with `{end}`"))
+        .collect()
 }
 
 /// Tries one example. Returns `None` if it cannot run here.

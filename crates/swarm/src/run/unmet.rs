@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
-use crate::check::{moved, required};
+use crate::check::{moved, required, task_examples};
 use crate::lookup::Lookup;
 use crate::state::run_context::RunContext;
 use crate::task::{new_files, stated};
 
-/// Describes the renamings, deletions and new files that the task asks for and that are not done.
+/// Describes the renamings, deletions and new files that the task asks for and that are not done. If
+/// no change is applied, also describes the examples of the task that fail.
 pub(crate) fn unmet(run: &RunContext) -> Vec<String> {
     let lookup = run.lookup();
     let lookup_before = lookup_before(run);
@@ -20,6 +21,9 @@ pub(crate) fn unmet(run: &RunContext) -> Vec<String> {
         (state.without_the_run(), state.world.snapshot.clone())
     };
     unmet.extend(moved::standing_twice(task, (&before, &after), &lookup));
+    if run.proposals().is_nothing_applied() {
+        unmet.extend(task_examples::failing_before(run));
+    }
     unmet
 }
 
