@@ -18,7 +18,7 @@ use starling_workspace::Snapshot;
 
 /// Time limit of one example.
 const LONGEST: Duration = Duration::from_secs(10);
-/// Errors of a snippet that could not run here.
+/// Errors of a snippet that could not run here, unless the task asks for what is not found.
 const NOT_HERE: [&str; 2] = ["ModuleNotFoundError", "ImportError"];
 
 /// Tries the examples of the task on the code as it is, and keeps the results of those that ran.
@@ -75,6 +75,7 @@ async fn tried(checker: &Checker, world: &Snapshot, code: TryCode) -> Option<Tri
     let before = try_code(checker, world, code.clone(), LONGEST).await;
     let result = before.in_short();
     let is_missing = NOT_HERE.iter().any(|error| result.starts_with(error));
+    let is_missing = is_missing && !runnable::is_to_be_made(&checker.lookup(), &result);
     if before.outcome == TestOutcome::NotRun || is_missing {
         return None;
     }

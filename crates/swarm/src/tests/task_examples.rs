@@ -213,3 +213,29 @@ async fn example_that_passes_or_belongs_to_a_question_does_not_keep_the_scout_fr
         assert_eq!(ending(&events).0, Proof::NothingToProve);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn example_that_imports_a_function_that_the_task_asks_for_is_tried_before_and_after() {
+    const TASK: &str = "Add `top` to a.py:\n```python\nfrom a import top\ntop(1)\n```\n";
+    const BOTH: &str = "def half(x):\n    return x / 2\n\n\ndef top(x):\n    return x\n";
+    let model = Scripted::native()
+        .on("scout", [wake(&["a.py::"])])
+        .on("agent a.py", [whole(BOTH)]);
+    let mut bed = Bed::new(&[("a.py", ONE)], model)
+        .tests(|_| vec![])
+        .tries(|text, _| match text.contains("def top") {
+            true => ("1\n".to_owned(), 0),
+            false => (
+                "ImportError: cannot import name 'top' from 'a' (/a.py)\n".to_owned(),
+                1,
+            ),
+        })
+        .with(|task| task.text = TASK.to_owned());
+    let events = bed.run().await;
+    let prompt = &bed.model.prompts("scout")[0];
+    let told = "<examples>\nfrom a import top\ntop(1)\n-> ImportError: cannot import name 'top'";
+    assert!(prompt.contains(told), "{prompt}");
+    let (_, headline) = ending(&events);
+    let end = "before `ImportError: cannot import name 'top' from 'a' (/a.py)`, after `1`";
+    assert!(headline.ends_with(end), "{headline}");
+}
