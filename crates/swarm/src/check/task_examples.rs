@@ -4,19 +4,21 @@ use std::time::Duration;
 
 use futures::future::join_all;
 
+use crate::check::required;
 use crate::check::try_code::try_code;
 use crate::event::actor::ActorId;
 use crate::event::events::Event;
 use crate::evidence::example::ExampleEvidence;
 use crate::state::checker::Checker;
 use crate::state::tries::TriedExample;
+use crate::task::goal::Goal;
 use crate::task::runnable;
 use starling_core::{TestOutcome, TryCode, TryReport};
 use starling_workspace::Snapshot;
 
 /// Time limit of one example.
 const LONGEST: Duration = Duration::from_secs(10);
-/// Errors of a snippet that could not run here.
+/// Errors of a snippet that could not run here, unless the task asks for what is not found.
 const NOT_HERE: [&str; 2] = ["ModuleNotFoundError", "ImportError"];
 
 /// Tries the examples of the task on the code as it is, and keeps the results of those that ran.
@@ -49,11 +51,31 @@ pub(crate) async fn with_change(checker: &Checker, world: &Snapshot) -> Vec<Exam
     join_all(tried).await
 }
 
+/// Describes the examples of the task that fail on the code as it was before the first change.
+/// Returns nothing if the task may expect that: if it is a question, or asks for prose or tests.
+pub(crate) fn failing_before(checker: &Checker) -> Vec<String> {
+    let asks_for_behaviour = match required::goal(checker) {
+        Goal::Bug | Goal::RedTests | Goal::Feature | Goal::Refactoring => true,
+        Goal::NewTest | Goal::Documentation | Goal::Question => false,
+    };
+    let is_question = checker.task.text.trim_end().ends_with('?');
+    if !asks_for_behaviour || is_question {
+        return Vec::new();
+    }
+    let tries = checker.tries();
+    let examples = tries.examples.iter();
+    let failing = examples.filter(|example| example.before.outcome != TestOutcome::Passed);
+    let ends = failing.map(|example| example.before.in_short());
+    ends.map(|end| format!("the example of the task still ends with `{end}`"))
+        .collect()
+}
+
 /// Tries one example. Returns `None` if it cannot run here.
 async fn tried(checker: &Checker, world: &Snapshot, code: TryCode) -> Option<TriedExample> {
     let before = try_code(checker, world, code.clone(), LONGEST).await;
     let result = before.in_short();
     let is_missing = NOT_HERE.iter().any(|error| result.starts_with(error));
+    let is_missing = is_missing && !runnable::is_to_be_made(&checker.lookup(), &result);
     if before.outcome == TestOutcome::NotRun || is_missing {
         return None;
     }

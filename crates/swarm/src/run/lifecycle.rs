@@ -12,7 +12,7 @@ use crate::budget::CallFailed;
 use crate::check::test_run;
 use crate::check::test_run::no_tests;
 use crate::check::{
-    each_part, expected, moved, new_tests, original_tests, required, selection, task_examples,
+    each_part, expected, new_tests, original_tests, required, selection, task_examples,
 };
 use crate::context::prompt_parts;
 use crate::contract::follow_up;
@@ -22,7 +22,6 @@ use crate::event::log::EventLog;
 use crate::evidence::ids::ProposalId;
 use crate::evidence::test_evidence::failing_ids;
 use crate::excerpt::Focus;
-use crate::lookup::Lookup;
 use crate::proposal::undo;
 use crate::proposal::undo_error::UndoError;
 use crate::protocol::Pick;
@@ -30,6 +29,7 @@ use crate::run::ending::{self, Unchanged, head, unchanged};
 use crate::run::finish::{changed, finished, unproven};
 use crate::run::scout::NoPick;
 use crate::run::settle::RemainingFailures;
+use crate::run::unmet::{lookup_before, unmet};
 use crate::run::{
     aim, context_failures, possible_uses, scout, settle, unsettled, written_meanwhile,
 };
@@ -39,9 +39,7 @@ use crate::state::test_scope;
 use crate::state::test_scope::TestScope;
 use crate::task::goal::Goal;
 use crate::task::goal::excluded::ExcludedTests;
-use crate::task::new_files;
 use crate::task::request::Task;
-use crate::task::stated;
 use crate::task::stated::absent;
 use starling_core::{CommandOrigin, Driver, Role, TestOutcome, TestReport, Tokens};
 use starling_syntax::{FilePath, SymbolPath};
@@ -278,16 +276,7 @@ async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
     let unpicked = wake_first(run).await?;
     let mut left = settle::settle(run).await;
     left.problems.extend(new_tests::missing(run));
-    let mut unmet = stated::unmet(run.stated(), &lookup_before(run), &run.lookup());
-    let goal = required::goal(run);
-    let missing = new_files::missing(&run.task.text, goal, &lookup_before(run), &run.lookup());
-    unmet.extend(missing);
-    let (before, after) = {
-        let state = run.state();
-        (state.without_the_run(), state.world.snapshot.clone())
-    };
-    let worlds = (&before, &after);
-    unmet.extend(moved::standing_twice(&run.task.text, worlds, &run.lookup()));
+    let unmet = unmet(run);
     run.tests().at_end.problems.extend(unmet.clone());
     left.problems.extend(unmet);
     possible_uses::note(run, &lookup_before(run), &changed(run));
@@ -299,6 +288,7 @@ async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
     let stop_reason = stop_reason(run, left);
     if stop_reason.is_settled() {
         new_tests::try_without_the_change(run).await;
+        let after = run.world().snapshot.clone();
         let examples = task_examples::with_change(run, &after).await;
         run.tries().at_end = examples;
         let unshown = each_part::unshown(run, &changed(run)).await;
@@ -351,12 +341,6 @@ async fn absent_names(run: &Arc<RunContext>) -> Result<(), StopReason> {
         run.not_woken(one.written.clone(), &ActorId::User, one.in_words());
     }
     Ok(())
-}
-
-/// Returns a lookup over the workspace before the run.
-fn lookup_before(run: &RunContext) -> Lookup {
-    let index = Arc::clone(&run.services.index);
-    Lookup::new(index.snapshot().clone(), index)
 }
 
 fn no_files(run: &RunContext) -> String {
@@ -483,7 +467,8 @@ async fn wake_first(run: &Arc<RunContext>) -> Result<Option<StopReason>, StopRea
         return wake_single(run).map(|()| None);
     }
     let picks = match first_picks(run).await {
-        Ok(picks) => picks,
+        Ok(Some(picks)) => picks,
+        Ok(None) => return Ok(None),
         Err(why) => {
             return match run.end_unless_at_work() {
                 true => Err(why),
@@ -548,26 +533,29 @@ fn wake_single(run: &Arc<RunContext>) -> Result<(), StopReason> {
 }
 
 /// Returns the symbols where work begins: those that the user named, otherwise those that the scout
-/// picked.
+/// picked. Returns `None` if the scout says that nothing is to be changed: like the answer of an
+/// owner, this is checked at the end of the run.
 ///
 /// # Errors
 /// Returns why the run ends if the scout picked no symbol.
-async fn first_picks(run: &Arc<RunContext>) -> Result<Vec<Pick>, StopReason> {
+async fn first_picks(run: &Arc<RunContext>) -> Result<Option<Vec<Pick>>, StopReason> {
     if run.task.begin.is_empty() {
-        return scout::pick(run).await.map_err(|none| match none {
-            NoPick::Call(CallFailed::Budget(exhausted)) => StopReason::LedgerEmpty {
+        return match scout::pick(run).await {
+            Ok(picks) => Ok(Some(picks)),
+            Err(NoPick::NothingToChange) => Ok(None),
+            Err(NoPick::Call(CallFailed::Budget(exhausted))) => Err(StopReason::LedgerEmpty {
                 what: exhausted.what,
-            },
-            NoPick::Call(CallFailed::Model(error)) => failed(&error),
-            NoPick::Unknown(why) => StopReason::NothingChanged { why },
-        });
+            }),
+            Err(NoPick::Call(CallFailed::Model(error))) => Err(failed(&error)),
+            Err(NoPick::Unknown(why)) => Err(StopReason::NothingChanged { why }),
+        };
     }
     let named = |symbol: &SymbolPath| Pick {
         symbol: symbol.to_string(),
         why: "named by the user".to_owned(),
         ..Pick::default()
     };
-    Ok(run.task.begin.iter().map(named).collect())
+    Ok(Some(run.task.begin.iter().map(named).collect()))
 }
 
 /// Returns the stop reason of a run in which no symbol was picked, for the reason `why`, so that

@@ -12,5 +12,6 @@ pub(crate) mod possible_uses;
 pub(crate) mod scout;
 pub(crate) mod settle;
 pub(crate) mod suspects;
+mod unmet;
 pub(crate) mod unsettled;
 mod written_meanwhile;

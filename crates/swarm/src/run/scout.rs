@@ -22,6 +22,7 @@ use crate::lookup::{Lookup, Mention};
 use crate::protocol::conversation::Conversation;
 use crate::protocol::{self, Action, Asked, Pick, RunToolbox, ToolSet};
 use crate::run::suspects::suspects;
+use crate::run::unmet::unmet;
 use crate::run::{by_rule, deletions};
 use crate::state::run_context::RunContext;
 use starling_core::prompts::{Prompt, ScoutPrompt, ScoutSystem, ScoutSystemText};
@@ -123,9 +124,10 @@ fn mentioned(lookup: &Lookup, text: &str) -> (Vec<Candidate>, Vec<(String, Strin
 pub(crate) enum NoPick {
     /// The call of the scout's model failed, or the budget is used up.
     Call(CallFailed),
-    /// No agent can be started for the picked symbols, or nothing is to be changed. The text gives the
-    /// reason, for the user.
+    /// No agent can be started for the picked symbols. The text gives the reason, for the user.
     Unknown(String),
+    /// The scout says that nothing is to be changed. Its reason is logged as the answer of an agent.
+    NothingToChange,
 }
 
 impl From<CallFailed> for NoPick {
@@ -191,6 +193,7 @@ async fn pick_once(run: &Arc<RunContext>) -> Result<Vec<Pick>, NoPick> {
         tools: toolbox(run, ToolSet::Scout, &[ActorId::Scout]),
         refused: None,
         is_told_of_test: false,
+        is_told_of_open: false,
         words: RepliesWithoutPick::default(),
     };
     if let Some(picked) = converse(&mut scouting, TURNS).await {
@@ -229,6 +232,8 @@ struct ScoutTurns<'a> {
     refused: Option<String>,
     /// Whether the scout was told that its exact changes need a test.
     is_told_of_test: bool,
+    /// Whether the scout was told what is not done although it says that nothing is to be changed.
+    is_told_of_open: bool,
     words: RepliesWithoutPick,
 }
 
@@ -243,6 +248,48 @@ impl ScoutTurns<'_> {
         self.words.hear(reply);
         let quoted = || NoPick::Unknown(self.words.quoted());
         self.words.are_final().then(quoted)
+    }
+
+    /// Ends the scout's work because nothing is to be changed, for the reason `summary`, which is
+    /// logged as the answer of an agent.
+    ///
+    /// # Errors
+    /// Returns a message for the model if the reason is missing, or if a test that the task is about
+    /// fails. Also returns one, once, if the task asks for something that is not so.
+    fn nothing_to_do(&mut self, summary: &str) -> Result<(), String> {
+        let run = self.run;
+        let why = summary.trim();
+        let failing: Vec<String> = {
+            let tests = run.tests();
+            let failing = tests.required.ids.intersection(&tests.failing_before);
+            failing.cloned().collect()
+        };
+        if !failing.is_empty() {
+            let which = some_of(&failing);
+            return Err(format!(
+                "Something is to be changed, because tests of the task fail: {which}. Call `wake`."
+            ));
+        }
+        if why.is_empty() {
+            return Err(
+                "Say in `summary` why nothing is to be changed, or call `wake`.".to_owned(),
+            );
+        }
+        let open = unmet(run);
+        if !open.is_empty() && !self.is_told_of_open {
+            self.is_told_of_open = true;
+            let open = some_of(&open);
+            return Err(format!(
+                "Something is to be changed: {open}. Call `wake`. If you call `finish` again, the run \
+                 ends as not done."
+            ));
+        }
+        run.event(Event::AgentFinished {
+            agent: ActorId::Scout,
+            outcome: AgentOutcome::NothingToChange,
+            summary: why.to_owned(),
+        });
+        Ok(())
     }
 }
 
@@ -319,9 +366,9 @@ impl Turns for ScoutTurns<'_> {
         let mut end = None;
         for (one, text) in &mut results {
             if let Ok(Action::Finish(finish)) = &one.action {
-                match nothing_to_do(self.run, &finish.summary) {
-                    Ok(why) => {
-                        end = Some(Err(NoPick::Unknown(why)));
+                match self.nothing_to_do(&finish.summary) {
+                    Ok(()) => {
+                        end = Some(Err(NoPick::NothingToChange));
                         break;
                     }
                     Err(error) => *text = error,
@@ -347,35 +394,6 @@ impl Turns for ScoutTurns<'_> {
         }
         ToolCallsOutcome { results, end }
     }
-}
-
-/// Ends the scout's work because nothing is to be changed, for the reason `summary`, which is recorded
-/// as the answer of an agent.
-///
-/// # Errors
-/// Returns a message for the model if the reason is missing, or if a test that the task is about fails.
-fn nothing_to_do(run: &RunContext, summary: &str) -> Result<String, String> {
-    let why = summary.trim();
-    let failing: Vec<String> = {
-        let tests = run.tests();
-        let failing = tests.required.ids.intersection(&tests.failing_before);
-        failing.cloned().collect()
-    };
-    if !failing.is_empty() {
-        let which = some_of(&failing);
-        return Err(format!(
-            "Something is to be changed, because tests of the task fail: {which}. Call `wake`."
-        ));
-    }
-    if why.is_empty() {
-        return Err("Say in `summary` why nothing is to be changed, or call `wake`.".to_owned());
-    }
-    run.event(Event::AgentFinished {
-        agent: ActorId::Scout,
-        outcome: AgentOutcome::NothingToChange,
-        summary: why.to_owned(),
-    });
-    Ok(why.to_owned())
 }
 
 /// Returns whether the change counts only with a new test, and all picks come with exact changes of

@@ -228,6 +228,23 @@ fn is_own_module(lookup: &Lookup, name: &str) -> bool {
     !first.is_empty() && snapshot.files().iter().any(is_of_module)
 }
 
+/// Returns whether an import error says that a module of the project does not define a name, or that
+/// a package of the project has no such module: a task may ask for either.
+pub(crate) fn is_to_be_made(lookup: &Lookup, error: &str) -> bool {
+    let after = |words: &str| {
+        let (_, rest) = error.split_once(words)?;
+        rest.split('\'').next()
+    };
+    if let Some(module) = after("No module named '") {
+        let path = module.replace('.', "/");
+        let ends = [format!("{path}.py"), format!("{path}/__init__.py")];
+        let is_module = |file: &FilePath| ends.iter().any(|end| file.as_str().ends_with(end));
+        let is_there = lookup.files().iter().any(is_module);
+        return module.contains('.') && !is_there && is_own_module(lookup, module);
+    }
+    after("' from '").is_some_and(|module| is_own_module(lookup, module))
+}
+
 /// Returns a command if it only runs tests, or a module of the project.
 fn command(lookup: &Lookup, line: &str) -> Option<String> {
     if line.len() > LONGEST || line.contains(|c: char| c.is_control() || SHELL.contains(c)) {
@@ -254,6 +271,12 @@ mod tests {
     use starling_workspace::Workspace;
 
     fn found(text: &str) -> Vec<TryCode> {
+        let (_dir, lookup) = shop();
+        examples(&lookup, text)
+    }
+
+    /// Returns a project, and the directory that contains it.
+    fn shop() -> (tempfile::TempDir, Lookup) {
         let dir = tempfile::tempdir().unwrap();
         let files = [
             ("src/shop/__init__.py", ""),
@@ -273,7 +296,7 @@ mod tests {
         let root = dir.path().canonicalize().unwrap();
         let world = Workspace::open(root).unwrap().snapshot(Default::default());
         let index = Arc::new(Index::new(world.clone()));
-        examples(&Lookup::new(world, index), text)
+        (dir, Lookup::new(world, index))
     }
 
     fn python(code: &str) -> TryCode {
@@ -330,6 +353,29 @@ mod tests {
             "It costs $ 5, see total.",
         ] {
             assert_eq!(found(text), [], "{text}");
+        }
+    }
+
+    #[test]
+    fn only_names_and_modules_of_the_project_are_to_be_made() {
+        let (_dir, lookup) = shop();
+        for (error, expected) in [
+            (
+                "ImportError: cannot import name 'top' from 'shop.cart' (/x/src/shop/cart.py)",
+                true,
+            ),
+            ("ModuleNotFoundError: No module named 'shop.stats'", true),
+            (
+                "ImportError: cannot import name 'top' from 'numpy' (/x)",
+                false,
+            ),
+            ("ModuleNotFoundError: No module named 'numpy'", false),
+            // The project is not installed here.
+            ("ModuleNotFoundError: No module named 'shop'", false),
+            ("ModuleNotFoundError: No module named 'shop.cart'", false),
+            ("ImportError: attempted relative import", false),
+        ] {
+            assert_eq!(is_to_be_made(&lookup, error), expected, "{error}");
         }
     }
 

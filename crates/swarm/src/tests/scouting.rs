@@ -335,3 +335,42 @@ async fn scout_cannot_end_the_run_while_a_test_of_the_task_fails() {
     assert_eq!(picked(&events), ["shop.py::total"]);
     assert_eq!(ending(&events).0, Proof::NotDone);
 }
+
+/// A scout that says at once, and again, that nothing is to be changed.
+fn insisting(text: &'static str) -> Bed {
+    let lines = vec![finish("It is done already."), finish("It is done already.")];
+    bed(lines)
+        .tests(|_| Vec::new())
+        .with(move |task| task.text = text.to_owned())
+}
+
+#[tokio::test(start_paused = true)]
+async fn scout_that_finishes_although_the_task_is_not_done_is_told_once_and_the_run_is_not_done() {
+    for (task, open) in [
+        ("Rename `late` to `fee`.", "`late` is still in shop.py"),
+        ("Delete `late`.", "`late` is still in shop.py"),
+        (
+            "Add data/lager.yaml with the fees.",
+            "the task asks for `data/lager.yaml`, and it does not exist",
+        ),
+    ] {
+        let mut bed = insisting(task);
+        let events = bed.run().await;
+        assert_eq!(bed.model.calls(), 2, "{events:#?}");
+        let prompt = &bed.model.prompts("scout")[1];
+        let told = format!("Something is to be changed: {open}. Call `wake`");
+        assert!(prompt.contains(&told), "{prompt}");
+        let headline = format!("Not done: {open}; It is done already.");
+        assert_eq!(ending(&events), (Proof::NotDone, headline));
+        assert_eq!(picked(&events), [""; 0]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn scout_that_is_told_what_is_not_done_can_start_the_owner() {
+    let lines = vec![finish("It is done already."), wake(&["shop.py::late"])];
+    let mut bed = bed(lines)
+        .tests(|_| Vec::new())
+        .with(|task| task.text = "Delete `late`.".into());
+    assert_eq!(picked(&bed.run().await), ["shop.py::late"]);
+}

@@ -160,3 +160,82 @@ async fn evidence_of_a_set_tells_the_example_with_all_proposals() {
             .all(|one| *one == example("TypeError: no"))
     );
 }
+
+/// A project with an example that ends with this output and exit status until code is changed.
+fn tried(task: &'static str, scout: Vec<Line>, output: &'static str, exit: i32) -> Bed {
+    let model = Scripted::native()
+        .on("scout", scout)
+        .always("agent", finish("nothing"))
+        .always("solo", finish("It is fine."));
+    Bed::new(&[("a.py", ONE)], model)
+        .tests(|_| vec![])
+        .tries(move |_, _| (output.to_owned(), exit))
+        .with(move |task_of_run| task_of_run.text = task.to_owned())
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_without_a_change_is_not_done_while_the_example_of_the_task_fails() {
+    let again = || vec![finish("It is fine."), finish("It is fine.")];
+    const STATS: &str = "Add a subcommand `stats` to a.py:\n\n$ python -m a stats\n";
+    const USAGE: &str = "usage: a\na: error: invalid choice: 'stats'\n";
+    for (task, output, exit, end) in [
+        (TASK, TRACE, 1, "TypeError: no"),
+        (
+            STATS,
+            USAGE,
+            2,
+            "exit status 2: a: error: invalid choice: 'stats'",
+        ),
+    ] {
+        let open = format!("the example of the task still ends with `{end}`");
+        let headline = format!("Not done: {open}; It is fine.");
+        let mut bed = tried(task, again(), output, exit);
+        let events = bed.run().await;
+        assert_eq!(bed.model.calls(), 2, "{events:#?}");
+        let prompt = &bed.model.prompts("scout")[1];
+        let told = format!("Something is to be changed: {open}. Call `wake`");
+        assert!(prompt.contains(&told), "{prompt}");
+        assert_eq!(ending(&events), (Proof::NotDone, headline.clone()));
+
+        let mut single = tried(task, again(), output, exit)
+            .with(|task| task.driver = starling_core::Driver::Single);
+        assert_eq!(ending(&single.run().await), (Proof::NotDone, headline));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn example_that_passes_or_belongs_to_a_question_does_not_keep_the_scout_from_finishing() {
+    const WHY: &str = "Why does `half` raise?\n```python\nhalf('a')\n```\nIs it meant?";
+    for (task, output, exit) in [(TASK, "[1]\n", 0), (WHY, TRACE, 1)] {
+        let mut bed = tried(task, vec![finish("It is fine.")], output, exit);
+        let events = bed.run().await;
+        assert_eq!(bed.model.calls(), 1, "{events:#?}");
+        assert_eq!(ending(&events).0, Proof::NothingToProve);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn example_that_imports_a_function_that_the_task_asks_for_is_tried_before_and_after() {
+    const TASK: &str = "Add `top` to a.py:\n```python\nfrom a import top\ntop(1)\n```\n";
+    const BOTH: &str = "def half(x):\n    return x / 2\n\n\ndef top(x):\n    return x\n";
+    let model = Scripted::native()
+        .on("scout", [wake(&["a.py::"])])
+        .on("agent a.py", [whole(BOTH)]);
+    let mut bed = Bed::new(&[("a.py", ONE)], model)
+        .tests(|_| vec![])
+        .tries(|text, _| match text.contains("def top") {
+            true => ("1\n".to_owned(), 0),
+            false => (
+                "ImportError: cannot import name 'top' from 'a' (/a.py)\n".to_owned(),
+                1,
+            ),
+        })
+        .with(|task| task.text = TASK.to_owned());
+    let events = bed.run().await;
+    let prompt = &bed.model.prompts("scout")[0];
+    let told = "<examples>\nfrom a import top\ntop(1)\n-> ImportError: cannot import name 'top'";
+    assert!(prompt.contains(told), "{prompt}");
+    let (_, headline) = ending(&events);
+    let end = "before `ImportError: cannot import name 'top' from 'a' (/a.py)`, after `1`";
+    assert!(headline.ends_with(end), "{headline}");
+}

@@ -1,0 +1,34 @@
+//! Finds what the task asks for in plain words and is not so in the workspace, whichever agent says
+//! that the task is done.
+
+use std::sync::Arc;
+
+use crate::check::{moved, required, task_examples};
+use crate::lookup::Lookup;
+use crate::state::run_context::RunContext;
+use crate::task::{new_files, stated};
+
+/// Describes the renamings, deletions and new files that the task asks for and that are not done. If
+/// no change is applied, also describes the examples of the task that fail.
+pub(crate) fn unmet(run: &RunContext) -> Vec<String> {
+    let lookup = run.lookup();
+    let lookup_before = lookup_before(run);
+    let mut unmet = stated::unmet(run.stated(), &lookup_before, &lookup);
+    let (task, goal) = (&run.task.text, required::goal(run));
+    unmet.extend(new_files::missing(task, goal, &lookup_before, &lookup));
+    let (before, after) = {
+        let state = run.state();
+        (state.without_the_run(), state.world.snapshot.clone())
+    };
+    unmet.extend(moved::standing_twice(task, (&before, &after), &lookup));
+    if run.proposals().is_nothing_applied() {
+        unmet.extend(task_examples::failing_before(run));
+    }
+    unmet
+}
+
+/// Returns a lookup over the workspace before the run.
+pub(crate) fn lookup_before(run: &RunContext) -> Lookup {
+    let index = Arc::clone(&run.services.index);
+    Lookup::new(index.snapshot().clone(), index)
+}
