@@ -46,7 +46,7 @@ use starling_core::{
     TestRequest, TestRunner, TryReport, TryRequest,
 };
 use starling_sandbox::{Captured, End, ShadowCommand, ShadowError, Shadows};
-use starling_workspace::{FileContents, Snapshot};
+use starling_workspace::{FileContents, Snapshot, UnreadableFiles};
 
 /// Maximum number of output bytes that are parsed for results. The middle of a longer output is
 /// left out.
@@ -88,6 +88,8 @@ pub struct ProjectTests {
     suites: Result<Candidates, String>,
     results: ResultsFrom,
     secrets: SecretValues,
+    /// The files that code of a model must not see.
+    unreadable: Arc<UnreadableFiles>,
     /// Whether pytest can load Starling's plugin. Unset until a test run has shown it.
     loads: Arc<OnceLock<bool>>,
     /// The modules of the packages that are installed for the interpreter of the tests.
@@ -107,6 +109,7 @@ impl ProjectTests {
         let root = snapshot.root().to_owned();
         let secrets = settings.secrets;
         secrets.refresh_in_background(&root);
+        let unreadable = Arc::new(UnreadableFiles::of(&root));
         let suites = match settings.command {
             Some(line) => Ok(Candidates::given(line)),
             None => {
@@ -137,6 +140,7 @@ impl ProjectTests {
             suites,
             results: ResultsFrom::default(),
             secrets,
+            unreadable,
             loads: Arc::default(),
             installed: Arc::new(installed),
             reports: Arc::default(),

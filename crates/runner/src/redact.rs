@@ -6,7 +6,7 @@ mod keys;
 mod values;
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -99,13 +99,6 @@ impl SecretValues {
         let replace =
             |text: String, value: &&String| text.replace(value.as_str(), &read.replacement(value));
         found.iter().fold(text, replace)
-    }
-
-    /// Returns the paths of the files of secrets at and below `root`.
-    pub(super) fn files(&self, root: &Path) -> Vec<PathBuf> {
-        let read = self.refreshed(root, CURRENT);
-        let files = read.files.iter();
-        files.map(|file| file.path.clone()).collect()
     }
 
     fn refreshed(&self, root: &Path, current: Duration) -> MutexGuard<'_, ReadSecrets> {

@@ -79,8 +79,12 @@ impl ProjectTests {
             deadline: request.deadline,
             output_cap: READ_BYTES,
         };
-        let Some(unreadable) = self.unreadable().await else {
-            return TryReport::not_run("internal error; see the log".to_owned());
+        let unreadable = match self.unreadable().await {
+            Ok(unreadable) => unreadable,
+            Err(reason) => {
+                let reason = format!("the code could see secrets, so it is not run: {reason}");
+                return TryReport::not_run(reason);
+            }
         };
         let shadows = self.shadows.clone().hiding(unreadable);
         let overlay = request.overlay.into_iter().collect();
@@ -90,19 +94,23 @@ impl ProjectTests {
         }
     }
 
-    /// Returns the files of secrets and the data of version control. Tests may read them, but a
-    /// model may not, and what it tries could print a secret in a form that is not recognized.
-    /// Returns `None` if the search panics.
-    async fn unreadable(&self) -> Option<Vec<PathBuf>> {
-        let (root, secrets) = (self.root.clone(), self.secrets.clone());
+    /// Returns all paths that a model may never read. Tests may read them, but what a model tries
+    /// could print a secret in a form that is not recognized. The list is made for each command,
+    /// because secrets can be created at any time.
+    ///
+    /// # Errors
+    /// Why the list would not be complete.
+    async fn unreadable(&self) -> Result<Vec<PathBuf>, String> {
+        let (root, unreadable) = (self.root.clone(), self.unreadable.clone());
         let found = tokio::task::spawn_blocking(move || {
-            let mut found = secrets.files(&root);
-            found.extend(version_control(&root));
+            let mut found = unreadable.list().map_err(|error| error.to_string())?;
             // The target of a link is hidden, because the link would still lead to it.
-            let targets = found.iter().filter_map(|path| path.canonicalize().ok());
-            targets.collect::<Vec<PathBuf>>()
+            let around = version_control_around(&root).into_iter();
+            found.extend(around.filter_map(|path| path.canonicalize().ok()));
+            Ok(found)
         });
-        found.await.ok()
+        let failed = |_| Err("internal error; see the log".to_owned());
+        found.await.unwrap_or_else(failed)
     }
 
     /// Returns the environment of the tests, in which the modules of the workspace can be imported
@@ -131,8 +139,8 @@ impl ProjectTests {
     }
 }
 
-/// Returns the data of version control in a project and around it.
-fn version_control(root: &Path) -> Vec<PathBuf> {
+/// Returns the data of version control above a project, at its root, and of its linked work tree.
+fn version_control_around(root: &Path) -> Vec<PathBuf> {
     let around = root
         .ancestors()
         .flat_map(|folder| VERSION_CONTROL.map(|name| folder.join(name)));

@@ -27,6 +27,7 @@ mod stored;
 #[cfg(test)]
 mod testing;
 mod token_form;
+mod unreadable;
 mod unusual;
 mod walk;
 mod write;
@@ -50,6 +51,7 @@ pub use snapshot::{FileContents, Overlay, Snapshot, StoreError, TextState};
 pub use stamp::Stamp;
 pub use stored::{shown_text, stored_bytes};
 pub use token_form::{begins_like_token, has_token};
+pub use unreadable::{UnreadableError, UnreadableFiles};
 pub use unusual::UnusualPaths;
 pub use walk::is_environment;
 pub use write::{

@@ -139,6 +139,70 @@ async fn code_that_is_tried_sees_no_secret_and_no_data_of_version_control() {
     );
 }
 
+/// Files that a model may never read.
+const UNREADABLE: [&str; 7] = [
+    "notes/weird.txt",
+    "hard.txt",
+    "node_modules/p/.npmrc",
+    "lib/python3/site-packages/x/.env",
+    ".tox/.env",
+    "__pycache__/.env",
+    "ignored/.env",
+];
+
+#[tokio::test]
+async fn code_that_is_tried_sees_no_file_that_may_never_be_read() {
+    let key = format!(
+        "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n",
+        "MIIEvQIBADANBgkqhkiG9w0B".repeat(3)
+    );
+    let mut files = SHOP.to_vec();
+    files.extend(UNREADABLE.map(|path| (path, "TOKEN=q9w8e7r6t5\n")));
+    files.push((".gitignore", "ignored/\n"));
+    files.push(("node_modules/p/index.js", "shown\n"));
+    files.retain(|(path, _)| !matches!(*path, "hard.txt" | "notes/weird.txt"));
+    files.push(("notes/weird.txt", &key));
+    let many: Vec<String> = (0..300).map(|at| format!("many/{at}/.env")).collect();
+    files.extend(many.iter().map(|path| (&**path, "TOKEN=q9w8e7r6t5\n")));
+    let project = Project::new(&files);
+    let root = project.workspace.root();
+    std::fs::hard_link(root.join(".env"), root.join("hard.txt")).unwrap();
+    let code = format!(
+        "import glob, os\n\
+         paths = glob.glob('many/*/.env') + {UNREADABLE:?} + ['new/.env', 'node_modules/p/index.js']\n\
+         [path for path in paths if os.path.exists(path) and os.path.getsize(path)]"
+    );
+    for copies in [false, true] {
+        let mut tests = project.tests(None).await;
+        if copies {
+            tests.shadows = tests.shadows.copies("asked for");
+        }
+        let shown = "['node_modules/p/index.js']\n";
+        assert_eq!(tried(&tests, python(&code), &[]).await.output, shown);
+        // A secret that is created during the run is hidden from the next command.
+        std::fs::create_dir_all(root.join("new")).unwrap();
+        std::fs::write(root.join("new/.env"), "TOKEN=q9w8e7r6t5\n").unwrap();
+        assert_eq!(tried(&tests, python(&code), &[]).await.output, shown);
+        std::fs::remove_dir_all(root.join("new")).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_tried_if_the_search_for_secrets_exceeds_a_limit() {
+    let project = Project::new(SHOP);
+    for at in 0..5000 {
+        let path = project.workspace.root().join(format!("many/{at}.pem"));
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "").unwrap();
+    }
+    let tests = project.tests(None).await;
+    let report = tried(&tests, python("1"), &[]).await;
+    assert_eq!(report.outcome, TestOutcome::NotRun);
+    let reason = "the code could see secrets, so it is not run: the project has more than 4096 files \
+                  of secrets";
+    assert!(report.output.contains(reason), "{}", report.output);
+}
+
 #[tokio::test]
 async fn code_is_tried_only_where_tests_may_run() {
     let project = Project::new(SHOP);

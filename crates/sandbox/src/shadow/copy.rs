@@ -1,7 +1,7 @@
 //! Creates a shadow (a private copy of the project) by copying the tree, for systems that do not
 //! allow overlays.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirEntry, FileTimes, Metadata};
 use std::io;
@@ -136,7 +136,7 @@ struct Copy<'a> {
     left: u64,
     done: CopiedTree,
     /// Resolved paths that are left out.
-    without: Vec<PathBuf>,
+    without: HashSet<PathBuf>,
 }
 
 impl Copy<'_> {
