@@ -109,6 +109,10 @@ const TASKS: &[(Goal, &[&str])] = &[
             "Add a function mode and document it in README.md",
             "give `Cart` a method due_text() and use it in render",
             "Add a --verbose flag. test_net fails here, ignore it.",
+            "Packet needs a method `is_empty`.",
+            "LoanReport needs a method `borrowers` that lists the names, sorted.",
+            "Packet lacks a property for its age",
+            "Packet should have another method, `is_empty`",
         ],
     ),
     (
