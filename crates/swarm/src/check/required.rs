@@ -7,7 +7,8 @@
 //! - A bug requires the tests that the task names or whose error it quotes. If there are none, it
 //!   requires the tests that reach a symbol named in the task (by a traceback, a use or an import)
 //!   and the tests whose traceback leads through a file named in the task. If the task names no
-//!   code, the symbols that the scout picks or that are changed are used instead. Tests that only
+//!   code, the symbols that the scout picks or that are changed are used instead. A class counts only
+//!   if the task names no function or method, and not in an example alone ([`Names::targets`]). Tests that only
 //!   use a file named in the task, or a module whose body is picked or changed, are "near": they are
 //!   shown to models, but the task may be about something else in that file. Tests that reach the
 //!   code only from afar, or that one of the task's wishes fits only by its words, are "possible":
@@ -114,7 +115,7 @@ pub(crate) fn note_names(checker: &Checker) {
     }
     let names = Names::of(&checker.lookup(), &checker.task.text);
     let mut state = checker.tests();
-    let symbols = names.symbols().filter(|one| !one.is_module()).cloned();
+    let symbols = names.targets().filter(|one| !one.is_module()).cloned();
     state.required.targets.extend(symbols);
     state.required.names = Some(names);
 }
