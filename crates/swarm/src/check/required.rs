@@ -17,6 +17,8 @@
 //! - Every other goal requires only the tests that the task names or whose error it quotes.
 //! - A task that states only renames and deletions requires no tests.
 //! - A case of a parametrized test is a test of its own where the task names a case.
+//! - "The other red tests are unrelated" leaves every test that the task does not name. If it names no
+//!   code either, tests that its words fit stay possible.
 //! - Tests that the task says to leave as they are, and tests that fail because a module cannot be
 //!   found and that the task does not name, are never required.
 
@@ -340,18 +342,25 @@ fn belonging(
             };
             let fits = |case: &TestCase| wishes.fit(&TestWords::of(lookup, case));
             let is_meant = |case: &TestCase| !about.is_named && fits(case) == Some(WordFit::Whole);
-            let required = ids(&|case| !cannot_run(case) && (reached(case) || is_meant(case)));
+            // "The other tests" are those that the task neither names nor describes in words.
+            let leaves_others = excluded.hold_only_others();
+            let required = ids(&|case| {
+                !cannot_run(case) && (!leaves_others && reached(case) || is_meant(case))
+            });
             let words = |case: &&TestCase| required.contains(&case.id);
             let of_required =
                 (failing.iter().filter(words)).map(|case| TestWords::of(lookup, case));
             let is_open = !about.is_named
                 && wishes.leave_one_open(&of_required.collect::<Vec<_>>(), &about.targets);
             possible = ids(&|case| {
-                let may_be = || {
-                    is_open
-                        || fits(case).is_some()
-                        || reach.distance(lookup, case).is_some()
-                        || runs(case, CommandLine::is_in)
+                let may_be = || match leaves_others {
+                    true => !about.is_named && fits(case).is_some(),
+                    false => {
+                        is_open
+                            || fits(case).is_some()
+                            || reach.distance(lookup, case).is_some()
+                            || runs(case, CommandLine::is_in)
+                    }
                 };
                 !cannot_run(case) && !required.contains(&case.id) && may_be()
             });
@@ -366,7 +375,6 @@ fn belonging(
     near.retain(|id| !required.contains(id));
     if excluded.hold_the_rest() {
         near.clear();
-        // "The other tests" are those that the task is not about otherwise.
         if !excluded.hold_only_others() || !required.is_empty() {
             possible.clear();
         }

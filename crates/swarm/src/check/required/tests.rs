@@ -533,3 +533,20 @@ fn named_class_requires_its_tests_only_if_the_task_names_no_member() {
         assert_eq!(required_of_seeds(task), required, "{task}");
     }
 }
+
+#[test]
+fn other_tests_that_the_task_leaves_are_not_required_though_they_run_the_named_code() {
+    let task = "`Packet.describe` shows no grower.";
+    assert_eq!(required_of_seeds(task), ["test_text"]);
+    for rest in [
+        "Other red tests are unrelated.",
+        "The other failing tests are known",
+        "unrelated red tests stay",
+        "The remaining red tests stay as they are.",
+    ] {
+        let task = format!("{task} {rest}");
+        assert_eq!(required_of_seeds(&task), [""; 0], "{task}");
+        let named = format!("`Packet.describe` is wrong, see test_text. {rest}");
+        assert_eq!(required_of_seeds(&named), ["test_text"], "{named}");
+    }
+}
