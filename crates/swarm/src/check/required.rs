@@ -7,7 +7,8 @@
 //! - A bug requires the tests that the task names or whose error it quotes. If there are none, it
 //!   requires the tests that reach a symbol named in the task (by a traceback, a use or an import)
 //!   and the tests whose traceback leads through a file named in the task. If the task names no
-//!   code, the symbols that the scout picks or that are changed are used instead. Tests that only
+//!   code, the symbols that the scout picks or that are changed are used instead. A class counts only
+//!   if the task names no function or method, and not in an example alone ([`Names::targets`]). Tests that only
 //!   use a file named in the task, or a module whose body is picked or changed, are "near": they are
 //!   shown to models, but the task may be about something else in that file. Tests that reach the
 //!   code only from afar, or that one of the task's wishes fits only by its words, are "possible":
@@ -16,6 +17,8 @@
 //! - Every other goal requires only the tests that the task names or whose error it quotes.
 //! - A task that states only renames and deletions requires no tests.
 //! - A case of a parametrized test is a test of its own where the task names a case.
+//! - "The other red tests are unrelated" leaves every test that the task does not name. If it names no
+//!   code either, tests that its words fit stay possible.
 //! - Tests that the task says to leave as they are, and tests that fail because a module cannot be
 //!   found and that the task does not name, are never required.
 
@@ -114,7 +117,7 @@ pub(crate) fn note_names(checker: &Checker) {
     }
     let names = Names::of(&checker.lookup(), &checker.task.text);
     let mut state = checker.tests();
-    let symbols = names.symbols().filter(|one| !one.is_module()).cloned();
+    let symbols = names.targets().filter(|one| !one.is_module()).cloned();
     state.required.targets.extend(symbols);
     state.required.names = Some(names);
 }
@@ -339,18 +342,25 @@ fn belonging(
             };
             let fits = |case: &TestCase| wishes.fit(&TestWords::of(lookup, case));
             let is_meant = |case: &TestCase| !about.is_named && fits(case) == Some(WordFit::Whole);
-            let required = ids(&|case| !cannot_run(case) && (reached(case) || is_meant(case)));
+            // "The other tests" are those that the task neither names nor describes in words.
+            let leaves_others = excluded.hold_only_others();
+            let required = ids(&|case| {
+                !cannot_run(case) && (!leaves_others && reached(case) || is_meant(case))
+            });
             let words = |case: &&TestCase| required.contains(&case.id);
             let of_required =
                 (failing.iter().filter(words)).map(|case| TestWords::of(lookup, case));
             let is_open = !about.is_named
                 && wishes.leave_one_open(&of_required.collect::<Vec<_>>(), &about.targets);
             possible = ids(&|case| {
-                let may_be = || {
-                    is_open
-                        || fits(case).is_some()
-                        || reach.distance(lookup, case).is_some()
-                        || runs(case, CommandLine::is_in)
+                let may_be = || match leaves_others {
+                    true => !about.is_named && fits(case).is_some(),
+                    false => {
+                        is_open
+                            || fits(case).is_some()
+                            || reach.distance(lookup, case).is_some()
+                            || runs(case, CommandLine::is_in)
+                    }
                 };
                 !cannot_run(case) && !required.contains(&case.id) && may_be()
             });
@@ -365,7 +375,6 @@ fn belonging(
     near.retain(|id| !required.contains(id));
     if excluded.hold_the_rest() {
         near.clear();
-        // "The other tests" are those that the task is not about otherwise.
         if !excluded.hold_only_others() || !required.is_empty() {
             possible.clear();
         }

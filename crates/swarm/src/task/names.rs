@@ -2,8 +2,9 @@
 
 use crate::lookup::{Lookup, Mention, MissingFile};
 use crate::task::command_line::CommandLine;
+use crate::task::runnable::without_examples;
 use starling_index::is_test_file;
-use starling_syntax::{FilePath, Language, SymbolPath};
+use starling_syntax::{FilePath, Language, SymbolKind, SymbolPath};
 
 /// Maximum number of definitions of a name. A name with more definitions is ambiguous.
 const DEFINITIONS: usize = 3;
@@ -26,6 +27,9 @@ pub(crate) struct Names {
     pub not_there: Vec<MissingFile>,
     /// The subcommands and options that the task names.
     pub command_line: CommandLine,
+    /// Classes that the task names for certain, but is not about: it names a function or method, or they stand
+    /// only in an example, and the words around it name other code.
+    bystanders: Vec<SymbolPath>,
 }
 
 impl Names {
@@ -52,11 +56,18 @@ impl Names {
             symbols.dedup();
         }
         Names {
+            bystanders: bystanders(lookup, text, &sure),
             sure,
             by_word,
             not_there: lookup.not_there(text),
             command_line,
         }
+    }
+
+    /// Returns the named symbols whose tests the task may be about.
+    pub fn targets(&self) -> impl Iterator<Item = &SymbolPath> {
+        let is_meant = |symbol: &&SymbolPath| !self.bystanders.contains(symbol);
+        self.symbols().filter(is_meant)
     }
 
     /// Returns the named symbols and modules. Symbols named by plain words are returned only if
@@ -100,6 +111,32 @@ impl Names {
     pub fn code(&self) -> impl Iterator<Item = &SymbolPath> {
         let sure = self.sure.iter();
         sure.filter(|symbol| Language::of(&symbol.file) != Language::Plain)
+    }
+}
+
+/// Returns the classes among the certain names of a task that the task is not about.
+fn bystanders(lookup: &Lookup, text: &str, sure: &[SymbolPath]) -> Vec<SymbolPath> {
+    let is_class = |symbol: &&SymbolPath| {
+        let found = lookup.symbol(symbol);
+        found.is_ok_and(|found| found.symbol.kind == SymbolKind::Class)
+    };
+    let is_member = |symbol: &&SymbolPath| {
+        let found = lookup.symbol(symbol);
+        found.is_ok_and(|found| {
+            matches!(found.symbol.kind, SymbolKind::Function | SymbolKind::Method)
+        })
+    };
+    let classes: Vec<SymbolPath> = sure.iter().filter(is_class).cloned().collect();
+    if classes.is_empty() || sure.iter().any(|one| is_member(&one)) {
+        return classes;
+    }
+    let (in_prose, by_word) = in_text(lookup, &without_examples(text));
+    let in_prose: Vec<SymbolPath> = in_prose.into_iter().chain(by_word).collect();
+    match in_prose.is_empty() {
+        true => Vec::new(),
+        false => (classes.into_iter())
+            .filter(|class| !in_prose.contains(class))
+            .collect(),
     }
 }
 

@@ -42,6 +42,26 @@ pub(crate) fn examples(lookup: &Lookup, text: &str) -> Vec<TryCode> {
     found
 }
 
+/// Returns a text without fenced blocks, interactive sessions and their output.
+pub(crate) fn without_examples(text: &str) -> String {
+    let mut prose = String::new();
+    let mut lines = text.lines();
+    let mut in_session = false;
+    while let Some(line) = lines.next() {
+        let written = line.trim_start();
+        if let Some(fence) = FENCES.iter().find(|fence| written.starts_with(**fence)) {
+            lines.find(|line| line.trim_start().starts_with(fence));
+            continue;
+        }
+        in_session = written.starts_with(PROMPTS[0]) || in_session && !written.is_empty();
+        if !in_session {
+            prose.push_str(line);
+            prose.push('\n');
+        }
+    }
+    prose
+}
+
 /// A part of the task that may be an example.
 struct Block {
     kind: BlockKind,

@@ -76,7 +76,7 @@ fn found_in(
     };
     let named = Names::of(&lookup, task);
     let (files, mut targets): (Vec<SymbolPath>, Vec<SymbolPath>) =
-        (named.symbols().cloned()).partition(SymbolPath::is_module);
+        (named.targets().cloned()).partition(SymbolPath::is_module);
     if !named.lead() {
         targets.extend(picked.iter().map(|symbol| symbol.parse().unwrap()));
     }
@@ -475,4 +475,78 @@ fn other_tests_that_the_task_leaves_are_those_that_its_words_do_not_fit() {
     assert_eq!(names(found.possible), ["test_season_of"]);
     let all = format!("{task} The red tests are unrelated.");
     assert_eq!(names(found_in_garden(&all, &[]).possible), [""; 0]);
+}
+
+/// A class with members, one of which a red test runs.
+const SEEDS: [(&str, &str); 2] = [
+    (
+        "model.py",
+        "class Packet:\n    def shares(self):\n        return 1.5\n\n    \
+         def describe(self):\n        return 'x'\n\n\nclass Bean(Packet):\n    pass\n\n\n\
+         class Report:\n    def __init__(self, packets):\n        self.packets = packets\n",
+    ),
+    (
+        "test_model.py",
+        "from model import Bean, Packet, Report\n\n\n\
+         def test_whole():\n    assert Bean().shares() == 1\n\n\n\
+         def test_text():\n    assert Packet().describe() == 'y'\n\n\n\
+         def test_rows():\n    assert Report([]).packets == 1\n",
+    ),
+];
+
+fn required_of_seeds(task: &str) -> Vec<String> {
+    let cases = ["test_whole", "test_text", "test_rows"].map(|name| TestCase {
+        id: format!("test_model.py::{name}"),
+        ..case(name, "assert 1 == 2")
+    });
+    let found = found_in(&SEEDS, task, &[], cases.to_vec());
+    let may_be = names(&found.possible | &found.near);
+    assert_eq!(may_be, [""; 0], "{task}");
+    names(found.required)
+}
+
+#[test]
+fn named_class_requires_its_tests_only_if_the_task_names_no_member() {
+    let session = ">>> from model import Bean\n>>> Bean(1).describe()\n'y'\n";
+    for (task, required) in [
+        ("`Packet` is broken", &["test_text", "test_whole"][..]),
+        ("`Packet.describe` is wrong for a `Bean`", &["test_text"]),
+        ("`Packet` needs a method `is_empty`.", &[]),
+        (
+            &format!("`describe` shows no grower:\n\n{session}"),
+            &["test_text"],
+        ),
+        (
+            "It shows no grower:\n```python\nPacket(1).describe()\n```\n",
+            &["test_text"],
+        ),
+        // The example only builds a packet.
+        (
+            "`Report` is broken:\n```python\nReport([Packet(1)])\n```\n",
+            &["test_rows"],
+        ),
+        (
+            "This crashes:\n```python\nReport([])\n```\n",
+            &["test_rows"],
+        ),
+    ] {
+        assert_eq!(required_of_seeds(task), required, "{task}");
+    }
+}
+
+#[test]
+fn other_tests_that_the_task_leaves_are_not_required_though_they_run_the_named_code() {
+    let task = "`Packet.describe` shows no grower.";
+    assert_eq!(required_of_seeds(task), ["test_text"]);
+    for rest in [
+        "Other red tests are unrelated.",
+        "The other failing tests are known",
+        "unrelated red tests stay",
+        "The remaining red tests stay as they are.",
+    ] {
+        let task = format!("{task} {rest}");
+        assert_eq!(required_of_seeds(&task), [""; 0], "{task}");
+        let named = format!("`Packet.describe` is wrong, see test_text. {rest}");
+        assert_eq!(required_of_seeds(&named), ["test_text"], "{named}");
+    }
 }

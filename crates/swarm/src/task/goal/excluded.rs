@@ -119,6 +119,8 @@ const LEFT_RED: &[&str] = &[
     "other|different|separate issues|problems|matters|bugs|reasons|causes|tickets",
     "was|were|are red|failing|broken before",
     "failed|fail before",
+    "stay|stays|remain|remains $",
+    "stay|stays|remain|remains red|failing|broken|as",
 ];
 /// Patterns for clauses that forbid changing the text of tests. The tests may still be required to
 /// pass.
@@ -567,6 +569,7 @@ mod tests {
             "mean is wrong. Some tests fail, ignore them.",
             "There are red tests. They have nothing to do with it. mean is wrong.",
             "mean is wrong. The red tests should not be fixed.",
+            "mean is wrong, unrelated red tests stay",
         ] {
             assert_eq!(left(task).len(), 3, "{task}");
             assert!(ExcludedTests::of(task).hold_the_rest(), "{task}");
@@ -575,6 +578,9 @@ mod tests {
         for task in [
             "Make test_price pass. The other failing tests are unrelated.",
             "mean is wrong; ignore the other red tests",
+            "mean is wrong. Other red tests are unrelated.",
+            "mean is wrong. The other failing tests are known",
+            "mean is wrong. The other red tests stay as they are.",
             "mean is wrong. The rest of the tests is known to fail.",
             "mean is wrong. The remaining failing tests need not be fixed.",
         ] {

@@ -116,6 +116,10 @@ const TASKS: &[(Goal, &[&str])] = &[
             "Add a --quiet flag so that nothing is printed if the file is not there",
             "`report` should also print the total",
             "Add a --verbose flag. test_net fails here, ignore it.",
+            "Packet needs a method `is_empty`.",
+            "LoanReport needs a method `borrowers` that lists the names, sorted.",
+            "Packet lacks a property for its age",
+            "Packet should have another method, `is_empty`",
         ],
     ),
     (

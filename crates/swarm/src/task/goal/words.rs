@@ -195,6 +195,20 @@ const FAULTY: &[&str] = &[
     "behind",
     "unreadable",
 ];
+/// Kinds of code that a feature may add.
+const MEMBER: &[&str] = &[
+    "method",
+    "function",
+    "class",
+    "property",
+    "attribute",
+    "argument",
+    "parameter",
+    "option",
+    "flag",
+    "command",
+    "subcommand",
+];
 /// Patterns for a document that the task only consults for the desired behaviour and does not ask
 /// to change.
 const SOURCES: &[&str] = &[
@@ -388,8 +402,8 @@ impl Sentence {
     ///   matches a document that the task only consults. `@readme` matches prose outside the code,
     ///   even if the task only consults it.
     /// - `@edit` matches a verb that changes a document; `@change` matches a verb that changes
-    ///   anything; `@says`, `@told` and `@faulty` match the words of [`SAYS`], [`TOLD`] and
-    ///   [`FAULTY`].
+    ///   anything; `@says`, `@told`, `@faulty` and `@member` match the words of [`SAYS`], [`TOLD`],
+    ///   [`FAULTY`] and [`MEMBER`].
     pub(super) fn fits(&self, pattern: &str) -> bool {
         self.find(pattern).is_some()
     }
@@ -530,6 +544,7 @@ impl Word {
             "@says" => !self.is_code && SAYS.contains(&text),
             "@told" => !self.is_code && TOLD.contains(&text),
             "@faulty" => !self.is_code && FAULTY.contains(&text),
+            "@member" => !self.is_code && MEMBER.contains(&text),
             _ if self.is_code => false,
             _ => match wanted.strip_suffix('*') {
                 Some(start) => text.starts_with(start),
