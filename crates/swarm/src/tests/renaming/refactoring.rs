@@ -483,3 +483,39 @@ async fn headline_names_uses_that_another_program_writes_while_a_rename_is_teste
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn name_in_a_string_that_python_reads_is_not_certain() {
+    for code in [
+        "'{0.note} of it'.format(A())",
+        "getattr(A(), 'note,x'.split(',')[0])",
+        "eval('A().note')",
+        "'%(note)s of it' % vars(A())",
+    ] {
+        let text = format!(
+            "class A:\n    @property\n    def note(self):\n        return 1\n\n\ndef show():\n    \
+             return {code}\n"
+        );
+        let files = [("a.py", &*text)];
+        let Refactored {
+            texts,
+            ending: (proof, headline),
+            ..
+        } = run(&files, rename("A.note", "remark")).await;
+        assert_eq!(proof, Proof::Unproven, "{headline}");
+        let expected = "Done, but `note` occurs in a string: a.py:8";
+        assert!(headline.starts_with(expected), "{headline}");
+        assert_eq!(texts[0], text.replace("def note", "def remark"));
+        let only_certain = Refactoring::Rename {
+            symbol: "A.note".to_owned(),
+            to: "remark".to_owned(),
+            only_if_certain: true,
+        };
+        let symbol = "A.note".to_owned();
+        for refactoring in [only_certain, Refactoring::Delete { symbol }] {
+            let Refactored { why, texts, .. } = run(&files, refactoring).await;
+            assert!(matches!(why, StopReason::NothingChanged { .. }), "{why:?}");
+            assert_eq!(texts[0], text, "{code}");
+        }
+    }
+}
