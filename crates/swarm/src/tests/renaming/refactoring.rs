@@ -519,3 +519,23 @@ async fn name_in_a_string_that_python_reads_is_not_certain() {
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn overriding_property_with_a_setter_is_renamed_with_the_property_that_it_overrides() {
+    let accessors = "    @property\n    def note(self):\n        return 1\n\n    \
+                     @note.setter\n    def note(self, value):\n        ";
+    let code = format!(
+        "class A:\n{accessors}self._n = value\n\n\nclass B(A):\n{accessors}A.note.fset(self, value)\n"
+    );
+    for symbol in ["A.note", "B.note"] {
+        let Refactored {
+            why,
+            texts,
+            reasons,
+            ..
+        } = run(&[("code.py", &code)], rename(symbol, "remark")).await;
+        assert_eq!(why, StopReason::Settled, "{symbol}");
+        assert_eq!(texts[0], code.replace("note", "remark"), "{symbol}");
+        assert!(reasons[0].ends_with("every use is certain"), "{reasons:?}");
+    }
+}
