@@ -7,8 +7,8 @@ use super::generated::is_generated;
 use super::names::Names;
 use super::read::on_all_cores;
 use super::search::text_of;
-use super::{in_scripts, in_templates};
-use starling_syntax::{FilePath, Language, SymbolTree, string_literals};
+use super::{in_formats, in_scripts, in_templates};
+use starling_syntax::{FilePath, Language, StringLiteral, SymbolTree, string_literals};
 use starling_text::ByteRange;
 use starling_workspace::Snapshot;
 use tree_sitter::Node;
@@ -38,8 +38,9 @@ pub(super) const FILES: [&str; 22] = [
 ];
 
 /// An occurrence of a name outside of code: in a string without white space that contains the name
-/// as a whole part (`"handlers:EchoHandler"`), or in a line of a script or notebook that uses the
-/// name, or in an expression of a template.
+/// as a whole part (`"handlers:EchoHandler"`), in a string that Python reads (`"{cart.total}"`,
+/// `eval("total()")`), in a line of a script or notebook that uses the name, or in an expression of a
+/// template.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct InString {
     pub file: FilePath,
@@ -132,19 +133,23 @@ fn in_code(file: &FilePath, text: Arc<str>, name: &str) -> Vec<InString> {
     };
     let mut found = Vec::new();
     for string in literals(&tree, name) {
-        let whole: String = string.iter().map(|part| part.of(text)).collect();
-        if whole.contains(char::is_whitespace) {
-            continue;
-        }
-        let mut places = string.iter().flat_map(|part| {
+        let written = &string.written;
+        let whole: String = written.iter().map(|part| part.of(text)).collect();
+        let is_one = !whole.contains(char::is_whitespace);
+        let mut parts = written.iter().filter(|_| is_one).flat_map(|part| {
             let places = parts_at(text, *part, name);
             places.filter(|at| !is_followed(*at)).collect::<Vec<_>>()
         });
-        if let Some(at) = places.next() {
+        let part = parts.next();
+        let at = part.or_else(|| {
+            let read = in_formats::read_at(&tree, string.whole, written, name);
+            read.filter(|at| !is_followed(*at))
+        });
+        if let Some(at) = at {
             found.push(InString {
                 file: file.clone(),
                 line: names.line(at as u32),
-                is_address: is_address(&whole, name),
+                is_address: part.is_some() && is_address(&whole, name),
                 is_script: false,
                 is_template: false,
             });
@@ -153,9 +158,8 @@ fn in_code(file: &FilePath, text: Arc<str>, name: &str) -> Vec<InString> {
     found
 }
 
-/// Returns the string literals that contain a name, except docstrings, each as the byte ranges of
-/// its literal text.
-fn literals(tree: &SymbolTree, name: &str) -> Vec<Vec<ByteRange>> {
+/// Returns the string literals that contain a name, except docstrings.
+fn literals(tree: &SymbolTree, name: &str) -> Vec<StringLiteral> {
     let mut found = Vec::new();
     let Some(root) = tree.root() else {
         return found;
@@ -164,8 +168,7 @@ fn literals(tree: &SymbolTree, name: &str) -> Vec<Vec<ByteRange>> {
         let node = root.descendant_for_byte_range(string.start, string.end);
         let node = node.filter(|_| string.of(tree.text()).contains(name));
         if node.is_some_and(|node| !is_statement(node)) {
-            let literals = string_literals(tree, *string).into_iter();
-            found.extend(literals.map(|one| one.written));
+            found.extend(string_literals(tree, *string));
         }
     }
     found
@@ -258,7 +261,8 @@ fn in_data(file: &FilePath, text: &str, name: &str) -> Vec<InString> {
             let is_one = !string.contains(char::is_whitespace);
             // The name alone is more likely a word of the table, such as a column.
             let is_word = is_table && **string == name;
-            is_one && !is_word && parts_at(string, whole, name).next().is_some()
+            let is_part = is_one && !is_word && parts_at(string, whole, name).next().is_some();
+            is_part || in_formats::attribute_at(string, name).is_some()
         };
         let strings = match is_table {
             true => cells_of(written),
@@ -370,6 +374,60 @@ mod tests {
                 ["1~"],
                 "{string}"
             );
+        }
+    }
+
+    #[test]
+    fn name_is_found_in_strings_that_python_reads() {
+        for code in [
+            "'a {0.Echo} ({0.size})'.format(x)",
+            "'a {x.Echo!r:>3} of it'",
+            "'{x.more[0].Echo.name:{x.width}} of it'",
+            "'a {x:{y.Echo}} of it'",
+            "'{.Echo} ' 'of it'",
+            "'{Echo}'.format(**globals())",
+            "'{Echo.name} of it'.format_map(vars(module))",
+            "'%(Echo)s of it' % globals()",
+            "('{Echo} ' 'of it').format(**vars(x))",
+            "Template('$Echo of it').substitute(globals())",
+            "Template('${Echo}').substitute(**locals())",
+            "'{Echo} of it'\nlog(Y.format(**globals()))",
+            "'Echo,x'.split(',')",
+            "'x Echo'.split()",
+            "eval('Echo() + 1')",
+            "builtins.exec(dedent('x = Echo()'))",
+            "compile('Echo()', '', 'eval')",
+            "timeit.timeit('Echo()', globals=globals())",
+            "timeit.repeat(stmt=f'Echo({n})')",
+            "[eval(one) for one in eval('[Echo()]')]",
+        ] {
+            let text = format!("X = 1\nY = {code}\n");
+            assert_eq!(lines("a.py", &text), ["2"], "{code}");
+        }
+        for line in ["text: \"{0.Echo} of it\"", "text = '{x.Echo!r}'"] {
+            assert_eq!(lines("a.yaml", line), ["1"], "{line}");
+        }
+    }
+
+    #[test]
+    fn name_is_not_found_in_other_fields_and_lists() {
+        for code in [
+            "'{Echo}'.format(Echo=1)",
+            "'%(Echo)s' % {'a': 1}",
+            "Template('$Echo').substitute(x=1)",
+            "'{{x.Echo}} of it'.format(y)",
+            "'{x.Echoes} {x.MyEcho}'",
+            "'{x:.Echo}'",
+            "'{x and y.Echo}'",
+            "'an Echo of it!'.split()",
+            "'Echo, x'",
+            "re.compile('Echo +')",
+            "frame.eval('Echo + 1')",
+            "eval('MyEcho()')",
+            "log('an Echo', eval('x'))",
+        ] {
+            let text = format!("Y = {code}\n");
+            assert_eq!(lines("a.py", &text), [""; 0], "{code}");
         }
     }
 

@@ -11,6 +11,7 @@ mod fuzzy;
 mod generated;
 mod import_roots;
 mod importable;
+mod in_formats;
 mod in_scripts;
 mod in_strings;
 mod in_templates;

@@ -397,12 +397,22 @@ impl<S: Source> Resolver<'_, S> {
                 let names = self.names(one.file);
                 let scope = names.class(one.symbol).map(|class| class.scope);
                 let bound = scope.and_then(|scope| self.bound(one.file, scope, &name));
-                let binding = bound.and_then(|bound| {
-                    only(names.bindings(bound.scope, bound.name)).map(|one| one.kind)
+                let bindings =
+                    bound.map_or(&[][..], |bound| names.bindings(bound.scope, bound.name));
+                let functions = bindings.iter().map(|binding| match binding.kind {
+                    BindingKind::Function(symbol) => Some(symbol),
+                    BindingKind::Import(_)
+                    | BindingKind::Class(_)
+                    | BindingKind::Parameter { .. }
+                    | BindingKind::Global
+                    | BindingKind::Nonlocal
+                    | BindingKind::Value { .. }
+                    | BindingKind::Attribute { .. } => None,
                 });
-                if let Some(BindingKind::Function(symbol)) = binding {
-                    found.extend(self.source.symbol(one.file, symbol));
-                }
+                // A property and its setter, or overloads, bind the name several times.
+                let functions: Option<Vec<_>> = functions.collect();
+                let symbols = functions.into_iter().flatten();
+                found.extend(symbols.filter_map(|symbol| self.source.symbol(one.file, symbol)));
             }
         }
         found.sort();

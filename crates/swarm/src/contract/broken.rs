@@ -285,9 +285,15 @@ fn overrides(lookup: &Lookup, changed: &SymbolPath, new: &Contract) -> Vec<Broke
     overriding.extend(lookup.overrides(changed));
     overriding.sort();
     overriding.dedup();
-    let is_code = |path: &SymbolPath| !is_test_file(&path.file);
-    let overriding = overriding.into_iter().filter(is_code);
-    let own = overriding.filter_map(|path| lookup.symbol(&path).ok());
+    // The getter of a property and its setter, or overloads, are not compared: which of them overrides the
+    // changed one is not known.
+    let has_twin = |path: &SymbolPath| {
+        let mut others = overriding.iter().filter(|other| *other != path);
+        others.any(|other| other.is_twin_of(path))
+    };
+    let is_compared = |path: &&SymbolPath| !is_test_file(&path.file) && !has_twin(path);
+    let overriding = overriding.iter().filter(is_compared);
+    let own = overriding.filter_map(|path| lookup.symbol(path).ok());
     own.filter_map(|own| misfit(&own.tree, &own.symbol, new))
         .collect()
 }

@@ -550,3 +550,59 @@ async fn guarded_file_that_uses_the_name_is_part_of_the_set_or_named_with_what_t
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn name_in_a_string_that_python_reads_is_not_certain() {
+    for code in [
+        "'{0.note} of it'.format(A())",
+        "getattr(A(), 'note,x'.split(',')[0])",
+        "eval('A().note')",
+        "'%(note)s of it' % vars(A())",
+    ] {
+        let text = format!(
+            "class A:\n    @property\n    def note(self):\n        return 1\n\n\ndef show():\n    \
+             return {code}\n"
+        );
+        let files = [("a.py", &*text)];
+        let Refactored {
+            texts,
+            ending: (proof, headline),
+            ..
+        } = run(&files, rename("A.note", "remark")).await;
+        assert_eq!(proof, Proof::Unproven, "{headline}");
+        let expected = "Done, but `note` occurs in a string: a.py:8";
+        assert!(headline.starts_with(expected), "{headline}");
+        assert_eq!(texts[0], text.replace("def note", "def remark"));
+        let only_certain = Refactoring::Rename {
+            symbol: "A.note".to_owned(),
+            to: "remark".to_owned(),
+            only_if_certain: true,
+        };
+        let symbol = "A.note".to_owned();
+        for refactoring in [only_certain, Refactoring::Delete { symbol }] {
+            let Refactored { why, texts, .. } = run(&files, refactoring).await;
+            assert!(matches!(why, StopReason::NothingChanged { .. }), "{why:?}");
+            assert_eq!(texts[0], text, "{code}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn overriding_property_with_a_setter_is_renamed_with_the_property_that_it_overrides() {
+    let accessors = "    @property\n    def note(self):\n        return 1\n\n    \
+                     @note.setter\n    def note(self, value):\n        ";
+    let code = format!(
+        "class A:\n{accessors}self._n = value\n\n\nclass B(A):\n{accessors}A.note.fset(self, value)\n"
+    );
+    for symbol in ["A.note", "B.note"] {
+        let Refactored {
+            why,
+            texts,
+            reasons,
+            ..
+        } = run(&[("code.py", &code)], rename(symbol, "remark")).await;
+        assert_eq!(why, StopReason::Settled, "{symbol}");
+        assert_eq!(texts[0], code.replace("note", "remark"), "{symbol}");
+        assert!(reasons[0].ends_with("every use is certain"), "{reasons:?}");
+    }
+}

@@ -1,0 +1,186 @@
+//! Finds names in strings that Python reads: replacement fields of format strings, lists of names
+//! that are split, and code that is evaluated.
+
+use starling_syntax::SymbolTree;
+use starling_text::ByteRange;
+use tree_sitter::Node;
+
+/// Calls that return names with their values, which a format string then refers to.
+const NAMESPACES: [&str; 4] = ["globals()", "locals()", "vars(", "__dict__"];
+/// Functions that run code in a string, with the modules that define them.
+const RUNNERS: [(&str, &[&str]); 7] = [
+    ("Timer", &["timeit"]),
+    ("compile", &["builtins"]),
+    ("eval", &["builtins"]),
+    ("exec", &["builtins"]),
+    ("repeat", &["timeit"]),
+    ("run", &["cProfile", "profile"]),
+    ("timeit", &["timeit"]),
+];
+
+/// Returns the offset in a string literal at which Python reads a name. `written` is the literal text
+/// of the string.
+pub(super) fn read_at(
+    tree: &SymbolTree,
+    whole: ByteRange,
+    written: &[ByteRange],
+    name: &str,
+) -> Option<usize> {
+    let text = tree.text();
+    let node = tree
+        .root()
+        .and_then(|root| root.descendant_for_byte_range(whole.start, whole.end))?;
+    let (is_code, is_list) = (is_run(node, text), is_split(node, text));
+    let has_namespace = is_formatted_with_names(node, text);
+    written.iter().find_map(|part| {
+        let content = part.of(text);
+        let at = attribute_at(content, name);
+        let at = at.or_else(|| has_namespace.then(|| variable_at(content, name))?);
+        let at = at
+            .or_else(|| (is_code || is_list && lists(content)).then(|| word_at(content, name))?);
+        at.map(|at| part.start + at)
+    })
+}
+
+/// Returns the offset of a name that is an attribute in a replacement field: `{x.name!r:>3}`.
+pub(super) fn attribute_at(content: &str, name: &str) -> Option<usize> {
+    fields(content).into_iter().find_map(|(start, field)| {
+        let mut places = words(field, name).filter(|at| field[..*at].ends_with('.'));
+        places.next().map(|at| start + at)
+    })
+}
+
+/// Returns the offset of a name that a string takes from the names it is formatted with: `{name}`,
+/// `{x[name]}`, `%(name)s`, `$name`, `${name}`.
+fn variable_at(content: &str, name: &str) -> Option<usize> {
+    let in_field = fields(content).into_iter().find_map(|(start, field)| {
+        let mut places = words(field, name).filter(|at| !field[..*at].ends_with('.'));
+        places.next().map(|at| start + at)
+    });
+    let opens = |at: &usize| {
+        ["%(", "$", "${"]
+            .iter()
+            .any(|open| content[..*at].ends_with(open))
+    };
+    in_field.or_else(|| words(content, name).find(opens))
+}
+
+fn word_at(content: &str, name: &str) -> Option<usize> {
+    words(content, name).next()
+}
+
+/// Returns the offsets at which a name is a whole word.
+fn words<'c>(content: &'c str, name: &'c str) -> impl Iterator<Item = usize> + 'c {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let places = content.match_indices(name).map(|(at, _)| at);
+    places.filter(move |at| {
+        !content[..*at].ends_with(is_part) && !content[at + name.len()..].starts_with(is_part)
+    })
+}
+
+/// Returns the names of the replacement fields in a string, without conversion and format, each with
+/// its offset. Fields in the format of another field (`{x:{y.width}}`) are included.
+fn fields(content: &str) -> Vec<(usize, &str)> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(open) = content[at..].find('{') {
+        let start = at + open + 1;
+        if content[start..].starts_with('{') {
+            at = start + 1;
+            continue;
+        }
+        let field = &content[start..];
+        let field = &field[..field.find(['{', '}', '!', ':']).unwrap_or(field.len())];
+        if is_field_name(field) {
+            found.push((start, field));
+        }
+        at = start + field.len();
+    }
+    found
+}
+
+/// Returns whether a text can name what a replacement field shows: `0.name`, `cart.lines[0].name`, `.name`.
+fn is_field_name(field: &str) -> bool {
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '[' | ']' | '-');
+    let first = field.split(['.', '[']).next().unwrap_or_default();
+    let is_first = |c: char| c.is_alphanumeric() || c == '_';
+    field.chars().all(is_name) && first.chars().all(is_first)
+}
+
+/// Returns whether a string is nothing but names: `late_total, tax`.
+fn lists(content: &str) -> bool {
+    let mut words = content.split([',', ' ', '\n', '|', ';']);
+    words.all(|word| {
+        let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+        word.trim().chars().all(is_name)
+    })
+}
+
+/// Returns whether a string is split into parts: `"a,b".split(",")`.
+fn is_split(string: Node<'_>, text: &str) -> bool {
+    let access = outer(string).parent();
+    let access = access.filter(|access| access.kind() == "attribute");
+    let method = access.and_then(|access| access.child_by_field_name("attribute"));
+    method.is_some_and(|method| ["split", "rsplit"].contains(&written(method, text)))
+}
+
+/// Returns whether a string is in the arguments of a call that runs code: `eval("f()")`.
+fn is_run(string: Node<'_>, text: &str) -> bool {
+    ancestors(string).any(|node| {
+        let arguments = node.child_by_field_name("arguments");
+        let has_string = arguments.is_some_and(|arguments| {
+            arguments.start_byte() <= string.start_byte()
+                && string.end_byte() <= arguments.end_byte()
+        });
+        let function = node.child_by_field_name("function");
+        node.kind() == "call" && has_string && function.is_some_and(|one| runs(written(one, text)))
+    })
+}
+
+fn runs(function: &str) -> bool {
+    let (module, name) = function.rsplit_once('.').unwrap_or(("", function));
+    RUNNERS.iter().any(|(runner, modules)| {
+        let is_builtin = module.is_empty() && *runner != "run";
+        *runner == name && (is_builtin || modules.contains(&module))
+    })
+}
+
+/// Returns whether a string is formatted with the names of a module, a function or an object:
+/// `"{rate}".format(**globals())`. A string that is assigned to a name may be formatted so anywhere in the
+/// file.
+fn is_formatted_with_names(string: Node<'_>, text: &str) -> bool {
+    let whole = ancestors(string).last().unwrap_or(string);
+    let scope = match whole.kind() {
+        "assignment" if whole.child_by_field_name("right") == Some(outer(string)) => text,
+        _ => written(whole, text),
+    };
+    NAMESPACES.iter().any(|one| scope.contains(one))
+}
+
+/// Returns a string with the parentheses around it and the strings beside it.
+fn outer(string: Node<'_>) -> Node<'_> {
+    let mut node = string;
+    while let Some(parent) = node.parent() {
+        if !["concatenated_string", "parenthesized_expression"].contains(&parent.kind()) {
+            break;
+        }
+        node = parent;
+    }
+    node
+}
+
+/// Returns the expressions around a node, from the innermost to the outermost.
+fn ancestors(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
+    let is_expression = |node: &Node<'_>| {
+        let kind = node.kind();
+        let is_statement = ["_statement", "_clause", "_definition"]
+            .iter()
+            .any(|ending| kind.ends_with(ending));
+        !is_statement && !["block", "module"].contains(&kind)
+    };
+    std::iter::successors(node.parent(), Node::parent).take_while(is_expression)
+}
+
+fn written<'t>(node: Node<'_>, text: &'t str) -> &'t str {
+    &text[node.start_byte()..node.end_byte()]
+}
