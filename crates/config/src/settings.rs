@@ -203,7 +203,8 @@ pub struct SandboxSettings {
     /// Maximum disk space of one test run in megabytes, in its copy of the project.
     pub disk_mb: u64,
     /// Names of additional environment variables that tests receive. Variables whose names look
-    /// like secrets, or whose values hold a password, a token or a private key, are never passed.
+    /// like secrets, or whose values hold a password, a token or a private key of known forms, are
+    /// never passed.
     pub environment: Vec<String>,
     /// Directories in the home directory that tests may read in addition to toolchains, as absolute
     /// paths. Other directories are hidden.

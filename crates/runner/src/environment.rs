@@ -210,7 +210,7 @@ fn is_secret(name: &str) -> bool {
 
 /// Returns whether a value holds a password, in an address (`user:x@host`), a connection string
 /// (`Server=h;Password=x`), the parameters of a URL (`?password=x`), a text of settings (`password: x`) or a
-/// command line (`-u user:x`), or a token of a known form or a private key, also in base64.
+/// command line (`-u user:x`), a line of `.netrc` or a header (`Bearer x`), or a token of a known form or a private key, also in base64.
 fn holds_secret(value: &OsStr) -> bool {
     let value = value.to_string_lossy();
     has_login(&value)
@@ -218,6 +218,7 @@ fn holds_secret(value: &OsStr) -> bool {
         || has_slash_login(&value)
         || has_secret_field(&value)
         || has_secret_argument(&value)
+        || has_secret_word(&value)
         || has_token(&value)
         || !private_keys(&value).is_empty()
         || value.contains(PRIVATE_KEY_IN_BASE64)
@@ -271,7 +272,9 @@ fn has_secret_argument(value: &str) -> bool {
     let is_set = words.windows(2).any(|pair| {
         let (option, given) = (&pair[0], &pair[1]);
         let is_secret_option = || {
-            let name = option.strip_prefix("--");
+            // Java's tools have options such as `-storepass`.
+            let name = option.strip_prefix('-').filter(|name| name.len() > 1);
+            let name = name.map(|name| name.trim_start_matches('-'));
             name.is_some_and(|name| !name.contains('=') && is_secret(name))
         };
         is_of_user(option) && is_login(given) || is_secret_option() && !given.starts_with('-')
@@ -282,6 +285,39 @@ fn has_secret_argument(value: &str) -> bool {
         pair.is_some_and(|(option, given)| is_of_user(option) && is_login(given))
     };
     is_set || words.iter().any(is_joined)
+}
+
+/// Returns whether a value holds a word that the form of the words before it makes a secret:
+/// `login u password x` as in `.netrc`, `Bearer x`, `sshpass -p x`.
+fn has_secret_word(value: &str) -> bool {
+    /// Programs with an option for a password, which follows it as the next word or in the same one.
+    const OPTIONS: [(&str, &str); 5] = [
+        ("mysql", "-p"),
+        ("mysqldump", "-p"),
+        ("redis-cli", "-a"),
+        ("sqlcmd", "-P"),
+        ("sshpass", "-p"),
+    ];
+    let words: Vec<&str> = value.split_whitespace().collect();
+    let is_bearer = |pair: &[&str]| {
+        let is_token = pair[1].len() >= 8 && pair[1].contains(|c: char| c.is_ascii_digit());
+        is_token && ["bearer", "basic"].contains(&&*pair[0].to_ascii_lowercase())
+    };
+    let is_of_netrc = || {
+        let after_login = words.iter().skip_while(|word| **word != "login");
+        after_login.skip(2).position(|word| *word == "password")
+    };
+    let has_option = |(program, option): &(&str, &str)| {
+        let is_program = |word: &&str| word.rsplit('/').next() == Some(program);
+        let at = words.iter().position(is_program);
+        let arguments = at.map(|at| &words[at + 1..]).unwrap_or_default();
+        let is_given = |(at, word): (usize, &&str)| {
+            let rest = word.strip_prefix(option);
+            rest.is_some_and(|rest| !rest.is_empty() || at + 1 < arguments.len())
+        };
+        arguments.iter().enumerate().any(is_given)
+    };
+    words.windows(2).any(is_bearer) || is_of_netrc().is_some() || OPTIONS.iter().any(has_option)
 }
 
 /// Returns whether a value holds a name of a secret, an equals sign or a colon, and something behind it.
@@ -476,6 +512,14 @@ mod tests {
             "--user=user:pw",
             "psql --password pw",
             "login --api-token pw",
+            "machine h login u password pw",
+            "Bearer abcdef1234567890",
+            "sshpass -p pw ssh h",
+            "mysql -uroot -ppw db",
+            "/usr/bin/redis-cli -a pw",
+            "keytool -storepass changeme",
+            "https://hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXX",
+            "https://api.telegram.org/bot123456789:AAEhBOweik9ai2o01abcdef/x",
         ] {
             assert!(!passed(value), "{value}");
         }
@@ -498,6 +542,10 @@ mod tests {
             "docker run -u 1000:1000 image",
             "pytest -u nobody --password-file",
             "--password --verbose",
+            "mysql -u root -p",
+            "login password",
+            "bearer of news",
+            "pytest -p no:cacheprovider",
         ] {
             assert!(passed(value), "{value}");
         }

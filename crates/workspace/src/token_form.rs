@@ -7,6 +7,9 @@ struct TokenForm {
     shortest: usize,
     /// The characters behind the prefix besides letters and digits.
     others: &'static str,
+    /// Whether a digit must be among the characters, because words can begin with the prefix, too:
+    /// `sk-learn-contrib-extras`.
+    needs_digit: bool,
 }
 
 const fn form(prefix: &'static str, shortest: usize, others: &'static str) -> TokenForm {
@@ -14,10 +17,19 @@ const fn form(prefix: &'static str, shortest: usize, others: &'static str) -> To
         prefix,
         shortest,
         others,
+        needs_digit: true,
     }
 }
 
-const FORMS: [TokenForm; 39] = [
+/// The form of a token whose prefix is used for nothing else.
+const fn only(prefix: &'static str, shortest: usize, others: &'static str) -> TokenForm {
+    TokenForm {
+        needs_digit: false,
+        ..form(prefix, shortest, others)
+    }
+}
+
+const FORMS: [TokenForm; 50] = [
     // GitHub and GitLab.
     form("ghp_", 20, ""),
     form("gho_", 20, ""),
@@ -28,6 +40,7 @@ const FORMS: [TokenForm; 39] = [
     form("glpat-", 16, "_-."),
     form("gldt-", 16, "_-"),
     form("glrt-", 16, "_-."),
+    only("glptt-", 16, "_-"),
     // Slack.
     form("xoxa-", 10, "-"),
     form("xoxb-", 10, "-"),
@@ -36,6 +49,7 @@ const FORMS: [TokenForm; 39] = [
     form("xoxr-", 10, "-"),
     form("xoxs-", 10, "-"),
     form("xapp-", 10, "-"),
+    only("hooks.slack.com/services/", 20, "/"),
     // Amazon, Google and DigitalOcean.
     form("AKIA", 16, ""),
     form("ASIA", 16, ""),
@@ -51,8 +65,12 @@ const FORMS: [TokenForm; 39] = [
     form("sk_", 16, "_"),
     form("pk_", 16, "_"),
     form("rk_", 16, "_"),
+    only("sk_live_", 16, ""),
+    only("rk_live_", 16, ""),
+    only("sq0atp-", 16, "_-"),
+    only("sq0csp-", 16, "_-"),
     form("key_", 16, ""),
-    form("whsec_", 20, ""),
+    only("whsec_", 20, ""),
     form("shpat_", 20, ""),
     form("SG.", 20, "_-."),
     // Registries.
@@ -62,7 +80,12 @@ const FORMS: [TokenForm; 39] = [
     form("rubygems_", 20, ""),
     // Others.
     form("lin_api_", 20, ""),
-    form("hvs.", 20, "_-"),
+    only("hvs.", 20, "_-"),
+    only("glsa_", 20, "_"),
+    form("dapi", 32, "-"),
+    only("ATATT3x", 16, "_-="),
+    only("figd_", 16, "_-"),
+    only("api.telegram.org/bot", 20, ":_-"),
     form("AGE-SECRET-KEY-1", 20, ""),
 ];
 
@@ -83,8 +106,8 @@ pub fn has_token(text: &str) -> bool {
             let is_own = |c: char| c.is_ascii_alphanumeric() || form.others.contains(c);
             let rest = &token[form.prefix.len()..];
             let body = &rest[..rest.find(|c| !is_own(c)).unwrap_or(rest.len())];
-            // Words have no digits: `sk-learn-contrib-extras`.
-            body.len() >= form.shortest && body.contains(|c: char| c.is_ascii_digit())
+            let has_digit = || body.contains(|c: char| c.is_ascii_digit());
+            body.len() >= form.shortest && (!form.needs_digit || has_digit())
         })
     };
     FORMS.iter().any(of_form) || starts("eyJ").any(is_web_token)
@@ -120,6 +143,8 @@ mod tests {
                 assert!(has_token(&text), "{text}");
             }
             assert!(!has_token(&format!("{}short", form.prefix)), "{token}");
+            let letters = format!("{}{}", form.prefix, "abcdefgh".repeat(5));
+            assert_eq!(has_token(&letters), !form.needs_digit, "{letters}");
             assert!(!has_token(&format!("x{token}")), "{token}");
             assert!(begins_like_token(&token), "{token}");
         }
