@@ -199,14 +199,13 @@ fn use_of(
         let found = meant
             .iter()
             .flat_map(|name| index.references(name, USES_MOST).found);
-        let is_known = |one: &Usage| only.others && around.tells_of(one);
-        let mut sure = found.filter(|one| {
-            one.certainty != Certainty::Possible
-                && !one.is_import
-                && (one.is_call || !only.calls)
-                && !(only.reads && is_assigned(&one.text, base))
-                && !is_known(one)
-        });
+        let is_left_out = |one: &Usage| {
+            let is_write = only.reads && is_assigned(&one.text, base);
+            one.is_import || is_write || only.others && around.tells_of(one)
+        };
+        let is_sure =
+            |one: &Usage| one.certainty != Certainty::Possible && (one.is_call || !only.calls);
+        let mut sure = found.filter(|one| is_sure(one) && !is_left_out(one));
         let found = sure.find(|one| fits(one))?;
         Some(format!("{}:{}", found.file, found.line))
     };
