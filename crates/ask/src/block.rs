@@ -6,8 +6,8 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::cite::{
-    Citation, CitationChecker, CitationMark, CitationVerdict, CitedPart, Claim, Denial, claims,
-    range, words,
+    Around, Citation, CitationChecker, CitationMark, CitationVerdict, CitedPart, Claim, Denial,
+    claims, marks, range, words,
 };
 
 /// A citation that was removed from an answer.
@@ -87,6 +87,11 @@ const UNCITED: &str = " [uncited]";
 
 impl Block {
     pub fn check(source: &str, checker: &CitationChecker) -> Block {
+        Block::check_behind("", source, checker)
+    }
+
+    /// Checks a block that stands behind another part of the answer.
+    pub fn check_behind(before: &str, source: &str, checker: &CitationChecker) -> Block {
         let mut block = Block {
             source: source.to_owned(),
             text: String::new(),
@@ -102,6 +107,11 @@ impl Block {
             return block;
         }
         let claims = claims(source, checker);
+        let so_far = format!("{before}{source}");
+        let around = Around {
+            cited: marks(&so_far, checker),
+            text: &so_far,
+        };
         let mut at = 0;
         for (nth, claim) in claims.iter().enumerate() {
             for cited in &claim.cited {
@@ -120,7 +130,9 @@ impl Block {
             let least = if is_behind { WORDS_BEHIND } else { WORDS };
             let sentence = &source[claim.span.clone()];
             let refuted_by = match claim.denial {
-                Denial::Presence if claim.cited.is_empty() => checker.refuting_use(sentence),
+                Denial::Presence if claim.cited.is_empty() => {
+                    checker.refuting_use(sentence, &around)
+                }
                 Denial::Presence | Denial::Behaviour | Denial::No => None,
             };
             let is_claim = claim.denial != Denial::Presence || refuted_by.is_some();

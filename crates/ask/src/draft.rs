@@ -96,7 +96,11 @@ impl AnswerDraft {
     fn checked(&self, number: usize, source: &str) -> Block {
         match number {
             0 => Block::check_first(source, &self.checker),
-            _ => Block::check(source, &self.checker),
+            _ => {
+                let before = self.blocks.iter().take(number);
+                let before: String = before.map(|block| block.source.as_str()).collect();
+                Block::check_behind(&before, source, &self.checker)
+            }
         }
     }
 

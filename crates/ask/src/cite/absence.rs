@@ -1,6 +1,7 @@
 //! Checks sentences that say that code is nowhere used, such as "No template uses `holder`." and
 //! "Nothing calls `pay`.", against the index. No line can be cited for them.
 
+use super::CitationMark;
 use starling_index::{Certainty, Index, Usage, is_test_file};
 
 /// Maximum number of uses that are considered.
@@ -11,15 +12,23 @@ const NOBODY: [&str; 5] = ["no", "nobody", "none", "nothing", "nowhere"];
 const NOT: [&str; 2] = ["never", "not"];
 const CALLS: [&str; 4] = ["call", "caller", "callers", "calls"];
 const CALLED: &str = "called";
-const USES: [&str; 6] = [
+const USES: [&str; 8] = [
+    "accesses",
     "mention",
     "mentions",
+    "reads",
     "reference",
     "references",
     "use",
     "uses",
 ];
-const USED: [&str; 3] = ["mentioned", "referenced", "used"];
+const USED: [&str; 5] = ["accessed", "mentioned", "read", "referenced", "used"];
+/// Words for code that is only read: an assignment does not refute a sentence with one of them.
+const READS: [&str; 2] = ["read", "reads"];
+/// Words that leave out what the text around a sentence names: "Nothing else uses `f`".
+const ELSE: [&str; 2] = ["else", "other"];
+/// Maximum distance, in lines, between a use and a citation of it.
+const NEAR: u32 = 2;
 const TEMPLATES: [&str; 2] = ["template", "templates"];
 const TESTS: [&str; 2] = ["test", "tests"];
 /// Words for all code, templates or tests of the project. "The" before them does not restrict a sentence.
@@ -31,7 +40,7 @@ const WHOLE: [&str; 6] = [
     "templates",
     "tests",
 ];
-/// Words that do not restrict what a sentence says. A sentence with any other word, such as "No other
+/// Words that do not restrict what a sentence says. A sentence with any other word, such as "No admin
 /// view uses `f`" or "Nothing in the class uses `f`", is not checked.
 const OTHERS: [&str; 20] = [
     "any",
@@ -64,8 +73,9 @@ enum AbsentUser {
 }
 
 /// Returns a place that uses a name although `sentence` says that nothing does, or that no test or no
-/// template does. `None` if there is no such place, or if the sentence may say something else.
-pub fn refuting_use(sentence: &str, index: &Index) -> Option<String> {
+/// template does. `None` if there is no such place, or if the sentence may say something else. `around`
+/// is the text around the sentence, which "nothing else" leaves out.
+pub fn refuting_use(sentence: &str, around: &Around<'_>, index: &Index) -> Option<String> {
     let mut quoted = sentence.split('`').skip(1).step_by(2);
     let name = quoted.next().filter(|_| quoted.next().is_none())?;
     let name = name.trim().trim_end_matches("()");
@@ -85,6 +95,7 @@ pub fn refuting_use(sentence: &str, index: &Index) -> Option<String> {
         &TESTS,
         &WHOLE,
         &OTHERS,
+        &ELSE,
     ]
     .concat();
     let is_plain = words.iter().enumerate().all(|(at, word)| {
@@ -107,11 +118,72 @@ pub fn refuting_use(sentence: &str, index: &Index) -> Option<String> {
         (false, true) => AbsentUser::Tests,
         (false, false) => AbsentUser::Anything,
     };
-    use_of(name, &user, only_calls, index)
+    let only = Only {
+        calls: only_calls,
+        reads: has(&READS),
+        others: has(&ELSE),
+    };
+    use_of(name, &user, &only, around, index)
 }
 
-/// Returns the first place, as `path:line`, where a name is used or, if `only_calls` is true, called.
-fn use_of(name: &str, user: &AbsentUser, only_calls: bool, index: &Index) -> Option<String> {
+/// Returns the names by which the uses of a name are searched: itself, and those of its definitions if
+/// there is only one, or if the text names their classes. Uses of a bare name of a method are no more
+/// than possible.
+fn meant(name: &str, around: &Around<'_>, index: &Index) -> Vec<String> {
+    let mut defined = index.definitions(name);
+    if defined.len() > 1 {
+        defined.retain(|one| {
+            let class = one.symbol.name.rsplit_once('.').map(|(class, _)| class);
+            class.is_some_and(|class| around.has_word(class))
+        });
+    }
+    let paths = defined.into_iter().map(|one| one.symbol.to_string());
+    std::iter::once(name.to_owned()).chain(paths).collect()
+}
+
+/// The answer up to the end of a sentence's block, which "nothing else" leaves out.
+pub struct Around<'t> {
+    pub text: &'t str,
+    pub cited: Vec<CitationMark>,
+}
+
+impl Around<'_> {
+    fn has_word(&self, wanted: &str) -> bool {
+        let is_part = |c: char| c.is_alphanumeric() || c == '_';
+        let mut words = self.text.split(|c: char| !is_part(c));
+        words.any(|word| word == wanted)
+    }
+
+    /// Returns whether the text names the code that a use stands in, or cites the use.
+    fn tells_of(&self, one: &Usage) -> bool {
+        let is_cited = |mark: &CitationMark| {
+            let (path, file) = (mark.path.trim_end_matches('`'), one.file.as_str());
+            let is_near = |(first, last): &(u32, u32)| {
+                (first.saturating_sub(NEAR)..=last.saturating_add(NEAR)).contains(&one.line)
+            };
+            file.ends_with(path) && mark.lines.iter().any(is_near)
+        };
+        self.has_word(one.symbol.base_name()) || self.cited.iter().any(is_cited)
+    }
+}
+
+/// Which uses refute a sentence.
+struct Only {
+    calls: bool,
+    /// Whether assignments do not count.
+    reads: bool,
+    /// Whether uses that the answer tells of do not count.
+    others: bool,
+}
+
+/// Returns the first place, as `path:line`, where a name is used in a way that counts.
+fn use_of(
+    name: &str,
+    user: &AbsentUser,
+    only: &Only,
+    around: &Around<'_>,
+    index: &Index,
+) -> Option<String> {
     let base = name.rsplit(['.', ':']).next().unwrap_or(name);
     let in_templates = || {
         let found = index.in_templates(base).into_iter().next()?;
@@ -123,19 +195,40 @@ fn use_of(name: &str, user: &AbsentUser, only_calls: bool, index: &Index) -> Opt
         Some(format!("{}:{}", found.file, found.line))
     };
     let in_code = |fits: &dyn Fn(&Usage) -> bool| {
-        let found = index.references(name, USES_MOST).found.into_iter();
-        let mut sure = found.filter(|one| {
-            one.certainty != Certainty::Possible && !one.is_import && (one.is_call || !only_calls)
-        });
+        let meant = meant(name, around, index);
+        let found = meant
+            .iter()
+            .flat_map(|name| index.references(name, USES_MOST).found);
+        let is_left_out = |one: &Usage| {
+            let is_write = only.reads && is_assigned(&one.text, base);
+            one.is_import || is_write || only.others && around.tells_of(one)
+        };
+        let is_sure =
+            |one: &Usage| one.certainty != Certainty::Possible && (one.is_call || !only.calls);
+        let mut sure = found.filter(|one| is_sure(one) && !is_left_out(one));
         let found = sure.find(|one| fits(one))?;
         Some(format!("{}:{}", found.file, found.line))
     };
     match user {
+        // "Other" templates and strings cannot be told apart from those that the text names.
+        AbsentUser::Templates if only.others => None,
+        AbsentUser::Anything if only.others => in_code(&|_| true),
         AbsentUser::Templates => in_templates(),
         AbsentUser::Tests => in_code(&|one| is_test_file(&one.file)),
-        AbsentUser::Anything if only_calls => in_code(&|_| true),
+        AbsentUser::Anything if only.calls => in_code(&|_| true),
         AbsentUser::Anything => in_code(&|_| true).or_else(in_templates).or_else(in_strings),
     }
+}
+
+/// Returns whether a line assigns the name.
+fn is_assigned(line: &str, name: &str) -> bool {
+    let mut after = line
+        .match_indices(name)
+        .map(|(at, _)| &line[at + name.len()..]);
+    after.any(|rest| {
+        let rest = rest.trim_start();
+        rest.starts_with('=') && !rest.starts_with("==") || rest.starts_with(':')
+    })
 }
 
 #[cfg(test)]
@@ -192,8 +285,69 @@ mod tests {
             ("Nothing in the project uses `free`.", Some("a.py:14")),
             ("`Tool` never calls `holder`.", None),
         ] {
-            let found = refuting_use(sentence, &index);
+            let around = Around {
+                text: sentence,
+                cited: Vec::new(),
+            };
+            let found = refuting_use(sentence, &around, &index);
             assert_eq!(found.as_deref(), place, "{sentence}");
+        }
+    }
+
+    #[test]
+    fn use_that_the_text_does_not_name_refutes_that_nothing_else_uses_the_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = "class Packet:\n    @property\n    def label(self):\n        return ''\n\n    \
+            def describe(self):\n        return self.label\n\n\n\
+            def to_json(p: Packet):\n    return p.label\n\n\n\
+            class Box:\n    def __init__(self):\n        self.lid = 1\n";
+        std::fs::write(dir.path().join("a.py"), text).unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let files = Workspace::open(root).unwrap().snapshot(Default::default());
+        let index = Index::new(files);
+        let cited = |lines: (u32, u32)| CitationMark {
+            span: 0..1,
+            path: "a.py".to_owned(),
+            symbol: None,
+            lines: vec![lines],
+        };
+        let both = [cited((7, 7)), cited((11, 11))];
+        for (before, cited, sentence, place) in [
+            (
+                "`to_json` reads it.",
+                &[][..],
+                "Nothing else in the project reads `label`.",
+                Some("a.py:7"),
+            ),
+            (
+                "`describe` reads it.",
+                &[],
+                "No other function uses `label`.",
+                Some("a.py:11"),
+            ),
+            (
+                "`to_json` and `describe` read it.",
+                &[],
+                "Nothing else reads `label`.",
+                None,
+            ),
+            (
+                "Two lines read it.",
+                &both,
+                "Nothing else reads `label`.",
+                None,
+            ),
+            ("", &[], "Nothing reads `label`.", Some("a.py:7")),
+            ("", &[], "`label` is never read.", Some("a.py:7")),
+            ("", &[], "Nothing reads `lid`.", None),
+        ] {
+            let text = format!("{before} {sentence}");
+            let around = Around {
+                text: &text,
+                cited: cited.to_vec(),
+            };
+            let found = refuting_use(sentence, &around, &index);
+            assert_eq!(found.as_deref(), place, "{text}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::absence::refuting_use;
+use super::absence::{Around, refuting_use};
 use super::{Citation, CitedPart, Claim, Files, words};
 use starling_index::{Index, is_built_in};
 use starling_syntax::{FilePath, Symbol, SymbolTree};
@@ -64,8 +64,8 @@ impl CitationChecker {
     }
 
     /// Returns a place that refutes a sentence which says that something is nowhere used.
-    pub fn refuting_use(&self, sentence: &str) -> Option<String> {
-        refuting_use(sentence, self.index.as_ref()?)
+    pub fn refuting_use(&self, sentence: &str, around: &Around<'_>) -> Option<String> {
+        refuting_use(sentence, around, self.index.as_ref()?)
     }
 
     /// Checks one line range of a claim's citation.

@@ -7,6 +7,7 @@ mod mark;
 #[cfg(test)]
 mod tests;
 
+pub use absence::Around;
 pub use check::{CitationChecker, CitationVerdict};
 pub use claim::{CitedPart, Claim, Denial, claims, identifiers};
 pub use mark::{CitationMark, Files, marks};

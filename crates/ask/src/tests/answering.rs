@@ -306,6 +306,14 @@ async fn sentence_that_denies_a_use_which_the_index_knows_is_sent_back_and_marke
     assert_eq!(answer.uncited, ["Nothing calls `pay`."]);
     let back = project.model.prompt(1);
     assert!(back.contains("not so: see main.py:5"), "{back}");
+    let first = "`pay` adds up [shop.py:13]. Nothing else in the project uses `pay`.";
+    let project = AskTestProject::new(AskScriptedModel::new([say(first), say("")]));
+    let answer = project.ask("Who pays?").await;
+    assert_eq!(answer.uncited, ["Nothing else in the project uses `pay`."]);
+    let first =
+        "`pay` adds up [shop.py:13], `run` calls it [main.py:5].\n\nNothing else uses `pay`.";
+    let project = AskTestProject::new(AskScriptedModel::new([say(first)]));
+    assert_eq!(project.ask("Who pays?").await.uncited, [""; 0]);
     let first = "`pay` adds up [shop.py:13].\n\nNothing calls `discount`.";
     let project = AskTestProject::new(AskScriptedModel::new([say(first)]));
     assert_eq!(project.ask("Who pays?").await.uncited, [""; 0]);
