@@ -17,6 +17,35 @@ const RUNNERS: [(&str, &[&str]); 7] = [
     ("run", &["cProfile", "profile"]),
     ("timeit", &["timeit"]),
 ];
+/// Functions that take the name of an attribute, a member or a module.
+const LOOKUPS: [&str; 12] = [
+    "attrgetter",
+    "delattr",
+    "delitem",
+    "getattr",
+    "hasattr",
+    "import_module",
+    "methodcaller",
+    "multiple",
+    "object",
+    "patch",
+    "setattr",
+    "setitem",
+];
+
+/// Returns whether a string is in the arguments of a call that looks names up, or beside the names of a
+/// module or an object: `globals()["total"]`.
+pub(super) fn is_looked_up(tree: &SymbolTree, whole: ByteRange) -> bool {
+    let text = tree.text();
+    let root = tree.root();
+    let node = root.and_then(|root| root.descendant_for_byte_range(whole.start, whole.end));
+    let looks_up = |node: Node<'_>| {
+        let function = node.child_by_field_name("function");
+        let name = function.and_then(|function| written(function, text).rsplit('.').next());
+        name.is_some_and(|name| LOOKUPS.contains(&name))
+    };
+    node.is_some_and(|node| ancestors(node).any(looks_up) || is_formatted_with_names(node, text))
+}
 
 /// Returns the offset in a string literal at which Python reads a name. `written` is the literal text
 /// of the string.

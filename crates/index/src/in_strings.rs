@@ -48,6 +48,8 @@ pub struct InString {
     pub line: u32,
     /// Whether the string looks like a URL or a file path.
     pub is_address: bool,
+    /// Whether the string is only the name, as a key is, and nothing shows that it is looked up.
+    pub is_word: bool,
     /// Whether the name occurs in a line of a script or template, not in a string.
     pub is_script: bool,
     /// Whether the name occurs in an expression of a template.
@@ -150,6 +152,7 @@ fn in_code(file: &FilePath, text: Arc<str>, name: &str) -> Vec<InString> {
                 file: file.clone(),
                 line: names.line(at as u32),
                 is_address: part.is_some() && is_address(&whole, name),
+                is_word: whole == name && !in_formats::is_looked_up(&tree, string.whole),
                 is_script: false,
                 is_template: false,
             });
@@ -219,6 +222,7 @@ fn in_text(file: &FilePath, text: &str, name: &str) -> Vec<InString> {
             file: file.clone(),
             line,
             is_address: false,
+            is_word: false,
             is_script: true,
             is_template: false,
         }));
@@ -242,6 +246,7 @@ fn in_template(snapshot: &Snapshot, file: &FilePath, name: &str) -> Vec<InString
         file: file.clone(),
         line,
         is_address: false,
+        is_word: false,
         is_script: true,
         is_template: true,
     });
@@ -272,6 +277,7 @@ fn in_data(file: &FilePath, text: &str, name: &str) -> Vec<InString> {
             file: file.clone(),
             line,
             is_address: is_address(string, name),
+            is_word: **string == *name,
             is_script: false,
             is_template: false,
         }));

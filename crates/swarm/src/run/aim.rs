@@ -150,7 +150,9 @@ pub(crate) fn names_refused(checker: &Checker, refused: &[(&ActorId, &str)]) -> 
 fn missed_strings(checker: &Checker) -> Option<String> {
     let index = &checker.services.index;
     let before = Lookup::new(index.snapshot().clone(), Arc::clone(index));
-    left::unsure(checker.stated(), &before, &checker.lookup())
+    let after = checker.lookup();
+    left::unsure(checker.stated(), &before, &after)
+        .or_else(|| left::words_left(checker.stated(), &before, &after))
 }
 
 /// Describes the documents that the task asks to change and that were not changed. If the task

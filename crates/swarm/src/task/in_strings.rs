@@ -9,8 +9,22 @@ pub(crate) const NAMED: usize = 4;
 
 /// Returns the strings that contain a name which the code no longer defines. Leaves out URLs and
 /// file paths, because a page or file does not change its name with the code, templates, whose objects
-/// may be of any type, and strings that the task tells to keep.
+/// may be of any type, strings that are only the name, and strings that the task tells to keep.
 pub(crate) fn of_gone(lookup: &Lookup, name: &str, kept: &KeptStrings) -> Vec<InString> {
+    let mut strings = all_of_gone(lookup, name, kept);
+    strings.retain(|one| !one.is_word);
+    strings
+}
+
+/// Returns the strings that are only a name which the code no longer defines. They may be keys or texts that
+/// have nothing to do with it.
+pub(crate) fn words_of_gone(lookup: &Lookup, name: &str, kept: &KeptStrings) -> Vec<InString> {
+    let mut strings = all_of_gone(lookup, name, kept);
+    strings.retain(|one| one.is_word);
+    strings
+}
+
+fn all_of_gone(lookup: &Lookup, name: &str, kept: &KeptStrings) -> Vec<InString> {
     let index = lookup.index();
     if index.is_defined(name) {
         return Vec::new();

@@ -5,7 +5,7 @@ use super::kept::KeptStrings;
 use super::named::{Named, Word};
 use super::{ExplicitEdit, ExplicitEdits, strings};
 use crate::lookup::Lookup;
-use crate::task::in_strings::first_of;
+use crate::task::in_strings::{first_of, stands_in, words_of_gone};
 use starling_index::{AttributeOf, Dangling, Index};
 use starling_syntax::FilePath;
 
@@ -83,6 +83,22 @@ pub(crate) fn in_strings(
         left.map(|one| (word.name.clone(), one))
     });
     left.collect()
+}
+
+/// Describes the strings that are only a name which the task renames or deletes, and which the code no longer
+/// defines. Only one of the names is described.
+pub(crate) fn words_left(
+    statements: &ExplicitEdits,
+    before: &Lookup,
+    after: &Lookup,
+) -> Option<String> {
+    let named = statements.all.iter().map(ExplicitEdit::named);
+    let mut names = named.filter(|one| one.is_defined()).map(Named::base_name);
+    names.find_map(|name| {
+        let was_defined = before.index().is_defined(name);
+        let strings = words_of_gone(after, name, &statements.kept);
+        (was_defined && !strings.is_empty()).then(|| stands_in(name, "still occurs", &strings))
+    })
 }
 
 /// Describes the strings that contain the old name of a renamed word and may, but need not, refer
