@@ -150,6 +150,25 @@ fn is_indented(line: &str) -> bool {
     line.starts_with("    ") || line.starts_with('\t')
 }
 
+/// Returns a text without its examples: without code blocks, and without the lines of each paragraph
+/// from the first prompt on.
+pub(crate) fn prose(text: &str) -> String {
+    let (_, outside) = fenced(text);
+    let has_prompt = |line: &&&str| {
+        let line = line.trim_start();
+        line.starts_with(PROMPTS[0]) || line.starts_with("$ ")
+    };
+    let mut prose = String::new();
+    for paragraph in paragraphs(&outside).filter(|paragraph| !is_code(paragraph)) {
+        for line in paragraph.iter().take_while(|line| !has_prompt(line)) {
+            prose.push_str(line);
+            prose.push('\n');
+        }
+        prose.push('\n');
+    }
+    prose
+}
+
 /// Adds the session and the commands in these lines.
 fn add_lines(blocks: &mut Vec<Block>, lines: &[&str]) {
     let session: Vec<&str> = session(lines).collect();
