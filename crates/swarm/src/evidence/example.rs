@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use starling_syntax::composed;
+
 /// Maximum number of characters of a result in the headline of a run.
 const AT_END: usize = 80;
 
@@ -27,9 +29,13 @@ impl ExampleEvidence {
     /// Describes both results, each with at most `most` characters.
     fn shortened(&self, most: usize) -> String {
         let (before, after) = (head(&self.before, most), head(&self.after, most));
-        match self.before == self.after {
-            true => format!("`{before}`, as before"),
-            false => format!("before `{before}`, after `{after}`"),
+        if self.before == self.after {
+            format!("`{before}`, as before")
+        } else if composed(&before) == composed(&after) {
+            let (before, after) = (escaped(&before), escaped(&after));
+            format!("before `{before}`, after `{after}`")
+        } else {
+            format!("before `{before}`, after `{after}`")
         }
     }
 }
@@ -39,6 +45,18 @@ impl fmt::Display for ExampleEvidence {
         let told = self.in_words();
         writeln!(f, "example of the task: {told} ({})", self.code)
     }
+}
+
+/// Writes each character outside of ASCII by its number, for example `\u{fc}`.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in text.chars() {
+        match c.is_ascii() {
+            true => escaped.push(c),
+            false => escaped.extend(c.escape_unicode()),
+        }
+    }
+    escaped
 }
 
 fn head(text: &str, most: usize) -> String {
@@ -54,5 +72,31 @@ pub(crate) fn at_end(examples: &[ExampleEvidence]) -> String {
     match examples.first() {
         Some(first) => format!("; the example of the task: {}", first.shortened(AT_END)),
         None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(before: &str, after: &str) -> String {
+        let example = ExampleEvidence {
+            code: "f()".to_owned(),
+            before: before.to_owned(),
+            after: after.to_owned(),
+        };
+        example.in_words()
+    }
+
+    #[test]
+    fn results_that_look_the_same_are_told_by_the_numbers_of_their_characters() {
+        let words = told("'gr\u{fc}n'", "'gru\u{308}n'");
+        assert_eq!(words, "before `'gr\\u{fc}n'`, after `'gru\\u{308}n'`");
+        assert_eq!(
+            told("'gr\u{fc}n'", "'gr\u{fc}n'"),
+            "`'gr\u{fc}n'`, as before"
+        );
+        let words = told("'gr\u{fc}n'", "'gruen'");
+        assert_eq!(words, "before `'gr\u{fc}n'`, after `'gruen'`");
     }
 }

@@ -15,6 +15,7 @@ use crate::state::checker::Checker;
 use crate::task::asked;
 use crate::task::goal::{self, Goal};
 use crate::task::names::Names;
+use crate::task::runnable;
 use crate::task::stated::left;
 use crate::task::whole_word::{has_word, is_word_at};
 use starling_core::TestCase;
@@ -70,6 +71,13 @@ pub(crate) fn of(
     }
     let task = &checker.task.text;
     let around = NamedCode::of(checker, &names);
+    let in_prose = Names::of(&around.before, &runnable::prose(task));
+    let told = match (in_prose.lead(), checker.goal) {
+        (true, _) => &in_prose,
+        // The example of a feature uses code that needs no change.
+        (false, Goal::Feature) => return ChangeRelevance::default(),
+        (false, _) => &names,
+    };
     let near: Vec<SymbolPath> = judged
         .iter()
         .filter(|symbol| around.holds(checker.goal, task, symbol))
@@ -77,7 +85,7 @@ pub(crate) fn of(
         .collect();
     if near.is_empty() {
         return ChangeRelevance {
-            missed: Some(missed(&names)),
+            missed: Some(missed(told)),
             ..ChangeRelevance::default()
         };
     }
@@ -89,7 +97,7 @@ pub(crate) fn of(
     let ids = failed.into_iter().map(|case| case.id);
     ChangeRelevance {
         missed: None,
-        named: in_words(names.code()),
+        named: in_words(told.code()),
         aside: ids.filter(|id| !reached.contains(id)).collect(),
     }
 }

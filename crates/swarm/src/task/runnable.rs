@@ -22,7 +22,7 @@ const SHELL: &str = "|&;<>$`\\\"'(){}*?[]!~#=%";
 /// Returns whether a text can contain an example. Used to avoid a search in most tasks.
 pub(crate) fn may_be_in(text: &str) -> bool {
     let marks = FENCES.iter().chain(&[PROMPTS[0], "$ "]);
-    marks.into_iter().any(|mark| text.contains(mark))
+    marks.into_iter().any(|mark| text.contains(mark)) || text.lines().any(is_indented)
 }
 
 /// Returns the examples of a task, in their order.
@@ -75,11 +75,45 @@ enum BlockKind {
     Command,
 }
 
-/// Returns the fenced blocks, the lines of interactive sessions and the lines with a shell prompt.
-/// Sessions outside of fences are one block, because later lines use names of earlier ones.
+/// Returns the fenced blocks, the lines of interactive sessions, the lines with a shell prompt and the
+/// indented blocks. Sessions outside of fences are one block, because later lines use names of earlier
+/// ones.
 fn blocks(text: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
-    let mut outside = Vec::new();
+    let (fenced, outside) = fenced(text);
+    for Fenced { language, lines } in fenced {
+        add_lines(&mut blocks, &lines);
+        let is_shown = blocks_of_lines(&lines).next().is_some();
+        match language {
+            "" | "py" | "python" | "python3" if !is_shown => blocks.push(Block {
+                kind: BlockKind::Python,
+                text: dedented(&lines),
+            }),
+            "sh" | "bash" | "shell" | "console" if !is_shown => {
+                let commands = lines.iter().map(|line| Block {
+                    kind: BlockKind::Command,
+                    text: line.trim().to_owned(),
+                });
+                blocks.extend(commands);
+            }
+            _ => {}
+        }
+    }
+    add_lines(&mut blocks, &outside);
+    add_indented(&mut blocks, &outside);
+    blocks
+}
+
+/// A fenced block: the first word after its fence, and its lines.
+struct Fenced<'t> {
+    language: &'t str,
+    lines: Vec<&'t str>,
+}
+
+/// Returns the fenced blocks of a text, and the lines outside of them, with an empty line in the
+/// place of each block.
+fn fenced(text: &str) -> (Vec<Fenced<'_>>, Vec<&str>) {
+    let (mut blocks, mut outside) = (Vec::new(), Vec::new());
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
         let opened = line.trim_start();
@@ -90,26 +124,69 @@ fn blocks(text: &str) -> Vec<Block> {
         };
         let language = opened.trim_start_matches(&fence[..1]).trim();
         let closes = |line: &&str| !line.trim_start().starts_with(fence);
-        let inside: Vec<&str> = lines.by_ref().take_while(closes).collect();
-        add_lines(&mut blocks, &inside);
-        let is_shown = blocks_of_lines(&inside).next().is_some();
-        match language.split([' ', ',', '{']).next().unwrap_or_default() {
-            "" | "py" | "python" | "python3" if !is_shown => blocks.push(Block {
-                kind: BlockKind::Python,
-                text: dedented(&inside),
-            }),
-            "sh" | "bash" | "shell" | "console" if !is_shown => {
-                let commands = inside.iter().map(|line| Block {
-                    kind: BlockKind::Command,
-                    text: line.trim().to_owned(),
-                });
-                blocks.extend(commands);
+        outside.push("");
+        blocks.push(Fenced {
+            language: language.split([' ', ',', '{']).next().unwrap_or_default(),
+            lines: lines.by_ref().take_while(closes).collect(),
+        });
+    }
+    (blocks, outside)
+}
+
+/// Adds the blocks that are indented as code is in Markdown: paragraphs without a prompt. Paragraphs
+/// that follow each other are one block.
+fn add_indented(blocks: &mut Vec<Block>, lines: &[&str]) {
+    let mut found: Vec<Vec<&str>> = Vec::new();
+    let mut continues = false;
+    for paragraph in paragraphs(lines) {
+        let is_code = is_code(paragraph) && blocks_of_lines(paragraph).next().is_none();
+        match found.last_mut() {
+            Some(last) if is_code && continues => {
+                last.push("");
+                last.extend(paragraph);
             }
+            _ if is_code => found.push(paragraph.to_vec()),
             _ => {}
         }
+        continues = is_code;
     }
-    add_lines(&mut blocks, &outside);
-    blocks
+    blocks.extend(found.iter().map(|lines| Block {
+        kind: BlockKind::Python,
+        text: dedented(lines),
+    }));
+}
+
+/// Returns the groups of lines between empty lines.
+fn paragraphs<'l, 't>(lines: &'l [&'t str]) -> impl Iterator<Item = &'l [&'t str]> {
+    let groups = lines.split(|line| line.trim().is_empty());
+    groups.filter(|group| !group.is_empty())
+}
+
+fn is_code(paragraph: &[&str]) -> bool {
+    paragraph.iter().all(|line| is_indented(line))
+}
+
+fn is_indented(line: &str) -> bool {
+    line.starts_with("    ") || line.starts_with('\t')
+}
+
+/// Returns a text without its examples: without code blocks, and without the lines of each paragraph
+/// from the first prompt on.
+pub(crate) fn prose(text: &str) -> String {
+    let (_, outside) = fenced(text);
+    let has_prompt = |line: &&&str| {
+        let line = line.trim_start();
+        line.starts_with(PROMPTS[0]) || line.starts_with("$ ")
+    };
+    let mut prose = String::new();
+    for paragraph in paragraphs(&outside).filter(|paragraph| !is_code(paragraph)) {
+        for line in paragraph.iter().take_while(|line| !has_prompt(line)) {
+            prose.push_str(line);
+            prose.push('\n');
+        }
+        prose.push('\n');
+    }
+    prose
 }
 
 /// Adds the session and the commands in these lines.
@@ -374,6 +451,29 @@ mod tests {
         ] {
             assert_eq!(found(text), [], "{text}");
         }
+    }
+
+    #[test]
+    fn indented_block_between_empty_lines_is_an_example() {
+        let text = "It fails:\n\n    c = Cart()\n\n    print(total(c))\n\nIt should not:\n\n\ttotal([1])\n";
+        let expected = [
+            python(
+                "from shop.cart import Cart\nfrom shop.cart import total\nc = Cart()\n\nprint(total(c))",
+            ),
+            python("from shop.cart import total\ntotal([1])"),
+        ];
+        assert!(may_be_in(text));
+        assert_eq!(found(text), expected);
+        for other in [
+            "It fails:\n    total([1])\n",
+            "It fails:\n\n    total([1])\nalways.\n",
+            "It fails:\n\n    the total is wrong\n",
+            "It fails:\n\n  total([1])\n",
+        ] {
+            assert_eq!(found(other), [], "{other}");
+        }
+        let session = "It fails:\n\n    >>> total([1])\n    1\n\n    $ pytest\n";
+        assert_eq!(found(session).len(), 2);
     }
 
     #[test]

@@ -360,3 +360,31 @@ async fn file_that_the_task_only_mentions_need_not_be_changed() {
     assert!(bed.read("Makefile").contains("moon:"), "{headline}");
     assert!(!headline.contains("which the task names"), "{headline}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn names_that_only_stand_in_the_example_of_a_feature_are_no_targets() {
+    const TASK: &str = "Write a function `top(rows)` in report.py. Example:\n\n```python\nfrom model \
+                        import Bean\nfrom shop.report import top\ntop([Bean()])\n```\n";
+    const REPORT: &str = "def lines():\n    return []\n";
+    const WITH_TOP: &str = "def lines():\n    return []\n\n\ndef top(rows):\n    return rows[0]\n";
+    let run = |task: String| async move {
+        let model = Scripted::native()
+            .on("scout", [wake(&["src/shop/report.py::"])])
+            .on("agent src/shop/report.py", [whole(WITH_TOP)]);
+        let files = [
+            ("src/shop/report.py", REPORT),
+            ("model.py", "class Bean:\n    pass\n"),
+        ];
+        let mut bed = Bed::new(&files, model)
+            .tests(|_| vec![])
+            .with(|of_run| of_run.text = task);
+        ending(&bed.run().await).1
+    };
+    let headline = run(TASK.to_owned()).await;
+    assert!(headline.starts_with("Done, but no test "), "{headline}");
+    assert!(!headline.contains("Bean"), "{headline}");
+    // The prose names the class.
+    let headline = run(format!("{TASK}\n`Bean` must be hashable.")).await;
+    let but = "Done, but nothing in `Bean`, which the task names, was changed";
+    assert!(headline.starts_with(but), "{headline}");
+}
