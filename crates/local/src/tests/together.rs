@@ -81,7 +81,7 @@ fn requests() -> Vec<ChatRequest> {
         conversation: format!("conversation {}", number % 7),
         temperature: [0.0, 1.0, 0.3][number % 3],
         seed: Some(number as u64),
-        ..request(text, if number == 0 { 120 } else { 20 })
+        ..request(text, if number == 0 { 500 } else { 20 })
     };
     texts.enumerate().map(request).collect()
 }
