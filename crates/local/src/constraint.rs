@@ -13,8 +13,8 @@ use super::vocabulary::Vocabulary;
 use starling_core::{AnswerFormat, ChatRequest, ToolSpec};
 
 /// The texts with which Qwen's models, and many others, open and close a tool call.
-pub const CALL_OPENS: &str = "<tool_call>\n";
-pub const CALL_CLOSES: &str = "\n</tool_call>";
+const CALL_OPENS: &str = "<tool_call>\n";
+const CALL_CLOSES: &str = "\n</tool_call>";
 
 /// The first byte of a token that is not text.
 const NO_TEXT: u8 = 0xff;
@@ -93,15 +93,20 @@ impl OutputConstraint {
     /// The grammar is too large for its limits.
     pub fn restrict(&mut self, scores: &mut [f32]) -> Result<()> {
         let allowed = self.matcher.compute_mask_or_eos().map_err(failed)?;
-        let is_complete = self.ends.iter().any(|end| allowed.is_allowed(*end));
-        for (token, score) in (0u32..).zip(scores.iter_mut()) {
-            let is_allowed = match self.ends.contains(&token) {
-                true => is_complete,
-                false => allowed.is_allowed(token),
-            };
-            if !is_allowed {
+        // A network may have scores for more tokens than the vocabulary has.
+        let is_allowed = |token: usize| token < allowed.len() && allowed.get(token);
+        let ends = self.ends.iter().map(|end| *end as usize);
+        // The grammar knows only one of the tokens that end an answer.
+        let is_complete = ends.clone().any(is_allowed);
+        let ends = ends.filter(|end| is_complete && *end < scores.len());
+        let kept: Vec<(usize, f32)> = ends.map(|end| (end, scores[end])).collect();
+        for (token, score) in scores.iter_mut().enumerate() {
+            if !is_allowed(token) {
                 *score = f32::NEG_INFINITY;
             }
+        }
+        for (end, score) in kept {
+            scores[end] = score;
         }
         Ok(())
     }
@@ -333,6 +338,17 @@ mod tests {
                 "{value}"
             );
         }
+    }
+
+    #[test]
+    fn scores_of_tokens_outside_the_vocabulary_are_never_selected() {
+        let (factory, vocabulary) = factory();
+        let format = AnswerFormat::Json(json!({"type": "object"}));
+        let mut constraint = factory.create(&format, &[]).unwrap();
+        let mut scores = vec![0.0; vocabulary.size() as usize + 100];
+        constraint.restrict(&mut scores).unwrap();
+        let outside = &scores[vocabulary.size() as usize..];
+        assert!(outside.iter().all(|score| *score == f32::NEG_INFINITY));
     }
 
     #[test]
