@@ -29,19 +29,17 @@ pub(crate) async fn run_tests_within(
         Ok(contents) => contents.into_iter().collect(),
         Err(error) => return not_run(checker, error.to_string()),
     };
-    let _turn = checker.testing.acquire().await;
-    let _work = checker.budget.work();
-    let deadline = test_deadline(checker).min(longest);
-    let request = TestRequest {
-        overlay,
-        select,
-        deadline,
+    let run = |deadline| {
+        checker.services.tests.run(TestRequest {
+            overlay,
+            select,
+            deadline,
+        })
     };
-    // The runner enforces the deadline; this timeout is a fallback.
-    let late = deadline + Duration::from_secs(10);
-    let mut report = match tokio::time::timeout(late, checker.services.tests.run(request)).await {
+    let (deadline, report) = in_turn(checker, longest, run).await;
+    let mut report = match report {
         Ok(report) => report,
-        Err(_) => TestReport {
+        Err(NoReply { late }) => TestReport {
             outcome: TestOutcome::TimedOut,
             exit: None,
             command: checker.services.tests.command().unwrap_or_default(),
@@ -59,6 +57,28 @@ pub(crate) async fn run_tests_within(
     checker.budget.was_outside(ExternalTime::Tests, took);
     unloaded::note(checker, world, &report);
     report
+}
+
+/// No result came, although its time limit was exceeded by far.
+pub(crate) struct NoReply {
+    /// How long the result was awaited.
+    pub late: Duration,
+}
+
+/// Runs the tests or other code of the project while nothing else of it runs, for at most `longest` and
+/// no longer than a test run. Returns the time limit, which was given to `run`, and the result.
+pub(crate) async fn in_turn<R: Future>(
+    checker: &Checker,
+    longest: Duration,
+    run: impl FnOnce(Duration) -> R,
+) -> (Duration, Result<R::Output, NoReply>) {
+    let _turn = checker.testing.acquire().await;
+    let _work = checker.budget.work();
+    let deadline = test_deadline(checker).min(longest);
+    // The runner enforces the deadline; this timeout is a fallback.
+    let late = deadline + Duration::from_secs(10);
+    let result = tokio::time::timeout(late, run(deadline)).await;
+    (deadline, result.map_err(|_| NoReply { late }))
 }
 
 /// Reports that the tests cannot run on these texts.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::budget::ExternalTime;
-use crate::check::test_run::test_deadline;
+use crate::check::test_run::{NoReply, in_turn};
 use crate::state::checker::Checker;
 use starling_core::{TestOutcome, TryCode, TryReport, TryRequest};
 use starling_workspace::Snapshot;
@@ -19,18 +19,15 @@ pub(crate) async fn try_code(
         Ok(contents) => contents.into_iter().collect(),
         Err(error) => return TryReport::not_run(error.to_string()),
     };
-    let _turn = checker.testing.acquire().await;
-    let _work = checker.budget.work();
-    let deadline = test_deadline(checker).min(longest);
-    let request = TryRequest {
-        code,
-        overlay,
-        deadline,
+    let run = |deadline| {
+        checker.services.tests.try_code(TryRequest {
+            code,
+            overlay,
+            deadline,
+        })
     };
-    // The runner enforces the deadline; this timeout is a fallback.
-    let late = deadline + Duration::from_secs(10);
-    let tried = tokio::time::timeout(late, checker.services.tests.try_code(request));
-    let mut report = tried.await.unwrap_or_else(|_| TryReport {
+    let (deadline, report) = in_turn(checker, longest, run).await;
+    let mut report = report.unwrap_or_else(|NoReply { late }| TryReport {
         outcome: TestOutcome::TimedOut,
         exit: None,
         output: String::new(),
