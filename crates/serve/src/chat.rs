@@ -1,4 +1,4 @@
-//! `/v1/chat/completions`: from a request to a conversation.
+//! Converts requests to `/v1/chat/completions` into requests to the model.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -66,10 +66,10 @@ struct WireFunction {
     parameters: Option<Value>,
 }
 
-/// Reads a request.
+/// Parses the body of a request.
 ///
 /// # Errors
-/// The request is invalid, or asks for something that is not supported.
+/// The request is invalid or uses an unsupported feature.
 pub fn read(server: &Server, body: Value) -> Result<(ChatRequest, Settings), ApiError> {
     check_idle(&body)?;
     let body: Body = parse(body)?;
@@ -101,8 +101,8 @@ pub fn read(server: &Server, body: Value) -> Result<(ChatRequest, Settings), Api
     Ok((request, settings))
 }
 
-/// Returns a name that all requests of one conversation share, so that the model finds its cache:
-/// they begin with the same messages up to the user's first.
+/// Returns a name that all requests of one conversation share, so that the model reuses its cache.
+/// The name depends only on the messages up to the first user message.
 fn conversation(messages: &[Message]) -> String {
     let first = messages
         .iter()
@@ -112,7 +112,7 @@ fn conversation(messages: &[Message]) -> String {
     format!("serve {:x}", hash.finish())
 }
 
-/// Returns the format that the answer must have.
+/// Returns the format required of the answer.
 fn format(
     tools: &[ToolSpec],
     choice: Option<&Value>,
@@ -195,7 +195,7 @@ fn text(content: Option<Content>) -> Result<String, ApiError> {
     texts.collect()
 }
 
-/// Returns the tools that may be called.
+/// Returns the tools that the model may call.
 fn tools(tools: Vec<WireTool>, choice: Option<&Value>) -> Result<Vec<ToolSpec>, ApiError> {
     let only = match choice {
         None | Some(Value::Null) => None,

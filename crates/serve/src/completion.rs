@@ -1,4 +1,5 @@
-//! `/v1/completions`: the continuation of a text, or what fills a gap in it.
+//! Converts requests to `/v1/completions` into requests to the model. A completion continues a text
+//! or fills a gap in a text.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -23,7 +24,7 @@ enum Prompt {
     Other(Value),
 }
 
-/// Reads a request.
+/// Parses the body of a request.
 ///
 /// # Errors
 /// The request is invalid, or the model cannot fill gaps.

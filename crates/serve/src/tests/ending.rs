@@ -1,4 +1,4 @@
-//! The end of a server.
+//! Tests of shutdown.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! Requests that wait, and clients that go away.
+//! Tests of the queue and of clients that disconnect.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! Which request gets which status.
+//! Tests of the status and body of each kind of response.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! The chunks of streamed answers.
+//! Tests of streamed answers.
 
 #![allow(clippy::unwrap_used)]
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::bed::{Bed, JSON};
 
-/// Returns the chunks without id and time, which must be those of the first chunk.
+/// Returns the chunks without their ids and times. Panics if two chunks have different ids.
 fn chunks(events: &[&str]) -> Vec<Value> {
     let (end, events) = events.split_last().unwrap();
     assert_eq!(*end, "[DONE]");
