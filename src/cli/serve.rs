@@ -85,7 +85,8 @@ pub async fn run(mut args: ServeArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::Settled)
 }
 
-/// Returns the API key, and checks that a server that other machines can reach has one.
+/// Returns the API key. Returns an error if other machines can reach the server but no key is
+/// required.
 fn api_key(args: &ServeArgs) -> Result<Option<String>, WrongUse> {
     if !args.host.is_loopback() && !args.allow_remote {
         return Err(WrongUse(format!(
@@ -104,13 +105,13 @@ fn api_key(args: &ServeArgs) -> Result<Option<String>, WrongUse> {
     }
 }
 
-/// Returns the names of the model in requests.
+/// Returns the names under which clients may request the model.
 fn names(source: &ModelSource, weights: &std::path::Path) -> Vec<String> {
     let stem = weights.file_stem().unwrap_or_default();
     vec![stem.to_string_lossy().into_owned(), source.name.clone()]
 }
 
-/// Returns the address under which processes of this machine reach the server.
+/// Returns the address at which processes on this machine reach the server.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(std::net::Ipv4Addr::LOCALHOST),
@@ -120,7 +121,7 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-/// Returns a key of 128 bits that other users cannot guess.
+/// Returns a random key of 128 bits.
 fn call_key() -> String {
     let number = || RandomState::new().hash_one("call key");
     format!("{:016x}{:016x}", number(), number())
@@ -138,7 +139,8 @@ impl ChatWatch for LoadNotices {
     }
 }
 
-/// Loads the weights with a short request, so that errors are found before the first client.
+/// Sends a short request to the model, so that its weights are loaded and errors are found before
+/// the first client connects.
 async fn load(model: &dyn ChatModel) -> anyhow::Result<()> {
     let request = ChatRequest {
         conversation: "serve".to_owned(),
@@ -159,7 +161,7 @@ async fn load(model: &dyn ChatModel) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Waits for Ctrl-C or another request to end.
+/// Waits for Ctrl-C or a signal to terminate, then begins shutdown.
 async fn told_to_end() {
     let mut inputs = Inputs::of(InputSource::Nothing);
     while let Some(input) = inputs.next().await {
@@ -171,7 +173,7 @@ async fn told_to_end() {
     }
 }
 
-/// Ends the program at the second request to end.
+/// Exits immediately at a second Ctrl-C or signal to terminate.
 async fn end_at_once(mut inputs: Inputs) {
     while let Some(input) = inputs.next().await {
         if input == Input::Interrupt {
@@ -195,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn address_of_other_machines_needs_leave_and_a_key() {
+    fn remote_address_needs_allow_remote_and_an_api_key() {
         for line in [
             "starling serve --host 0.0.0.0",
             "starling serve --host 192.168.0.7",

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn second_server_of_the_same_weights_is_told_where_the_first_listens() {
+    fn second_server_gets_the_address_of_the_first() {
         let directory = tempfile::tempdir().unwrap();
         let weights = Path::new("/one.gguf");
         let lock = ServingLock::take(directory.path(), weights).unwrap();

@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn server_that_goes_away_is_told_once_and_this_process_answers() {
+    async fn lost_server_is_reported_once_and_this_process_answers() {
         let directory = TempDir::new().unwrap();
         let _lock = server(&directory, ok("")).await;
         let model = shared(&directory);

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_equal_only_as_a_whole() {
+    fn part_of_the_key_is_rejected() {
         assert!(is_equal(b"secret", b"secret"));
         for wrong in [&b""[..], b"secre", b"secret ", b"Secret"] {
             assert!(!is_equal(wrong, b"secret"));

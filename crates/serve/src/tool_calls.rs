@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_found_however_the_text_is_cut_and_the_model_writes_them() {
+    fn tool_calls_are_found_in_any_format_and_any_pieces() {
         let call = r#"{"name": "look", "arguments": {"at": 1}}"#;
         for (text, before, count) in [
             (

@@ -16,7 +16,7 @@ async fn is_closed(bed: &Bed) {
 }
 
 #[tokio::test]
-async fn ending_server_accepts_nothing_and_finishes_what_it_answers() {
+async fn shutdown_refuses_new_requests_and_finishes_running_ones() {
     let mut bed = Bed::held(&["a", "b"], options()).await;
     let whole = bed.open_chat(&json!({})).await;
     bed.until("starling_requests_running 1").await;

@@ -176,7 +176,7 @@ async fn suffix_needs_a_model_that_fills_gaps() {
 }
 
 #[tokio::test]
-async fn request_for_what_is_not_supported_names_the_field() {
+async fn unsupported_value_is_rejected_with_the_name_of_the_field() {
     let bed = Bed::new(&["x"]).await;
     let image = json!([{ "role": "user", "content": [{ "type": "image_url", "image_url": {} }] }]);
     for (more, param) in [
@@ -226,7 +226,7 @@ async fn request_for_what_is_not_supported_names_the_field() {
 }
 
 #[tokio::test]
-async fn prompt_that_is_too_long_is_refused_with_the_numbers() {
+async fn too_long_prompt_is_refused_with_its_length_and_the_window() {
     let bed = Bed::new(&["x"]).await;
     for stream in [false, true] {
         let messages = json!([{ "role": "user", "content": "x".repeat(1234) }]);
@@ -340,7 +340,7 @@ async fn request_for_another_host_is_refused() {
 }
 
 #[tokio::test]
-async fn key_is_needed_for_everything_but_the_health() {
+async fn api_key_is_required_except_for_health() {
     let mut with_key = options();
     with_key.key = Some("secret".to_owned());
     let bed = Bed::with(scripted(&["x"]), with_key).await;
@@ -364,7 +364,7 @@ async fn key_is_needed_for_everything_but_the_health() {
 }
 
 #[tokio::test]
-async fn processes_of_starling_call_the_model_with_its_whole_interface() {
+async fn call_path_offers_the_complete_model_interface() {
     let bed = Bed::new(&["Hel", "lo"]).await;
     bed.chat(&json!({})).await;
     let mut request = bed.model.requests.lock().unwrap()[0].clone();
