@@ -32,7 +32,7 @@ pub async fn run(mut args: ServeArgs) -> anyhow::Result<Outcome> {
         resolve(&loaded.config, &model).map_err(|error| WrongUse(error.to_string()))?;
     if source.settings.kind != ModelKind::Gguf {
         return Err(WrongUse(format!(
-            "only local models can be served, and {model} is none: use local or gguf:PATH"
+            "{model} is not a local model, so it cannot be served: use local or gguf:PATH"
         ))
         .into());
     }
@@ -52,7 +52,7 @@ pub async fn run(mut args: ServeArgs) -> anyhow::Result<Outcome> {
     let wanted = SocketAddr::new(args.host, args.port);
     let listener = TcpListener::bind(wanted)
         .await
-        .with_context(|| format!("{wanted} cannot be listened on; --port 0 chooses a free port"))?;
+        .with_context(|| format!("cannot listen on {wanted}; --port 0 selects a free port"))?;
     let address = listener.local_addr()?;
     let model = open_in_process(&source)?;
     load(model.as_ref()).await?;
@@ -69,7 +69,7 @@ pub async fn run(mut args: ServeArgs) -> anyhow::Result<Outcome> {
     let call_key = server.call_key;
     print_line(format_args!("http://{address}/v1"))?;
     note(format_args!(
-        "serving {} with a window of {} tokens; Ctrl-C ends the server",
+        "serving {} with a window of {} tokens; press Ctrl-C to stop",
         server.model, server.window.0
     ));
     let options = ServeOptions {
@@ -166,7 +166,7 @@ async fn told_to_end() {
     let mut inputs = Inputs::of(InputSource::Nothing);
     while let Some(input) = inputs.next().await {
         if input == Input::Interrupt {
-            note("ending: requests that are being answered may take 10 more seconds");
+            note("shutting down: running requests may take up to 10 seconds");
             tokio::spawn(end_at_once(inputs));
             return;
         }

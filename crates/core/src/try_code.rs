@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn result_in_one_line_is_the_error_or_the_last_value() {
+    fn one_line_result_is_the_error_or_the_last_line_of_output() {
         let cases = [
             (TestOutcome::Passed, Some(0), "a\n[1, 2]\n", "[1, 2]"),
             (TestOutcome::Passed, Some(0), "", "no output"),

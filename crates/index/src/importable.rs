@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn file_with_relative_imports_gets_a_relative_import() {
+    fn file_with_relative_imports_gets_relative_imports() {
         let files = [
             ("src/shop/__init__.py", ""),
             ("src/shop/price.py", "def total(): pass\n"),

@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn name_is_found_in_strings_that_python_reads() {
+    fn name_is_found_in_strings_that_python_evaluates() {
         for code in [
             "'a {0.Echo} ({0.size})'.format(x)",
             "'a {x.Echo!r:>3} of it'",

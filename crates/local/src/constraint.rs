@@ -39,7 +39,7 @@ impl ConstraintFactory {
     pub fn new(vocabulary: &Vocabulary) -> Result<Self> {
         let ends = vocabulary.all_ends();
         let Some(end) = ends.first() else {
-            return Err(Error::Msg("no token ends an answer".to_owned()));
+            return Err(Error::Msg("the vocabulary has no end token".to_owned()));
         };
         let words: Vec<Vec<u8>> = (0..vocabulary.size())
             .map(|token| match vocabulary.bytes(token) {

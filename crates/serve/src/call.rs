@@ -109,7 +109,7 @@ impl Call {
         };
         let event = event.ok_or_else(|| {
             let status = axum::http::StatusCode::SERVICE_UNAVAILABLE;
-            ApiError::new(status, "the model ended unexpectedly: see the server's log")
+            ApiError::new(status, "the model stopped unexpectedly: see the server log")
         })?;
         match &event {
             CallEvent::Started | CallEvent::Delta(_) if !self.began => {

@@ -37,7 +37,7 @@ pub fn read(server: &Server, body: Value) -> Result<(ChatRequest, Settings), Api
     if !following.is_empty() && !server.model.fills() {
         return Err(ApiError::unsupported(
             "suffix",
-            "this model cannot fill a gap in a text, because its vocabulary has no tokens for it: leave \
+            "this model cannot fill a gap in a text, because its vocabulary has no tokens for gaps: leave \
              out `suffix`",
         ));
     }
@@ -73,7 +73,7 @@ fn prompt(prompt: Prompt) -> Result<String, ApiError> {
         Prompt::Text(text) => Ok(text),
         Prompt::Other(_) => Err(ApiError::unsupported(
             "prompt",
-            "`prompt` must be one text: several prompts and prompts of tokens are not supported",
+            "`prompt` must be a single text: lists of prompts and token ids are not supported",
         )),
     }
 }

@@ -46,7 +46,7 @@ impl ApiError {
 
     pub fn queue_full(limit: usize) -> Self {
         let message = format!(
-            "{limit} requests wait for the model, which is the limit: try again later, or start the \
+            "the queue is full: {limit} requests wait for the model. Try again later, or start the \
              server with a larger --queue"
         );
         Self {
@@ -58,7 +58,10 @@ impl ApiError {
     pub fn ending() -> Self {
         Self {
             code: Some("server_ending"),
-            ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "the server is ending")
+            ..Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the server is shutting down",
+            )
         }
     }
 

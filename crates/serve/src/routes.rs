@@ -129,7 +129,7 @@ async fn no_path(request: Request) -> ApiError {
 
 async fn no_method(request: Request) -> ApiError {
     let message = format!(
-        "{} is not possible for {}",
+        "the method {} is not supported for {}",
         request.method(),
         request.uri().path()
     );

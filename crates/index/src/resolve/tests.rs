@@ -98,7 +98,7 @@ fn plain_name_in_a_method_does_not_resolve_to_a_class_member() {
 }
 
 #[test]
-fn class_body_reads_the_name_of_the_module_until_its_own_is_assigned() {
+fn class_body_reads_the_module_name_before_its_own_assignment() {
     for (text, expected) in [
         (
             "def f(): pass\nclass A:\n    f = staticmethod(f$)\n",
