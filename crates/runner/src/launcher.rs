@@ -84,7 +84,7 @@ mod tests {
         unavailable because the network was disabled.\n";
 
     #[test]
-    fn launcher_without_network_is_named_with_what_to_do() {
+    fn launcher_without_network_is_named_with_a_remedy() {
         let told = "no test ran: `uv run` needs the network, which tests do not have: run `uv sync` \
                     first, then give the test command without `uv run`, or none";
         for command in [

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_of_this_machine_are_loopback() {
+    fn only_names_of_this_machine_are_accepted_as_host() {
         for host in [
             "localhost",
             "LOCALHOST:1",

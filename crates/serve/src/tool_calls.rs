@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn text_without_a_valid_call_of_an_offered_tool_is_returned_whole() {
+    fn text_without_a_valid_tool_call_is_returned_unchanged() {
         for text in [
             "a < b <tool",
             "plain \n",

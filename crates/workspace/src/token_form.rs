@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_of_known_forms_are_found_anywhere_in_a_text() {
+    fn tokens_of_known_services_are_found_anywhere_in_a_text() {
         let digits = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
         for form in &FORMS {
             let token = format!("{}{digits}", form.prefix);

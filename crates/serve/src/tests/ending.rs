@@ -32,7 +32,7 @@ async fn shutdown_refuses_new_requests_and_finishes_running_ones() {
 }
 
 #[tokio::test]
-async fn requests_that_outlast_the_grace_period_end_with_an_error() {
+async fn requests_that_exceed_the_grace_period_end_with_an_error() {
     let mut short = options();
     short.grace = Duration::from_millis(50);
     let mut bed = Bed::held(&["a", "b"], short).await;

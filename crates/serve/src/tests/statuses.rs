@@ -9,7 +9,7 @@ use crate::routes::LONGEST_BODY;
 use starling_core::{AnswerFormat, CALL_PATH, CallEvent, Message, Tokens};
 
 #[tokio::test]
-async fn chat_answer_has_the_text_the_reason_and_the_usage() {
+async fn chat_answer_contains_text_finish_reason_and_usage() {
     let bed = Bed::new(&["Hel", "lo"]).await;
     let answer = bed
         .chat(&json!({ "max_tokens": 9, "temperature": 0.5, "top_p": 0.9, "seed": 3, "stop": "x" }))
@@ -42,7 +42,7 @@ async fn chat_answer_has_the_text_the_reason_and_the_usage() {
 }
 
 #[tokio::test]
-async fn tools_calls_and_results_reach_the_model_and_its_call_is_returned() {
+async fn tools_and_results_reach_the_model_and_its_tool_call_is_returned() {
     let bed = Bed::new(&[
         "<tool_call>{\"name\": \"look\", ",
         "\"arguments\": {\"at\": 1}}</tool_call>",

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tries_of_a_turn_and_of_a_run_are_limited() {
+    fn calls_of_try_are_limited_in_a_turn_and_in_a_run() {
         let mut tries = TryState::default();
         for _ in 0..OF_RUN / OF_TURN {
             for _ in 0..OF_TURN {
