@@ -210,8 +210,8 @@ fn is_secret(name: &str) -> bool {
 
 /// Returns whether a value contains a secret: a password, a token of a known service, or a private key, also
 /// encoded as base64. Passwords are found in addresses (`user:x@host`), connection strings
-/// (`Server=h;Password=x`), URL parameters (`?password=x`), settings (`password: x`), command lines (`-u
-/// user:x`), `.netrc` lines and headers (`Bearer x`).
+/// (`Server=h;Password=x`), URL parameters (`?password=x`), settings (`password: x`), command lines
+/// (`-u user:x`), `.netrc` lines and headers (`Bearer x`).
 fn holds_secret(value: &OsStr) -> bool {
     let value = value.to_string_lossy();
     has_login(&value)
@@ -289,8 +289,8 @@ fn has_secret_argument(value: &str) -> bool {
     is_set || words.iter().any(is_joined)
 }
 
-/// Returns whether a value contains a word that is a secret because of the words before it, as in `login u
-/// password x` (`.netrc`), `Bearer x` and `sshpass -p x`.
+/// Returns whether a value contains a word that is a secret because of the words before it, as in
+/// `login u password x` (`.netrc`), `Bearer x` and `sshpass -p x`.
 fn has_secret_word(value: &str) -> bool {
     /// Programs and their options for a password. The password is the next word, or follows the option in the
     /// same word.

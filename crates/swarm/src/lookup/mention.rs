@@ -52,8 +52,8 @@ pub(crate) struct MisspelledSymbol {
 }
 
 impl MisspelledSymbol {
-    /// Describes the misspelled symbol and the nearest name, as in ``no symbol is called `totl`; nearest:
-    /// `total` ``.
+    /// Describes the misspelled symbol and the nearest name, as in
+    /// ``no symbol is called `totl`; nearest: `total` ``.
     pub(crate) fn in_words(&self) -> String {
         let name = self.written.trim_start_matches('#');
         format!("no symbol is called `{name}`; nearest: `{}`", self.nearest)
