@@ -1,6 +1,6 @@
-//! Recognizes test commands that failed because their launcher needs the network. A launcher (`uv
-//! run`, `tox`) prepares an environment before it starts the tests. If that fails, no test has run,
-//! and the project's code is not the cause.
+//! Recognizes test commands that failed because their launcher needs the network. A launcher
+//! (`uv run`, `tox`) prepares an environment before it starts the tests. If that fails, no test
+//! has run, and the project's code is not the cause.
 
 use super::sandbox::NO_NETWORK;
 
