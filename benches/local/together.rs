@@ -1,12 +1,14 @@
-//! Compares requests that the local model answers at the same time with the same ones in turn.
+//! Compares the time for requests that are sent together with the time for the same requests one after
+//! another.
 //!
 //! ```sh
 //! cargo bench -p starling-local --bench together -- WEIGHTS.gguf [COUNT] [TOKENS] [ROUNDS]
 //! ```
 //!
-//! Several samples of one prompt, each of the given number of tokens: first one alone, then all in turn,
-//! then all at once. The prompt is evaluated before the time is taken. The answers must be equal. Guesses
-//! are off, because how many are right depends on the text.
+//! Each request asks for a sample of the given number of tokens, after the same prompt. Each round measures
+//! one request, then all requests one after another, then all together. The prompt is already cached when a
+//! round begins. Prints how many answers are equal; all must be. Guesses are disabled, because their success
+//! depends on the text.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,13 +1,13 @@
-//! Compares calls of tools that the local model writes with and without a constraint.
+//! Compares tool calls that the local model writes with and without a constraint on the output format.
 //!
 //! ```sh
 //! cargo bench -p starling-local --bench tool_calls -- WEIGHTS.gguf [COUNT]
 //! ```
 //!
-//! The model is offered five tools and given a task, at temperature 0.8; 8 requests are answered at once.
-//! An answer counts as well formed if it is one call or several, each in its tags, with the name of one
-//! of the tools and arguments that follow its schema. Prints the share of malformed answers and the time
-//! with a constraint, and without one.
+//! Each request offers five tools and gives a task, at temperature 0.8. 8 requests run together. An answer is
+//! well-formed if it consists of tool calls only, each in its tags, with the name of a tool and arguments
+//! that follow the tool's schema. Prints the share of malformed answers and the time, with and without the
+//! constraint.
 
 #![allow(clippy::unwrap_used)]
 
@@ -43,7 +43,7 @@ async fn main() {
         std::process::exit(2);
     };
     let count: u64 = arguments.next().map_or(1000, |one| one.parse().unwrap());
-    // One model at a time, so that their weights do not fill the memory twice.
+    // Load one model at a time to limit memory use.
     for constraints in [true, false] {
         let model = LocalModel::open(LocalOptions {
             name: "local".to_owned(),
@@ -179,7 +179,7 @@ fn is_valid(call: &Value) -> bool {
     fields && tool.is_some_and(|tool| follows(&call["arguments"], &tool.parameters))
 }
 
-/// Returns whether a value follows a schema with no other keywords than those of the tools above.
+/// Returns whether a value follows a schema. Supports only the keywords that the tools above use.
 fn follows(value: &Value, schema: &Value) -> bool {
     if let Some(allowed) = schema["enum"].as_array() {
         return allowed.contains(value);

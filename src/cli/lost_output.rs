@@ -1,4 +1,4 @@
-//! Commands that change files, and cannot write to stdout.
+//! Handles commands that change files but cannot write to stdout.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use super::Outcome;
 use super::standard::note;
 use super::view::text::{Line, Paint};
 
-/// Ends a command that has not changed anything yet if stdout cannot be written.
+/// Returns an error if stdout cannot be written before a command has changed anything.
 ///
 /// # Errors
 /// The text was not written. The error says that nothing was changed.

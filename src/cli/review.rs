@@ -399,7 +399,8 @@ impl EndedRun {
             });
             match over(part, text) {
                 Ok(next) => {
-                    // A part of a set is based on the text without the other parts, or with them.
+                    // The base of a part is the text either without or with the other parts of the
+                    // set.
                     let is_known = now.as_deref().unwrap_or_default() == &*part.base;
                     if !is_known && **text != *part.base {
                         older.insert(file);

@@ -32,7 +32,7 @@ pub async fn run(mut args: ServeArgs) -> anyhow::Result<Outcome> {
         resolve(&loaded.config, &model).map_err(|error| WrongUse(error.to_string()))?;
     if source.settings.kind != ModelKind::Gguf {
         return Err(WrongUse(format!(
-            "only local models can be served, and {model} is none: use local or gguf:PATH"
+            "{model} is not a local model, so it cannot be served: use local or gguf:PATH"
         ))
         .into());
     }
@@ -52,7 +52,7 @@ pub async fn run(mut args: ServeArgs) -> anyhow::Result<Outcome> {
     let wanted = SocketAddr::new(args.host, args.port);
     let listener = TcpListener::bind(wanted)
         .await
-        .with_context(|| format!("{wanted} cannot be listened on; --port 0 chooses a free port"))?;
+        .with_context(|| format!("cannot listen on {wanted}; --port 0 selects a free port"))?;
     let address = listener.local_addr()?;
     let model = open_in_process(&source)?;
     load(model.as_ref()).await?;
@@ -69,7 +69,7 @@ pub async fn run(mut args: ServeArgs) -> anyhow::Result<Outcome> {
     let call_key = server.call_key;
     print_line(format_args!("http://{address}/v1"))?;
     note(format_args!(
-        "serving {} with a window of {} tokens; Ctrl-C ends the server",
+        "serving {} with a window of {} tokens; press Ctrl-C to stop",
         server.model, server.window.0
     ));
     let options = ServeOptions {
@@ -85,7 +85,8 @@ pub async fn run(mut args: ServeArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::Settled)
 }
 
-/// Returns the API key, and checks that a server that other machines can reach has one.
+/// Returns the API key. Returns an error if other machines can reach the server but no key is
+/// required.
 fn api_key(args: &ServeArgs) -> Result<Option<String>, WrongUse> {
     if !args.host.is_loopback() && !args.allow_remote {
         return Err(WrongUse(format!(
@@ -104,13 +105,13 @@ fn api_key(args: &ServeArgs) -> Result<Option<String>, WrongUse> {
     }
 }
 
-/// Returns the names of the model in requests.
+/// Returns the names under which clients may request the model.
 fn names(source: &ModelSource, weights: &std::path::Path) -> Vec<String> {
     let stem = weights.file_stem().unwrap_or_default();
     vec![stem.to_string_lossy().into_owned(), source.name.clone()]
 }
 
-/// Returns the address under which processes of this machine reach the server.
+/// Returns the address at which processes on this machine reach the server.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(std::net::Ipv4Addr::LOCALHOST),
@@ -120,7 +121,7 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-/// Returns a key of 128 bits that other users cannot guess.
+/// Returns a random key of 128 bits.
 fn call_key() -> String {
     let number = || RandomState::new().hash_one("call key");
     format!("{:016x}{:016x}", number(), number())
@@ -138,7 +139,8 @@ impl ChatWatch for LoadNotices {
     }
 }
 
-/// Loads the weights with a short request, so that errors are found before the first client.
+/// Sends a short request to the model, so that its weights are loaded and errors are found before
+/// the first client connects.
 async fn load(model: &dyn ChatModel) -> anyhow::Result<()> {
     let request = ChatRequest {
         conversation: "serve".to_owned(),
@@ -159,19 +161,19 @@ async fn load(model: &dyn ChatModel) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Waits for Ctrl-C or another request to end.
+/// Waits for Ctrl-C or a signal to terminate, then begins shutdown.
 async fn told_to_end() {
     let mut inputs = Inputs::of(InputSource::Nothing);
     while let Some(input) = inputs.next().await {
         if input == Input::Interrupt {
-            note("ending: requests that are being answered may take 10 more seconds");
+            note("shutting down: running requests may take up to 10 seconds");
             tokio::spawn(end_at_once(inputs));
             return;
         }
     }
 }
 
-/// Ends the program at the second request to end.
+/// Exits immediately at a second Ctrl-C or signal to terminate.
 async fn end_at_once(mut inputs: Inputs) {
     while let Some(input) = inputs.next().await {
         if input == Input::Interrupt {
@@ -195,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn address_of_other_machines_needs_leave_and_a_key() {
+    fn remote_address_needs_allow_remote_and_an_api_key() {
         for line in [
             "starling serve --host 0.0.0.0",
             "starling serve --host 192.168.0.7",

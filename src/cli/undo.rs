@@ -225,14 +225,14 @@ fn nothing_left(
     Ok(Outcome::NotSettled)
 }
 
-/// What is told at the end of an undo beside its outcome.
+/// The data that the end of an undo reports in addition to its outcome.
 #[derive(Default)]
 struct UndoEnd {
-    /// The number of proposals that were to be undone.
+    /// Number of proposals to undo.
     planned: usize,
-    /// What may be broken by the undo.
+    /// A warning about what the undo may break.
     warning: Option<String>,
-    /// The warning if the user has not seen it before the undo.
+    /// The warning, if the user did not see it before the undo.
     unforeseen: Option<String>,
 }
 

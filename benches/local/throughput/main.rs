@@ -1,14 +1,14 @@
-//! Measures how many tokens a second the local model's network writes for several sequences at once.
+//! Measures how many tokens per second the local model writes when it runs several sequences together.
 //!
 //! ```sh
 //! cargo bench -p starling-local --bench throughput -- [cpu|gpu] [WEIGHTS.gguf] [SEQUENCES...]
 //! cargo bench -p starling-local --bench throughput -- compare [WEIGHTS.gguf]
 //! ```
 //!
-//! Without `cpu` or `gpu`, the GPU is used if there is one. Without a file, weights of the shape of
-//! Qwen2.5-Coder-1.5B with random values are written to the directory for temporary files. Each sequence
-//! starts after a prompt of 512 tokens; the sequences of one row of the table are in the same step. `compare`
-//! prints how far the scores on the GPU are from those on the CPU.
+//! Without `cpu` or `gpu`, the benchmark uses the GPU if there is one. Without a weights file, it writes
+//! random weights with the architecture of Qwen2.5-Coder-1.5B to the temporary directory. Each row of the
+//! table shows a number of sequences that run together, each after a prompt of 512 tokens. `compare` prints
+//! the relative difference between the scores of the GPU and the CPU.
 
 #![allow(clippy::unwrap_used)]
 
@@ -81,7 +81,7 @@ fn main() {
     }
 }
 
-/// Returns the length of the difference relative to the length of `expected`.
+/// Returns the Euclidean norm of the difference, divided by the norm of `expected`.
 fn difference(expected: &[f32], found: &[f32]) -> f32 {
     let squares: f32 = expected.iter().map(|x| x * x).sum();
     let pairs = expected.iter().zip(found);

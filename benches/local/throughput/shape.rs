@@ -1,4 +1,5 @@
-//! Writes a file with the shape and the quantisation of Qwen2.5-Coder-1.5B (Q4_K_M) and random weights.
+//! Writes a weights file with the architecture and quantization of Qwen2.5-Coder-1.5B (Q4_K_M) but random
+//! weights.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -14,7 +15,7 @@ const KEY_HEADS: usize = 2;
 const FORWARD: usize = 8960;
 const VOCABULARY: usize = 151_936;
 
-/// Writes the file. It takes 1.1 GB.
+/// Writes the weights file, which has a size of 1.1 GB.
 pub fn write(path: &Path) {
     let number = |value: usize| Value::U32(value as u32);
     let metadata = [
@@ -50,7 +51,7 @@ fn tensors() -> Vec<(String, QTensor)> {
     add("output_norm.weight".to_owned(), GgmlDType::F32, &[HIDDEN]);
     let keys = HIDDEN / HEADS * KEY_HEADS;
     for layer in 0..LAYERS {
-        // As in Q4_K_M: half of these matrices are more precise.
+        // Q4_K_M stores half of these matrices with higher precision.
         let is_outer = !(LAYERS / 8..7 * LAYERS / 8).contains(&layer);
         let precise = match is_outer || (layer - LAYERS / 8) % 3 == 2 {
             true => GgmlDType::Q6K,
@@ -85,7 +86,7 @@ fn tensors() -> Vec<(String, QTensor)> {
     all
 }
 
-/// A generator of pseudo-random numbers (SplitMix64).
+/// Pseudo-random number generator with the algorithm SplitMix64.
 struct Random(u64);
 
 impl Random {
@@ -97,10 +98,10 @@ impl Random {
         x ^ (x >> 31)
     }
 
-    /// Returns `count` weights in bytes: random ones with a mean of about 0 and a standard deviation of
-    /// about 0.02, or ones if they are floats, as those of norms and biases are.
+    /// Returns the bytes of `count` weights. Quantized weights are random, with a mean of about 0 and a
+    /// standard deviation of about 0.02. Floats, which norms and biases use, are all 1.
     fn blocks(&mut self, dtype: GgmlDType, count: usize) -> Vec<u8> {
-        // The places of 16-bit scales in a block, and their values.
+        // The byte offsets and values of the 16-bit scales in a block.
         let scales: &[(usize, f32)] = match dtype {
             GgmlDType::Q4K => &[(0, 1.2e-4), (2, 9e-4)],
             GgmlDType::Q6K => &[(208, 1.5e-5)],

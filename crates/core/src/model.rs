@@ -114,15 +114,15 @@ pub struct ChatRequest {
     pub tools: Vec<ToolSpec>,
     pub max_output: Tokens,
     pub temperature: f32,
-    /// The cumulative probability of the tokens that can be selected (top-p sampling). `None`
-    /// leaves it to the model; only local models use a given value.
+    /// The cumulative probability for top-p sampling. `None` selects the model's default. Only
+    /// local models support this; other models ignore the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f32>,
     pub seed: Option<u64>,
     /// The text with which the answer begins. The answer ends where a code block that is opened in
     /// this text is closed. Only local models support this; other models ignore the field.
-    ///
-    /// Without messages, this is the whole prompt: a plain text that the answer continues, without
+    /// If there are no messages, this is the whole prompt, as plain text. The answer then continues
+    /// the text without repeating it.
     /// repeating it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub beginning: String,
@@ -133,20 +133,20 @@ pub struct ChatRequest {
     pub following: String,
     /// The answer ends before any of these texts.
     pub stop: Vec<String>,
-    /// What the answer may consist of. Only local models are held to it; other models ignore the
-    /// field.
+    /// The required format of the answer. Only local models enforce the format; other models ignore
+    /// the field.
     #[serde(default, skip_serializing_if = "AnswerFormat::is_free")]
     pub format: AnswerFormat,
 }
 
-/// What an answer may consist of.
+/// The format of an answer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerFormat {
-    /// Text, and calls of the tools of the request.
+    /// Text and calls of the request's tools.
     #[default]
     Free,
-    /// At least one call of the tools of the request, and no text.
+    /// At least one call of the request's tools, and no text.
     ToolCalls,
     /// A JSON value that follows this schema.
     Json(serde_json::Value),
@@ -355,8 +355,8 @@ pub enum ModelNotice {
 /// reserves budget for the next one.
 #[async_trait]
 pub trait ChatWatch: Send + Sync {
-    /// Receives the moment in which the model begins with the request, which no longer waits for
-    /// other requests. Only models in this process report it.
+    /// Called when the request leaves the queue and the model begins to process it. Only models in
+    /// this process and local servers report this.
     fn started(&self) {}
     /// Receives a piece of the streamed answer. Must not block.
     fn delta(&self, text: &str);

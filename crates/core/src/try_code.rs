@@ -1,4 +1,4 @@
-//! Code that is tried in the project: a snippet of Python or a shell command, and what came of it.
+//! Code that is run in the project to see its result: a Python snippet or a shell command.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 use crate::tests::TestOutcome;
 use starling_syntax::FilePath;
 
-/// Maximum number of characters of a one-line description of a result.
+/// Maximum length of a one-line description, in characters.
 const SHORT: usize = 160;
 
-/// Code to try. It is run by the interpreter of the tests, in the root of the project.
+/// Code to run. It is run by the interpreter of the tests, in the project's root directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TryCode {
-    /// Python code. If its last statement is an expression, the value is printed.
+    /// Python code. If the last statement is an expression, its value is printed.
     Python(String),
     /// Python code in which the value of each expression statement is printed, as in an interactive
     /// session.
@@ -31,7 +31,7 @@ impl TryCode {
         }
     }
 
-    /// Returns the code in one line.
+    /// Returns the code as one line, shortened if it is long.
     pub fn in_one_line(&self) -> String {
         let lines = self.text().lines().map(str::trim);
         let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
@@ -39,35 +39,37 @@ impl TryCode {
     }
 }
 
-/// Code to try, and the texts to run it on.
+/// Code to run, and the files to run it on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TryRequest {
     pub code: TryCode,
-    /// As in [`TestRequest::overlay`](crate::TestRequest::overlay).
+    /// Files that replace files of the project, as in
+    /// [`TestRequest::overlay`](crate::TestRequest::overlay).
     pub overlay: Vec<(FilePath, Option<Arc<[u8]>>)>,
     pub deadline: Duration,
 }
 
-/// The result of code that was tried.
+/// The result of running code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TryReport {
-    /// `Passed` if the exit status was 0, `Failed` for another exit status.
+    /// `Passed` for exit status 0, `Failed` for any other exit status. Other values give the reason
+    /// why the code did not run or was stopped.
     pub outcome: TestOutcome,
-    /// The exit status, if the code was not stopped.
+    /// The exit status, or `None` if the code did not run or was stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<i32>,
-    /// The output with shortened tracebacks. The middle of a long output is left out. If the code
-    /// did not run, the reason.
+    /// The output, with shortened tracebacks. A long output is truncated in the middle. If the code
+    /// did not run, this is the reason.
     pub output: String,
-    /// The files and lines of the project in the tracebacks of the output, in printed order. Lines
-    /// are counted from 1.
+    /// The files of the project and the line numbers, counted from 1, in the tracebacks of the
+    /// output, in printed order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub frames: Vec<(FilePath, u32)>,
     pub millis: u64,
 }
 
 impl TryReport {
-    /// Creates the report of code that could not be run.
+    /// Creates the report for code that could not be run.
     pub fn not_run(reason: String) -> TryReport {
         TryReport {
             outcome: TestOutcome::NotRun,
@@ -78,7 +80,7 @@ impl TryReport {
         }
     }
 
-    /// Returns the exit status, or why the code was stopped, for people and models.
+    /// Returns the exit status, or the reason why the code was stopped.
     pub fn status(&self) -> String {
         match self.exit {
             Some(status) => format!("exit status {status}"),
@@ -86,8 +88,8 @@ impl TryReport {
         }
     }
 
-    /// Describes the result in one line: the last line of the output, which is the error of a
-    /// traceback or the value of the last expression.
+    /// Returns the last line of the output. This is the error message if the code ended with a
+    /// traceback, and otherwise usually the value of the last expression.
     pub fn in_short(&self) -> String {
         let lines = self.output.lines().map(str::trim);
         let mut lines = lines.filter(|line| !line.is_empty() && !line.starts_with("note: "));
@@ -128,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn result_in_one_line_is_the_error_or_the_last_value() {
+    fn one_line_result_is_the_error_or_the_last_line_of_output() {
         let cases = [
             (TestOutcome::Passed, Some(0), "a\n[1, 2]\n", "[1, 2]"),
             (TestOutcome::Passed, Some(0), "", "no output"),

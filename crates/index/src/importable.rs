@@ -62,8 +62,8 @@ pub(super) fn importable(code: &Code, name: &str, file: &FilePath) -> Vec<Import
     found
 }
 
-/// Returns whether a name is written like a constant. Other variables of modules, such as `logger`,
-/// often have a name that each module gives to its own.
+/// Returns whether a name is written like a constant. Other module variables, such as `logger`, often have
+/// the same name in many modules.
 fn is_constant(name: &str) -> bool {
     name.len() > 1 && name.chars().all(|c| !c.is_lowercase())
 }
@@ -77,8 +77,9 @@ fn binds_value(names: &Names, name: &str) -> bool {
     bindings.any(|binding| matches!(binding.kind, BindingKind::Value { .. }))
 }
 
-/// Returns the parts of the dotted name of a file's package, if the file imports from its own package
-/// by relative imports alone, or if it does not import from it and its neighbours do so.
+/// Returns the dotted name of a file's package, split at the dots. Returns `None` unless all imports of the
+/// file from its own package are relative. If the file has no such import, the other files in its directory
+/// decide.
 fn package_by_relative_imports(code: &Code, file: &FilePath) -> Option<Vec<String>> {
     let mut package: Vec<String> = (code.module(code.find(file)?).split('.'))
         .map(str::to_owned)
@@ -112,8 +113,8 @@ fn package_by_relative_imports(code: &Code, file: &FilePath) -> Option<Vec<Strin
     (relative > 0 && absolute == 0).then_some(package)
 }
 
-/// Returns a statement `from a.b import c` as a relative import of a file in the package, if both
-/// have the same top-level package.
+/// Converts a statement `from a.b import c` to a relative import for a file in `package`. Returns `None` if
+/// the two have different top-level packages.
 fn relative_to(package: &[String], statement: &str) -> Option<String> {
     let (module, names) = statement.strip_prefix("from ")?.split_once(" import ")?;
     let parts: Vec<&str> = module.split('.').collect();
@@ -272,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn file_with_relative_imports_gets_a_relative_import() {
+    fn file_with_relative_imports_gets_relative_imports() {
         let files = [
             ("src/shop/__init__.py", ""),
             ("src/shop/price.py", "def total(): pass\n"),

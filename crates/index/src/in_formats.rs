@@ -1,13 +1,13 @@
-//! Finds names in strings that Python reads: replacement fields of format strings, lists of names
-//! that are split, and code that is evaluated.
+//! Finds names in strings that Python evaluates: the replacement fields of format strings, lists of names
+//! that are split, and code that is run.
 
 use starling_syntax::SymbolTree;
 use starling_text::ByteRange;
 use tree_sitter::Node;
 
-/// Calls that return names with their values, which a format string then refers to.
+/// Calls that return a dictionary of variables or attributes. A format string can refer to its keys.
 const NAMESPACES: [&str; 4] = ["globals()", "locals()", "vars(", "__dict__"];
-/// Functions that run code in a string, with the modules that define them.
+/// Functions that run the code in a string, and the modules that define them.
 const RUNNERS: [(&str, &[&str]); 7] = [
     ("Timer", &["timeit"]),
     ("compile", &["builtins"]),
@@ -17,7 +17,7 @@ const RUNNERS: [(&str, &[&str]); 7] = [
     ("run", &["cProfile", "profile"]),
     ("timeit", &["timeit"]),
 ];
-/// Functions that take the name of an attribute, a member or a module.
+/// Functions that take the name of an attribute, a member or a module as a string.
 const LOOKUPS: [&str; 12] = [
     "attrgetter",
     "delattr",
@@ -33,8 +33,8 @@ const LOOKUPS: [&str; 12] = [
     "setitem",
 ];
 
-/// Returns whether a string is in the arguments of a call that looks names up, or beside the names of a
-/// module or an object: `globals()["total"]`.
+/// Returns whether a string is a name that Python looks up: as an argument of a function such as `getattr`,
+/// or in a dictionary of variables or attributes (`globals()["total"]`).
 pub(super) fn is_looked_up(tree: &SymbolTree, whole: ByteRange) -> bool {
     let text = tree.text();
     let root = tree.root();
@@ -47,8 +47,8 @@ pub(super) fn is_looked_up(tree: &SymbolTree, whole: ByteRange) -> bool {
     node.is_some_and(|node| ancestors(node).any(looks_up) || is_formatted_with_names(node, text))
 }
 
-/// Returns the offset in a string literal at which Python reads a name. `written` is the literal text
-/// of the string.
+/// Returns the offset of the first use of a name that Python evaluates in a string literal. `whole` is the
+/// range of the literal, and `written` are the ranges of its text.
 pub(super) fn read_at(
     tree: &SymbolTree,
     whole: ByteRange,
@@ -71,7 +71,8 @@ pub(super) fn read_at(
     })
 }
 
-/// Returns the offset of a name that is an attribute in a replacement field: `{x.name!r:>3}`.
+/// Returns the offset of the first replacement field that reads an attribute with this name, as
+/// `{x.name!r:>3}` does.
 pub(super) fn attribute_at(content: &str, name: &str) -> Option<usize> {
     fields(content).into_iter().find_map(|(start, field)| {
         let mut places = words(field, name).filter(|at| field[..*at].ends_with('.'));
@@ -79,8 +80,8 @@ pub(super) fn attribute_at(content: &str, name: &str) -> Option<usize> {
     })
 }
 
-/// Returns the offset of a name that a string takes from the names it is formatted with: `{name}`,
-/// `{x[name]}`, `%(name)s`, `$name`, `${name}`.
+/// Returns the offset of the first place where a format string refers to a variable with this name: `{name}`,
+/// `{x[name]}`, `%(name)s`, `$name` or `${name}`.
 fn variable_at(content: &str, name: &str) -> Option<usize> {
     let in_field = fields(content).into_iter().find_map(|(start, field)| {
         let mut places = words(field, name).filter(|at| !field[..*at].ends_with('.'));
@@ -98,7 +99,7 @@ fn word_at(content: &str, name: &str) -> Option<usize> {
     words(content, name).next()
 }
 
-/// Returns the offsets at which a name is a whole word.
+/// Returns the offsets at which a name occurs as a whole word.
 fn words<'c>(content: &'c str, name: &'c str) -> impl Iterator<Item = usize> + 'c {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let places = content.match_indices(name).map(|(at, _)| at);
@@ -107,8 +108,8 @@ fn words<'c>(content: &'c str, name: &'c str) -> impl Iterator<Item = usize> + '
     })
 }
 
-/// Returns the names of the replacement fields in a string, without conversion and format, each with
-/// its offset. Fields in the format of another field (`{x:{y.width}}`) are included.
+/// Returns the expression in each replacement field, without conversion and format, and its offset. Includes
+/// fields nested in a format, such as `y.width` in `{x:{y.width}}`.
 fn fields(content: &str) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -128,7 +129,8 @@ fn fields(content: &str) -> Vec<(usize, &str)> {
     found
 }
 
-/// Returns whether a text can name what a replacement field shows: `0.name`, `cart.lines[0].name`, `.name`.
+/// Returns whether a text is the expression of a replacement field, such as `0.name`, `cart.lines[0].name` or
+/// `.name`.
 fn is_field_name(field: &str) -> bool {
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '[' | ']' | '-');
     let first = field.split(['.', '[']).next().unwrap_or_default();
@@ -136,7 +138,7 @@ fn is_field_name(field: &str) -> bool {
     field.chars().all(is_name) && first.chars().all(is_first)
 }
 
-/// Returns whether a string is nothing but names: `late_total, tax`.
+/// Returns whether a string consists only of names and separators, as `late_total, tax` does.
 fn lists(content: &str) -> bool {
     let mut words = content.split([',', ' ', '\n', '|', ';']);
     words.all(|word| {
@@ -145,7 +147,7 @@ fn lists(content: &str) -> bool {
     })
 }
 
-/// Returns whether a string is split into parts: `"a,b".split(",")`.
+/// Returns whether code splits the string literal, as in `"a,b".split(",")`.
 fn is_split(string: Node<'_>, text: &str) -> bool {
     let access = outer(string).parent();
     let access = access.filter(|access| access.kind() == "attribute");
@@ -153,7 +155,7 @@ fn is_split(string: Node<'_>, text: &str) -> bool {
     method.is_some_and(|method| ["split", "rsplit"].contains(&written(method, text)))
 }
 
-/// Returns whether a string is in the arguments of a call that runs code: `eval("f()")`.
+/// Returns whether a string literal is in the arguments of a function that runs code, such as `eval("f()")`.
 fn is_run(string: Node<'_>, text: &str) -> bool {
     ancestors(string).any(|node| {
         let arguments = node.child_by_field_name("arguments");
@@ -174,9 +176,9 @@ fn runs(function: &str) -> bool {
     })
 }
 
-/// Returns whether a string is formatted with the names of a module, a function or an object:
-/// `"{rate}".format(**globals())`. A string that is assigned to a name may be formatted so anywhere in the
-/// file.
+/// Returns whether a string literal may be formatted with the variables of a module or function, or the
+/// attributes of an object, as in `"{rate}".format(**globals())`. If the literal is assigned to a variable,
+/// any such call in the file counts, because it may format the variable.
 fn is_formatted_with_names(string: Node<'_>, text: &str) -> bool {
     let whole = ancestors(string).last().unwrap_or(string);
     let scope = match whole.kind() {
@@ -186,7 +188,7 @@ fn is_formatted_with_names(string: Node<'_>, text: &str) -> bool {
     NAMESPACES.iter().any(|one| scope.contains(one))
 }
 
-/// Returns a string with the parentheses around it and the strings beside it.
+/// Returns the whole string expression: the literal with adjacent literals and parentheses.
 fn outer(string: Node<'_>) -> Node<'_> {
     let mut node = string;
     while let Some(parent) = node.parent() {
@@ -198,7 +200,7 @@ fn outer(string: Node<'_>) -> Node<'_> {
     node
 }
 
-/// Returns the expressions around a node, from the innermost to the outermost.
+/// Returns the expressions that contain a node, from the innermost to the outermost.
 fn ancestors(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     let is_expression = |node: &Node<'_>| {
         let kind = node.kind();

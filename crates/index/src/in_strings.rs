@@ -37,10 +37,9 @@ pub(super) const FILES: [&str; 22] = [
     "png", "py", "rst", "sql", "svg", "toml", "txt", "xml", "yaml",
 ];
 
-/// An occurrence of a name outside of code: in a string without white space that contains the name
-/// as a whole part (`"handlers:EchoHandler"`), in a string that Python reads (`"{cart.total}"`,
-/// `eval("total()")`), in a line of a script or notebook that uses the name, or in an expression of a
-/// template.
+/// An occurrence of a name outside of code: as a whole part of a string without white space
+/// (`"handlers:EchoHandler"`), in a string that Python evaluates (`"{cart.total}"`, `eval("total()")`), in a
+/// line of a script or notebook that uses the name, or in an expression of a template.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct InString {
     pub file: FilePath,
@@ -48,7 +47,7 @@ pub struct InString {
     pub line: u32,
     /// Whether the string looks like a URL or a file path.
     pub is_address: bool,
-    /// Whether the string is only the name, as a key is, and nothing shows that it is looked up.
+    /// Whether the string is exactly the name, as a key is, and no code visibly looks the name up.
     pub is_word: bool,
     /// Whether the name occurs in a line of a script or template, not in a string.
     pub is_script: bool,
@@ -161,7 +160,7 @@ fn in_code(file: &FilePath, text: Arc<str>, name: &str) -> Vec<InString> {
     found
 }
 
-/// Returns the string literals that contain a name, except docstrings.
+/// Returns the string literals that contain a name, without docstrings.
 fn literals(tree: &SymbolTree, name: &str) -> Vec<StringLiteral> {
     let mut found = Vec::new();
     let Some(root) = tree.root() else {
@@ -384,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn name_is_found_in_strings_that_python_reads() {
+    fn name_is_found_in_strings_that_python_evaluates() {
         for code in [
             "'a {0.Echo} ({0.size})'.format(x)",
             "'a {x.Echo!r:>3} of it'",

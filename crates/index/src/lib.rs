@@ -283,8 +283,8 @@ impl Index {
         lookup::variable_uses(self.code(), &self.snapshot, of)
     }
 
-    /// Returns a class, the classes that inherit from it, and the base classes of all of them, as far as
-    /// the workspace defines them.
+    /// Returns a class, its subclasses, and the base classes of all of these, as far as the workspace defines
+    /// them.
     pub fn kin(&self, class: &SymbolPath) -> Vec<SymbolPath> {
         resolve::Resolver::new(self.code()).kin(class)
     }
@@ -301,8 +301,8 @@ impl Index {
         resolve::Resolver::new(self.code()).overriding(method)
     }
 
-    /// Returns the calls and reads that name a method of a base class, but are of this overriding method
-    /// if the object is of its class.
+    /// Returns the calls and reads that may reach this overriding method, although they name a method of a
+    /// base class or no known method.
     pub fn indirect_uses(&self, method: &SymbolPath) -> Vec<IndirectUse> {
         lookup::indirect_uses(self.code(), &self.snapshot, method)
     }

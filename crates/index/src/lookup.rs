@@ -70,12 +70,12 @@ pub struct Usages {
     pub gaps: Vec<(FilePath, u32)>,
 }
 
-/// A call or a read that names a method of a base class and is of an overriding method on some objects.
+/// A call or a read of an attribute that names one method, but may reach a method that overrides it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndirectUse {
     pub usage: Usage,
-    /// The method that the use names, usually a method of a base class. `None` if the class of the
-    /// object has no known method of that name.
+    /// The method that the attribute names, usually a method of a base class. `None` if the object's class
+    /// has no known method with that name.
     pub through: Option<SymbolPath>,
 }
 
@@ -276,7 +276,7 @@ pub(super) fn variable_uses(code: &Code, snapshot: &Snapshot, of: &Variable) -> 
     usages(code, snapshot, &references)
 }
 
-/// Returns the calls and reads that name another method and are of this method on some objects.
+/// Returns the calls and reads that may reach this method although they name another method.
 pub(super) fn indirect_uses(
     code: &Code,
     snapshot: &Snapshot,

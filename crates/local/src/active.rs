@@ -1,4 +1,4 @@
-//! An answer that is being written.
+//! An answer to a request while it is being generated.
 
 use super::answer::{AnswerState, AnswerText};
 use super::generate::TokenGenerator;
@@ -7,18 +7,18 @@ use super::sequences::CachedSequence;
 use super::vocabulary::Vocabulary;
 use starling_core::{ChatReply, Dollars, Finish, Tokens, Usage};
 
-/// The mark that opens and closes a code block.
+/// The marker that opens and closes a code block.
 const FENCE: &str = "```";
 
-/// A request whose prompt was read, and its answer so far.
+/// A request whose prompt was processed, and the answer so far.
 pub struct ActiveAnswer {
     request: EncodedRequest,
     sequence: CachedSequence,
-    /// Number of prompt tokens that were not processed for this request.
+    /// Number of prompt tokens that came from the cache.
     cached: usize,
     generator: TokenGenerator,
     text: AnswerText,
-    /// What closes the code block that the given beginning opened.
+    /// The text that closes the code block which the given beginning of the answer opened.
     closing: Option<String>,
     /// Number of tokens in the answer.
     written: usize,
@@ -31,7 +31,8 @@ pub struct AnswerEnd {
 }
 
 impl ActiveAnswer {
-    /// Begins an answer after its prompt, whose first token was selected.
+    /// Creates an answer with the given beginning. The generator has already selected the first
+    /// token.
     pub fn new(
         request: EncodedRequest,
         sequence: CachedSequence,
@@ -39,10 +40,11 @@ impl ActiveAnswer {
         generator: TokenGenerator,
     ) -> Self {
         let asked = &request.job.request;
-        // An answer after messages begins with the given text; others do not repeat it.
+        // The answer to a conversation includes the given beginning. A completion does not repeat
+        // it.
         let is_reply = !asked.messages.is_empty() && asked.following.is_empty();
         let beginning = if is_reply { &asked.beginning } else { "" };
-        // The backticks with which the given beginning opens a code block.
+        // The backticks that open a code block in the given beginning.
         let plain = beginning.trim_start_matches('`');
         let fence = &beginning[..beginning.len() - plain.len()];
         let closing = (fence.len() >= FENCE.len()).then(|| format!("\n{fence}"));
@@ -61,7 +63,7 @@ impl ActiveAnswer {
         }
     }
 
-    /// Whether the caller gave up.
+    /// Returns whether the caller no longer waits for the answer.
     pub fn is_abandoned(&self) -> bool {
         self.request.job.is_abandoned()
     }
@@ -82,17 +84,17 @@ impl ActiveAnswer {
         self.sequence
     }
 
-    /// Returns the tokens to be run in the next step, at most `guesses` of them guessed.
+    /// Returns the tokens to run in the next step. At most `guesses` of them are guessed.
     pub fn next_tokens(&mut self, guesses: usize) -> Vec<u32> {
         let more = self.request.limit - self.written - 1;
         self.generator.next_tokens(guesses.min(more))
     }
 
-    /// Selects and streams tokens from the scores after each token that was run. Returns how the
-    /// answer ended, if it did.
+    /// Selects tokens with the scores of the last step, and streams them. Returns how the answer
+    /// ended, or `None` if it continues.
     ///
     /// # Errors
-    /// The constraint of the answer fails.
+    /// A token violates the output format of the answer.
     pub fn select(
         &mut self,
         vocabulary: &Vocabulary,
@@ -100,13 +102,14 @@ impl ActiveAnswer {
         scores: &[Vec<f32>],
     ) -> candle_core::Result<Option<AnswerEnd>> {
         let selected = self.generator.select(tokens, scores)?.len();
-        // The last selected token is not in the sequence.
+        // The last selected token was not run yet, so it is not in the sequence.
         let known = self.generator.text().len() - 1;
         self.sequence.truncate(known);
         Ok(self.stream(vocabulary, selected))
     }
 
-    /// Streams the last `count` selected tokens. Returns how the answer ended, if it did.
+    /// Streams the last `count` selected tokens. Returns how the answer ended, or `None` if it
+    /// continues.
     pub fn stream(&mut self, vocabulary: &Vocabulary, count: usize) -> Option<AnswerEnd> {
         let end = |finish, state| Some(AnswerEnd { finish, state });
         let text = self.generator.text();
@@ -128,7 +131,7 @@ impl ActiveAnswer {
         None
     }
 
-    /// Sends the reply. Returns the sequence.
+    /// Sends the reply to the caller, and returns the sequence for reuse.
     pub fn end(self, model: &str, end: &AnswerEnd) -> CachedSequence {
         let (mut text, mut rest) = self.text.finish(end.state);
         if let (Some(closing), AnswerState::Stopped) = (&self.closing, end.state) {

@@ -60,13 +60,14 @@ impl KeyValueCache {
         self.len
     }
 
-    /// Returns the number of positions for which there is capacity.
+    /// Returns the number of positions for which memory is allocated.
     #[cfg(feature = "cuda")]
     pub fn room(&self) -> usize {
         self.room
     }
 
-    /// Returns the keys and values of each layer, of the shape (key heads, capacity, head size).
+    /// Returns the keys and values of each layer. The shape of each tensor is (key heads, capacity,
+    /// head size).
     #[cfg(feature = "cuda")]
     pub fn layers(&self) -> impl Iterator<Item = [&Tensor; 2]> {
         self.layers.iter().map(|layer| [&layer.keys, &layer.values])

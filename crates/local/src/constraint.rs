@@ -1,5 +1,5 @@
-//! Restricts the tokens of an answer to an output format: tool calls that are valid by construction,
-//! or JSON that follows a schema.
+//! Restricts the tokens of an answer to an output format: tool calls that follow the tools' schemas, or JSON
+//! that follows a given schema.
 
 use std::sync::Arc;
 
@@ -12,34 +12,34 @@ use serde_json::{Value, json};
 use super::vocabulary::Vocabulary;
 use starling_core::{AnswerFormat, ChatRequest, ToolSpec};
 
-/// The texts with which Qwen's models, and many others, open and close a tool call.
+/// The texts that open and close a tool call in the format of Qwen, which many other models use.
 const CALL_OPENS: &str = "<tool_call>\n";
 const CALL_CLOSES: &str = "\n</tool_call>";
 
-/// The first byte of a token that is not text.
+/// The first byte of a special token, which is not text.
 const NO_TEXT: u8 = 0xff;
 
-/// Creates the constraints of answers in one vocabulary.
+/// Creates output constraints for the answers of one model.
 pub struct ConstraintFactory {
     parsers: ParserFactory,
     ends: Vec<u32>,
 }
 
-/// The constraint of one answer.
+/// The output constraint of one answer.
 pub struct OutputConstraint {
     matcher: Matcher,
     ends: Vec<u32>,
 }
 
 impl ConstraintFactory {
-    /// Reads all tokens of a vocabulary.
+    /// Creates a factory for a model's vocabulary.
     ///
     /// # Errors
     /// The vocabulary has no token that ends an answer.
     pub fn new(vocabulary: &Vocabulary) -> Result<Self> {
         let ends = vocabulary.all_ends();
         let Some(end) = ends.first() else {
-            return Err(Error::Msg("no token ends an answer".to_owned()));
+            return Err(Error::Msg("the vocabulary has no end token".to_owned()));
         };
         let words: Vec<Vec<u8>> = (0..vocabulary.size())
             .map(|token| match vocabulary.bytes(token) {
@@ -54,8 +54,8 @@ impl ConstraintFactory {
         Ok(Self { parsers, ends })
     }
 
-    /// Creates the constraint of the answer to a request, if there is one. Without a required format, a
-    /// schema that cannot be enforced is none.
+    /// Returns the constraint for the answer to a request. Returns `None` if no format is required and
+    /// the schemas of the tools cannot be enforced.
     ///
     /// # Errors
     /// The required format cannot be enforced.
@@ -67,10 +67,10 @@ impl ConstraintFactory {
         }
     }
 
-    /// Creates the constraint of an answer in this format, with these tools.
+    /// Creates a constraint for an answer with this format and these tools.
     ///
     /// # Errors
-    /// A schema is invalid, or has parts that cannot be enforced.
+    /// A schema is invalid or cannot be enforced.
     fn create(&self, format: &AnswerFormat, tools: &[ToolSpec]) -> Result<OutputConstraint> {
         let grammar = TopLevelGrammar::from_lark(grammar(format, tools));
         let parser = self.parsers.create_parser(grammar).map_err(failed)?;
@@ -81,16 +81,16 @@ impl ConstraintFactory {
     }
 }
 
-/// Returns whether the answer to a request may be restricted.
+/// Returns whether a request restricts its answer.
 pub fn is_possible(request: &ChatRequest) -> bool {
     request.format != AnswerFormat::Free || !request.tools.is_empty()
 }
 
 impl OutputConstraint {
-    /// Gives the tokens that the format does not allow next the lowest score.
+    /// Sets the score of each token that the format does not allow next to negative infinity.
     ///
     /// # Errors
-    /// The grammar is too large for its limits.
+    /// Parsing the format exceeds a limit.
     pub fn restrict(&mut self, scores: &mut [f32]) -> Result<()> {
         let allowed = self.matcher.compute_mask_or_eos().map_err(failed)?;
         // A network may have scores for more tokens than the vocabulary has.
@@ -127,7 +127,7 @@ fn failed(error: impl std::fmt::Display) -> Error {
     Error::Msg(format!("the format of the answer: {error}"))
 }
 
-/// Returns the grammar of a format, in llguidance's dialect of Lark.
+/// Returns the grammar of a format in the Lark dialect of the crate llguidance.
 fn grammar(format: &AnswerFormat, tools: &[ToolSpec]) -> String {
     let start = match format {
         AnswerFormat::Json(schema) => {
@@ -165,8 +165,8 @@ fn grammar(format: &AnswerFormat, tools: &[ToolSpec]) -> String {
     rules
 }
 
-/// Returns a schema that allows no other white space than the models' training: a small model may write
-/// white space without an end.
+/// Restricts the white space in a schema to that of the models' training data. Small models otherwise
+/// sometimes write white space without end.
 fn with_layout(mut schema: Value) -> Value {
     if let Value::Object(fields) = &mut schema {
         fields.insert(
@@ -175,7 +175,7 @@ fn with_layout(mut schema: Value) -> Value {
                 "whitespace_flexible": false,
                 "item_separator": ", ",
                 "key_separator": ": ",
-                // Of what cannot be enforced, the rest of the schema is.
+                // Ignore unsupported keywords and enforce the rest of the schema.
                 "lenient": true,
             }),
         );
@@ -225,8 +225,8 @@ mod tests {
         ]
     }
 
-    /// Writes an answer: the tokens of `wanted` have the highest scores, then random tokens. `None` means
-    /// that it does not end within 400 tokens.
+    /// Generates an answer from scores that prefer the tokens of `wanted` and are otherwise random. Returns
+    /// `None` if the answer does not end within 400 tokens.
     fn written(
         (factory, vocabulary): &(ConstraintFactory, Vocabulary),
         format: &AnswerFormat,
@@ -240,7 +240,7 @@ mod tests {
         let mut bytes = Vec::new();
         for _ in 0..400 {
             let mut scores = vec![0.0; vocabulary.size() as usize];
-            // The quote, so that random strings end.
+            // Prefer quotes, so that random strings end.
             scores[usize::from(token_of(vocabulary, b'"'))] = 4.0;
             if let Some(byte) = next {
                 scores[usize::from(token_of(vocabulary, byte))] = 100.0;
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn text_may_stand_before_a_call_and_instead_of_one() {
+    fn text_is_allowed_before_or_instead_of_a_call() {
         let both = factory();
         let call =
             "I look at <f>.\n<tool_call>\n{\"name\": \"finish\", \"arguments\": {}}\n</tool_call>";
@@ -309,7 +309,7 @@ mod tests {
         let mut scores = vec![0.0; both.1.size() as usize];
         constraint.restrict(&mut scores).unwrap();
         assert!(scores[END as usize] == 0.0);
-        // The call may not be left open.
+        // An unfinished call must not end the answer.
         let mut constraint = both.0.create(&AnswerFormat::Free, &tools()).unwrap();
         for byte in call.bytes().take(40) {
             constraint

@@ -5,7 +5,7 @@ use candle_core::{Device, Result};
 
 use super::gpu;
 
-/// Opens the device, and returns it with its name for the user.
+/// Opens the device. Also returns the name of the device, as shown to the user.
 pub(crate) fn open() -> (Device, String) {
     match gpu::open() {
         Ok(device) => (device, named(gpu::describe())),
@@ -13,7 +13,7 @@ pub(crate) fn open() -> (Device, String) {
     }
 }
 
-/// Returns the name of the device that a network would run on, without opening it.
+/// Returns the name of the device that networks run on. Does not open the device.
 pub fn name() -> String {
     named(gpu::describe())
 }
@@ -22,7 +22,7 @@ fn named(gpu: Result<String>) -> String {
     match gpu {
         Ok(gpu) => format!("the GPU {gpu}"),
         Err(error) if cfg!(feature = "cuda") => {
-            // A backtrace may follow.
+            // The error message can contain a backtrace after its first line.
             let error = error.to_string();
             let reason = error.lines().next().unwrap_or_default();
             format!("the CPU, because no GPU answers: {reason}")

@@ -6,29 +6,29 @@ use super::constraint::OutputConstraint;
 use super::lookup::{GuessSource, PromptLookup};
 use super::sampler::Sampler;
 
-/// Selects the tokens of one answer. Guesses may only be used if the network computes exactly the same
-/// scores for several tokens as for one after another, so they change the speed and not the answer.
+/// Selects the tokens of one answer. Guesses are allowed only if the network computes exactly the same scores
+/// for several tokens in one step as for one token per step. They then change the speed but not the answer.
 pub struct TokenGenerator {
     choice: TokenChoice,
     lookup: Option<PromptLookup>,
-    /// The prompt and all selected tokens. The last one was not run yet.
+    /// The tokens of the prompt and all selected tokens. The network has not run the last token yet.
     text: Vec<u32>,
-    /// Where the guesses of the current step were copied from.
+    /// The position in `text` from which the guesses of the current step were copied.
     source: Option<GuessSource>,
 }
 
-/// Selects one token of an answer after another.
+/// Selects a token from scores.
 pub struct TokenChoice {
     pub sampler: Sampler,
     pub constraint: Option<OutputConstraint>,
 }
 
 impl TokenGenerator {
-    /// Creates a generator for an answer after this prompt, with or without guesses. The first token
-    /// is selected from the scores after the prompt.
+    /// Creates a generator, and selects the first token from the scores after the prompt. `guesses` enables
+    /// guessing.
     ///
     /// # Errors
-    /// Those of [`TokenGenerator::select`].
+    /// The errors of [`TokenGenerator::select`].
     pub fn new(
         prompt: &[u32],
         scores: &[f32],
@@ -44,13 +44,13 @@ impl TokenGenerator {
         })
     }
 
-    /// Returns the prompt and all selected tokens. The last one was not run yet.
+    /// Returns the tokens of the prompt and all selected tokens. The network has not run the last token yet.
     pub fn text(&self) -> &[u32] {
         &self.text
     }
 
-    /// Returns the tokens to be run in the next step: the last selected one, and at most `most` tokens
-    /// that are guessed to follow it.
+    /// Returns the tokens to run in the next step: the last selected token and at most `most` guesses of the
+    /// tokens after it.
     pub fn next_tokens(&mut self, most: usize) -> Vec<u32> {
         let lookup = self.lookup.as_ref();
         self.source = lookup.and_then(|lookup| lookup.guess(&self.text, most));
@@ -61,11 +61,11 @@ impl TokenGenerator {
         tokens
     }
 
-    /// Selects a token from the scores after each token that was run, until a guess turns out to be
-    /// wrong. Returns the selected tokens.
+    /// Selects a token from each element of `scores`, up to the first wrong guess in `tokens`. Returns the
+    /// selected tokens.
     ///
     /// # Errors
-    /// The constraint of the answer fails.
+    /// A token violates the output format of the answer.
     pub fn select(&mut self, tokens: &[u32], scores: &[Vec<f32>]) -> Result<&[u32]> {
         let known = self.text.len();
         for (at, scores) in scores.iter().enumerate() {

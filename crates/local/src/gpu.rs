@@ -1,4 +1,4 @@
-//! Steps of the network on an NVIDIA GPU.
+//! Runs steps of the network on an NVIDIA GPU.
 
 #[cfg(not(feature = "cuda"))]
 mod absent;

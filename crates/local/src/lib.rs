@@ -1,7 +1,7 @@
 //! Runs a model inside this process: GGUF weights on the CPU, or on a GPU if there is one.
 //!
-//! One thread owns the network; [`LocalModel`] sends requests to it over a bounded queue. Several are
-//! answered at once. A dropped call ends within one step.
+//! One thread owns the network. [`LocalModel`] sends requests to this thread over a bounded queue. The thread
+//! answers several requests at once. Dropping a call cancels the request within one step.
 
 mod active;
 mod answer;
@@ -71,8 +71,8 @@ pub struct LocalOptions {
     /// Whether tokens that occurred before in the same order are guessed, and verified several at a
     /// time. This is faster and gives the same answer; it is off only to be compared with.
     pub guesses: bool,
-    /// Whether answers with tools or a required format are restricted to it. It is off only to be
-    /// compared with.
+    /// Whether answers with tools or a required format are restricted to that format. Disabled only in
+    /// benchmarks.
     pub constraints: bool,
 }
 

@@ -90,8 +90,8 @@ impl Network {
         KeyValueCache::new(&self.dimensions, self.window, &self.device)
     }
 
-    /// Returns whether [`Network::extend_all`] gives exactly the states that one step for each token
-    /// gives.
+    /// Returns whether [`Network::extend_all`] gives exactly the same states as a separate step for each
+    /// token.
     pub fn has_equal_steps(&self) -> bool {
         let mut layers = self.layers.iter().flat_map(NetworkLayer::matrices);
         self.device.is_cpu()
@@ -119,13 +119,13 @@ impl Network {
         self.extend_all(&mut [NewPositions { tokens, cache }])
     }
 
-    /// Runs the network on a few tokens of each of several sequences in one step. Returns the state
-    /// after each token, those of the first sequence first. After an error, the caches are unchanged.
+    /// Runs the network on a few tokens of each sequence, in one step. Returns the state after each token,
+    /// ordered by sequence. After an error, the caches are unchanged.
     ///
-    /// If [`Network::has_equal_steps`], each state is exactly that of a step of its sequence alone.
+    /// If [`Network::has_equal_steps`] is true, the states do not depend on the other sequences in the step.
     ///
     /// # Errors
-    /// Those of [`Network::extend`].
+    /// The errors of [`Network::extend`].
     pub fn extend_all(&self, parts: &mut [NewPositions]) -> Result<HiddenState> {
         self.run(parts, RowKernels::Equal).map(HiddenState)
     }
@@ -168,10 +168,10 @@ impl Network {
         self.all_scores(hidden)?.to_vec2()
     }
 
-    /// Returns the token with the highest score after each state.
+    /// Returns the token with the highest score for each state.
     ///
     /// # Errors
-    /// Out of memory.
+    /// The device is out of memory.
     pub fn best_each(&self, hidden: &HiddenState) -> Result<Vec<u32>> {
         self.all_scores(hidden)?.argmax(D::Minus1)?.to_vec1()
     }
@@ -191,7 +191,7 @@ impl Network {
     }
 }
 
-/// New tokens of one sequence.
+/// New tokens of one sequence, and the cache of the sequence.
 pub struct NewPositions<'a> {
     pub tokens: &'a [u32],
     pub cache: &'a mut KeyValueCache,
@@ -205,10 +205,10 @@ struct NetworkStep<'a> {
     means: StepMeans,
 }
 
-/// What computes the attention and the element-wise operations.
+/// The implementation of the attention and the element-wise operations.
 enum StepMeans {
     Gpu(GpuStep),
-    /// candle's operations, and kernels for the CPU, with the rotary embedding of all new tokens.
+    /// candle's operations and the kernels for the CPU, with the rotary embedding of all new tokens.
     General(RotaryTables),
 }
 
@@ -232,7 +232,7 @@ impl<'a> NetworkStep<'a> {
         })
     }
 
-    /// Returns the states after the embedded tokens `x`.
+    /// Returns the hidden states for the embedded tokens `x`.
     fn run(&self, mut x: Tensor) -> Result<Tensor> {
         let mut change = None;
         let mut normed;
@@ -248,7 +248,7 @@ impl<'a> NetworkStep<'a> {
         }
     }
 
-    /// Adds `change` to `x`. Returns the sum, and the normalised sum.
+    /// Adds `change` to `x`. Returns the sum and the normalized sum.
     fn add_and_norm(
         &self,
         x: Tensor,
@@ -283,7 +283,7 @@ impl<'a> NetworkStep<'a> {
         layer.output.forward(&mixed, self.kernels)
     }
 
-    /// Computes the attention of one sequence after another.
+    /// Computes the attention separately for each sequence.
     fn attend_each(
         &self,
         index: usize,
@@ -403,7 +403,7 @@ impl RotaryTables {
         })
     }
 
-    /// Returns the rows of the new positions.
+    /// Returns the table rows for the new positions of each sequence.
     fn of(&self, added: &[(&KeyValueCache, usize)]) -> Result<Self> {
         let rows = |table: &Tensor| {
             let rows = (added.iter()).map(|(cache, new)| table.narrow(0, cache.len(), *new));

@@ -1,4 +1,4 @@
-//! Requests to the local model, and how they are answered.
+//! Requests to the local model, and the channel for their answers.
 
 use std::path::PathBuf;
 
@@ -8,13 +8,13 @@ use super::constraint::OutputConstraint;
 use super::vocabulary::Vocabulary;
 use starling_core::{CallEvent, ChatReply, ChatRequest, ModelError, Tokens};
 
-/// A request and the channel for its answer. A closed channel means that the caller gave up.
+/// A request and the channel for its answer. The channel is closed when the caller drops the call.
 pub struct WorkerJob {
     pub request: ChatRequest,
     pub events: UnboundedSender<CallEvent>,
 }
 
-/// The model file that the worker loads, and how it is run.
+/// The model file and the options with which the worker loads and runs the model.
 #[derive(Debug, Clone)]
 pub struct ModelSource {
     pub name: String,
@@ -27,18 +27,19 @@ pub struct ModelSource {
     pub constraints: bool,
 }
 
-/// A request whose prompt fits in the window.
+/// A request with an encoded prompt that fits in the context window.
 pub struct EncodedRequest {
     pub job: WorkerJob,
     pub prompt: Vec<u32>,
     /// Maximum number of tokens in the answer.
     pub limit: usize,
-    /// What the answer is restricted to.
+    /// The output constraint of the answer.
     pub constraint: Option<OutputConstraint>,
 }
 
 impl EncodedRequest {
-    /// Encodes the prompt of a request. `None` means that the caller got an error instead.
+    /// Encodes the prompt of a request. If that fails, sends the error to the caller and returns
+    /// `None`.
     pub fn new(source: &ModelSource, vocabulary: &Vocabulary, job: WorkerJob) -> Option<Self> {
         match prompt(source, vocabulary, &job.request) {
             Ok(prompt) => {
@@ -59,7 +60,7 @@ impl EncodedRequest {
         }
     }
 
-    /// Returns the maximum length of prompt and answer together.
+    /// Returns the maximum number of tokens in prompt and answer together.
     pub fn longest(&self) -> usize {
         self.prompt.len() + self.limit
     }
@@ -100,36 +101,36 @@ fn prompt(
 }
 
 impl WorkerJob {
-    /// Whether the caller gave up.
+    /// Returns whether the caller no longer waits for the answer.
     pub fn is_abandoned(&self) -> bool {
         self.events.is_closed()
     }
 
-    /// Tells the caller that the request does not wait for others any more.
+    /// Tells the caller that the request no longer waits in the queue.
     pub fn started(&self) {
         self.send(CallEvent::Started);
     }
 
-    /// Sends a part of the answer.
+    /// Sends a piece of the answer.
     pub fn delta(&self, text: &str) {
         if !text.is_empty() {
             self.send(CallEvent::Delta(text.to_owned()));
         }
     }
 
-    /// Sends the answer, or why there is none.
+    /// Sends the complete answer or an error.
     pub fn end(&self, reply: Result<ChatReply, ModelError>) {
         self.send(CallEvent::Done(Box::new(reply)));
     }
 
     fn send(&self, event: CallEvent) {
-        // The caller may have given up at this moment, which is no error.
+        // The caller may have dropped the call, which is not an error.
         let _ = self.events.send(event);
     }
 }
 
 impl ModelSource {
-    /// Checks that the prompt leaves room for an answer.
+    /// Returns an error if the prompt is empty or leaves no room for an answer.
     fn check(&self, prompt: &[u32]) -> Result<(), ModelError> {
         if prompt.is_empty() {
             return Err(self.unavailable(
@@ -148,7 +149,7 @@ impl ModelSource {
         })
     }
 
-    /// Returns the error for a network that could not be loaded or run.
+    /// Returns the error for a failure to load or run the network.
     pub fn failed(&self, error: &candle_core::Error) -> ModelError {
         self.unavailable("failed", error)
     }
@@ -162,7 +163,8 @@ impl ModelSource {
         }
     }
 
-    /// Returns the error for a model that cannot be used.
+    /// Returns the error for a model that cannot be used. `what` completes the sentence "the local
+    /// model".
     pub fn unavailable(&self, what: &str, error: &dyn std::fmt::Display) -> ModelError {
         let path = self.path.display();
         ModelError::Unavailable {

@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use starling_core::ChatRequest;
 
-/// The cumulative probability of the tokens that can be selected (top-p sampling), if none is given.
+/// Default of the cumulative probability for top-p sampling.
 const TOP_P: f32 = 0.95;
 
 /// The logarithm of a probability, relative to the best token, below which a token is never selected.
@@ -28,7 +28,7 @@ impl Sampler {
         }
     }
 
-    /// Creates the sampler of a request.
+    /// Creates the sampler for a request.
     pub fn of(request: &ChatRequest) -> Self {
         Self::new(request.temperature, request.top_p, request.seed)
     }
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn given_top_p_replaces_the_usual_one() {
+    fn given_top_p_replaces_the_default() {
         let scores = [0.6f32.ln(), 0.4f32.ln()];
         let mut narrow = Sampler::new(1.0, Some(0.5), Some(1));
         assert!((0..500).all(|_| narrow.pick(&scores) == 0));

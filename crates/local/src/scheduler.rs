@@ -1,6 +1,6 @@
-//! Answers several requests at once: in each round, every answer that is being written gets a step,
-//! all of them together. One prompt is read at a time, in parts between the steps; so a prompt can
-//! begin with a copy of what the one before has in common with it.
+//! Answers several requests at once. Each round runs one step that adds tokens to all active
+//! answers. Only one prompt is processed at a time, in parts between these steps, so that the next
+//! prompt can copy the shared prefix of its cache.
 
 use std::time::{Duration, Instant};
 
@@ -17,40 +17,41 @@ use super::threads::ThreadPacer;
 use super::vocabulary::Vocabulary;
 use starling_core::ChatRequest;
 
-/// Number of prompt tokens per step.
+/// Number of prompt tokens in one part.
 const STEP: usize = 128;
-/// Maximum number of tokens in one step of the answers, if each has at least one. More guesses cost
-/// more than they save.
+/// Maximum number of tokens in one step of the answers. Each answer has at least one token; the
+/// rest is shared by guesses. More guesses would cost more time than they save.
 const MOST_ROWS: usize = 16;
 
-/// What limits the requests that are answered at once. One request is always answered.
+/// Limits of the requests that are answered at once. At least one request is always answered.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Maximum number of requests.
     pub requests: usize,
-    /// Maximum length of all prompts and answers together.
+    /// Maximum number of tokens in all prompts and answers together.
     pub tokens: usize,
 }
 
-/// A loaded network with its vocabulary, and the requests that are being answered.
+/// A loaded network with its vocabulary, and the requests in progress.
 pub struct Scheduler {
     source: ModelSource,
     network: Network,
     vocabulary: Vocabulary,
-    /// Created by the first request whose answer is restricted.
+    /// Created for the first request that restricts its answer.
     constraints: Option<ConstraintFactory>,
     limits: Limits,
     sequences: SequenceCache,
-    /// The request whose prompt is read next.
+    /// The admitted request whose prompt will be processed next.
     next: Option<EncodedRequest>,
     reading: Option<PromptReader>,
     active: Vec<ActiveAnswer>,
     pace: ThreadPacer,
-    /// How much longer a prompt was read than answers were written meanwhile.
+    /// How much more time was spent on the prompt than on the answers since the last part of the
+    /// prompt.
     ahead: Duration,
 }
 
-/// A prompt that is being read.
+/// A prompt that is being processed.
 struct PromptReader {
     request: EncodedRequest,
     sequence: CachedSequence,
@@ -79,17 +80,17 @@ impl Scheduler {
         }
     }
 
-    /// Whether there is nothing to do.
+    /// Returns whether there is no request.
     pub fn is_idle(&self) -> bool {
         self.next.is_none() && self.reading.is_none() && self.active.is_empty()
     }
 
-    /// Whether it takes another request.
+    /// Returns whether another request can be admitted.
     pub fn has_room(&self) -> bool {
         self.next.is_none()
     }
 
-    /// Takes a request.
+    /// Admits a request, whose prompt waits until the limits allow it.
     pub fn admit(&mut self, job: WorkerJob) {
         if job.is_abandoned() {
             return;
@@ -120,9 +121,9 @@ impl Scheduler {
         constraints.of(request)
     }
 
-    /// Frees what nobody waits for, reads a part of a prompt, and runs a step of all answers.
+    /// Drops abandoned requests, processes a part of a prompt, and runs a step of all answers.
     ///
-    /// While a prompt is read, half of the time is for the answers.
+    /// While a prompt is processed, the answers get half of the time.
     pub fn round(&mut self) {
         self.retire();
         if self.reading.is_none()
@@ -148,7 +149,7 @@ impl Scheduler {
         }
     }
 
-    /// Ends the requests whose caller gave up.
+    /// Removes the requests whose caller no longer waits.
     fn retire(&mut self) {
         self.next.take_if(|next| next.job.is_abandoned());
         if let Some(reader) = (self.reading).take_if(|reader| reader.request.job.is_abandoned()) {
@@ -159,7 +160,7 @@ impl Scheduler {
         }
     }
 
-    /// Finds a sequence for a request, whose prompt is read from then on.
+    /// Takes a cached sequence for a request, and begins to process the prompt.
     fn claim(&mut self, request: EncodedRequest) {
         let conversation = &request.job.request.conversation;
         let active: Vec<_> = self.active.iter().map(ActiveAnswer::sequence).collect();
@@ -179,7 +180,8 @@ impl Scheduler {
         }
     }
 
-    /// Reads a part of the prompt, if there is one. Its answer begins after the last part.
+    /// Processes the next part of the prompt, if there is one. After the last part, the answer
+    /// begins.
     fn read(&mut self) {
         let Some(mut reader) = self.reading.take() else {
             return;
@@ -220,7 +222,7 @@ impl Scheduler {
         }
     }
 
-    /// Runs a step of all answers.
+    /// Runs one step of all active answers.
     fn write(&mut self) {
         let guesses = (MOST_ROWS / self.active.len()).saturating_sub(1);
         let next = |answer: &mut ActiveAnswer| answer.next_tokens(guesses);
@@ -258,7 +260,7 @@ impl Scheduler {
         }
     }
 
-    /// Returns the scores after each of the tokens of each answer.
+    /// Returns the scores after each token of each answer.
     fn scores(&mut self, tokens: &[Vec<u32>]) -> Result<Vec<Vec<f32>>> {
         let sequences = self.active.iter_mut().map(ActiveAnswer::sequence_mut);
         let parts = sequences.zip(tokens.iter().map(Vec::as_slice)).collect();
@@ -268,7 +270,7 @@ impl Scheduler {
 }
 
 impl PromptReader {
-    /// Reads a part. Returns the scores of the next token if it was the last one.
+    /// Processes one part. After the last part, returns the scores of the next token.
     fn read(&mut self, network: &Network) -> Result<Option<Vec<f32>>> {
         let rest = &self.request.prompt[self.sequence.tokens().len()..];
         // Avoid a last step with a single token, because it would use other kernels with different
@@ -346,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn answer_to_tools_is_a_valid_call_if_one_is_required() {
+    fn answer_is_a_valid_tool_call_if_one_is_required() {
         let directory = TempDir::new().unwrap();
         let mut scheduler = scheduler(&directory, MANY);
         let mut answers = Vec::new();
@@ -459,10 +461,10 @@ mod tests {
     }
 
     #[test]
-    fn prompt_begins_with_a_copy_of_one_that_is_being_answered() {
+    fn prompt_reuses_the_prefix_of_an_answer_in_progress() {
         let directory = TempDir::new().unwrap();
         let mut scheduler = scheduler(&directory, MANY);
-        // Kept, because a closed channel cancels the request.
+        // Keep the receiver, because a closed channel cancels the request.
         let (first, _first_answer) = job("a", "the same words", 30);
         let (second, mut second_answer) = job("a", "the same words", 5);
         scheduler.admit(first);

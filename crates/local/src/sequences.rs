@@ -1,12 +1,12 @@
-//! Keeps recent sequences, so that only the new part of a prompt has to be processed.
+//! Caches recent sequences, so that only the new part of a prompt has to be processed.
 
 use candle_core::Result;
 
 use super::attention::KeyValueCache;
 use super::network::{HiddenState, Network, NewPositions};
 
-/// Number of cached sequences beside those in use: the last conversation, and another one that shares
-/// its prefix.
+/// Number of cached sequences that are not in use: one for the last conversation, and one for another
+/// conversation with the same prefix.
 const KEPT: usize = 2;
 
 /// Number of tokens at the end of a prompt that are always processed again. It is 2 because a
@@ -14,10 +14,10 @@ const KEPT: usize = 2;
 /// cache.
 const RERUN: usize = 2;
 
-/// The sequences of one network that are kept for later requests.
+/// Caches the sequences of one network for later requests.
 #[derive(Default)]
 pub struct SequenceCache {
-    /// The least recently used one first.
+    /// Ordered from the least to the most recently used.
     kept: Vec<CachedSequence>,
 }
 
@@ -44,8 +44,8 @@ impl CachedSequence {
         Ok(hidden)
     }
 
-    /// Processes a few tokens of each of several sequences in one step, as if they were added one by
-    /// one. Returns the state after each, those of the first sequence first.
+    /// Processes a few tokens of each sequence in one step, with the same result as one token at a time.
+    /// Returns the state after each token, ordered by sequence.
     ///
     /// # Errors
     /// The errors of [`Network::extend`]; the sequences are then unchanged.
@@ -80,9 +80,9 @@ impl CachedSequence {
 }
 
 impl SequenceCache {
-    /// Returns a sequence that contains the longest known prefix of the prompt, but never its last
-    /// tokens, which must be processed to compute scores. Known are the kept sequences, and those of
-    /// other requests that are `active`.
+    /// Returns a sequence that contains the longest available prefix of the prompt. The last tokens of the
+    /// prompt are never included, because they must be processed to compute scores. Prefixes are taken from
+    /// the cached sequences and from `active`, the sequences of other requests in progress.
     ///
     /// A conversation continues in its own sequence. Another conversation gets a copy of the shared
     /// prefix, or the sequence itself if the prompt continues exactly at its end.
@@ -113,7 +113,7 @@ impl SequenceCache {
         Ok(sequence)
     }
 
-    /// Keeps a sequence that is no longer in use.
+    /// Caches a sequence that is no longer in use.
     pub fn give_back(&mut self, network: &Network, sequence: CachedSequence) {
         (self.kept).retain(|kept| kept.conversation != sequence.conversation);
         if self.kept.len() == KEPT {
@@ -128,8 +128,8 @@ impl SequenceCache {
         self.kept.len()
     }
 
-    /// Drops all kept sequences if they would exceed one context window together with one of this
-    /// length, because the keys and values of long prompts need as much memory as the weights.
+    /// Drops all cached sequences if they and a sequence of this length would exceed one context window. The
+    /// keys and values of long prompts need as much memory as the weights.
     fn fit(&mut self, len: usize, window: usize) {
         let held: usize = self.kept.iter().map(|kept| kept.tokens.len()).sum();
         if held + len > window {
@@ -137,8 +137,8 @@ impl SequenceCache {
         }
     }
 
-    /// Takes the sequence that is to continue: that of the conversation, or one that the prompt
-    /// continues at its end, or the least recently used one if there are enough, or a new one.
+    /// Returns the sequence to extend: that of the same conversation, or a sequence that is a prefix of the
+    /// prompt, or the least recently used sequence if the cache is full, or a new sequence.
     fn target(
         &mut self,
         network: &Network,

@@ -46,9 +46,9 @@ impl ChatTemplate {
         })
     }
 
-    /// Renders the prompt up to the start of the assistant's answer. `guard` replaces the texts that
-    /// do not come from the template. Without tools, results of tools have the user's role, because
-    /// the caller then has a text protocol for them.
+    /// Renders the prompt up to the start of the assistant's answer. `guard` escapes the texts that
+    /// do not come from the template. If `tools` is empty, tool results have the role of the user,
+    /// because the caller then describes tool calls in plain text.
     ///
     /// # Errors
     /// The template rejects these messages.
@@ -107,7 +107,7 @@ fn call(call: &ToolCall, guard: &impl Fn(&str) -> String) -> Value {
     }
 }
 
-/// Returns a JSON value as a template value, with all its texts guarded.
+/// Converts a JSON value to a template value. Applies `guard` to all strings.
 fn guarded(value: &serde_json::Value, guard: &impl Fn(&str) -> String) -> Value {
     match value {
         serde_json::Value::String(text) => Value::from(guard(text)),
@@ -126,7 +126,7 @@ fn guarded(value: &serde_json::Value, guard: &impl Fn(&str) -> String) -> Value 
     }
 }
 
-/// Returns the role of a message in a conversation without tools of the template.
+/// Returns the role of a message in a template without tools.
 fn role(message: &Message) -> &'static str {
     match message {
         Message::System { .. } => "system",

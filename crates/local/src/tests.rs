@@ -30,13 +30,13 @@ fn network_on(path: &Path, device: &Device) -> Network {
     Network::load(&ModelFile::open(path).unwrap(), 512, device).unwrap()
 }
 
-/// Returns the CPU and, if the tests are built for a GPU and there is one, the GPU.
+/// Returns the CPU, and the GPU if the tests are built for a GPU and there is one.
 fn devices() -> Vec<Device> {
     let gpu = gpu::open();
     [Device::Cpu].into_iter().chain(gpu).collect()
 }
 
-/// Returns the length of the difference relative to the length of `expected`.
+/// Returns the Euclidean norm of the difference, divided by the norm of `expected`.
 fn relative_difference(expected: &[f32], found: &[f32]) -> f32 {
     assert_eq!(expected.len(), found.len());
     let length = |values: &mut dyn Iterator<Item = f32>| values.map(|x| x * x).sum::<f32>().sqrt();
@@ -78,8 +78,8 @@ fn qwen2_and_llama_networks_match_the_reference() {
     let directory = TempDir::new().unwrap();
     let devices = devices();
     for architecture in ["qwen2", "llama"] {
-        // The absolute and the relative error; scores range from about -3 to 3. Activations are
-        // quantised to 8 bits if the weights are quantised.
+        // The absolute and the relative error. Scores range from about -3 to 3. Quantized weights
+        // also quantize the activations to 8 bits.
         for (dtype, error, relative_error) in [
             (GgmlDType::F32, 1e-4, 1e-4),
             (GgmlDType::F16, 1e-4, 1e-4),
@@ -163,23 +163,24 @@ fn scores_do_not_depend_on_how_many_tokens_are_evaluated_at_once() {
     }
 }
 
-/// Tokens of one sequence: the number of its prompt, and how many it has in each later step.
+/// A sequence with the number of tokens in its prompt and in each later step.
 struct SequencePlan {
     prompt: usize,
-    /// The step in which it is admitted.
+    /// The step before which the sequence is added.
     admitted: usize,
     steps: Vec<usize>,
 }
 
 #[test]
-fn sequences_in_one_step_give_what_each_gives_alone() {
+fn sequences_in_one_step_give_the_same_states_as_alone() {
     let directory = TempDir::new().unwrap();
     let plan = |prompt, admitted, steps: &[usize]| SequencePlan {
         prompt,
         admitted,
         steps: steps.to_vec(),
     };
-    // They come and go at different times; the second exceeds the first capacity of its cache.
+    // The sequences begin and end at different steps. The second sequence outgrows the initial
+    // capacity of its cache.
     let plans = [
         plan(5, 0, &[1; 6]),
         plan(500, 2, &[1, 1, 3, 1, 1]),
@@ -269,7 +270,7 @@ fn check_sequences_in_one_step(network: &Network, plans: &[SequencePlan]) {
 }
 
 #[test]
-fn failed_step_of_several_sequences_changes_none() {
+fn failed_step_changes_no_sequence() {
     let directory = TempDir::new().unwrap();
     let network = network(&TestModelRecipe::default().write(directory.path()));
     let (mut full, mut short) = (network.cache().unwrap(), network.cache().unwrap());

@@ -64,7 +64,8 @@ const TRIAL_EVERY: u32 = 24;
 /// Number of steps of each mode in a trial.
 const TRIAL: u32 = 2;
 
-/// Decides for each step of the answers whether to use one core or the pool, from measured durations.
+/// Decides for each step of the answers whether one core or the thread pool is faster, based on measured
+/// durations.
 #[derive(Debug, Default)]
 pub struct ThreadPacer {
     step: u32,
@@ -73,7 +74,7 @@ pub struct ThreadPacer {
 }
 
 impl ThreadPacer {
-    /// Uses the pool for what follows, which is no step of an answer.
+    /// Uses the thread pool for the following work, which is not a step of the answers.
     pub fn pause(&self) {
         ALONE.store(false, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! Measures how fast a network reads prompts and writes tokens.
+//! Measures the speed of a network. For benchmarks.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,35 +12,35 @@ use super::network::{Network, NewPositions};
 
 /// Number of prompt tokens per step.
 const STEP: usize = 128;
-/// Steps that are not measured, because the first ones prepare kernels and memory.
+/// Number of steps before the measurement, because the first steps also load kernels and allocate memory.
 const WARM_UP: usize = 4;
 
-/// Where a network runs.
+/// The device that runs a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     Cpu,
     Gpu,
 }
 
-/// A network that was loaded to be measured.
+/// A loaded network to be measured.
 pub struct Throughput {
     network: Network,
 }
 
-/// The measured durations.
+/// Measured durations.
 #[derive(Debug, Clone, Copy)]
 pub struct Measured {
-    /// Reading the prompt of one sequence.
+    /// Duration of processing the prompt of one sequence.
     pub prompt: Duration,
-    /// One step, in which each sequence gets one more token, in the median.
+    /// Median duration of a step that adds one token to each sequence.
     pub step: Duration,
 }
 
 impl Throughput {
-    /// Loads a network for sequences of at most `window` tokens.
+    /// Loads a network with a context window of `window` tokens.
     ///
     /// # Errors
-    /// The file is damaged, or there is no such device.
+    /// The file is damaged, or the device does not exist.
     pub fn load(path: &Path, place: Place, window: usize) -> Result<Self> {
         let device = match place {
             Place::Cpu => Device::Cpu,
@@ -52,8 +52,8 @@ impl Throughput {
         Ok(this)
     }
 
-    /// Returns the scores of all tokens after a prompt of this many tokens, and after one more token,
-    /// which makes a step of its own.
+    /// Returns the scores after a prompt of `prompt` tokens, and the scores after one more token in a step of
+    /// its own.
     ///
     /// # Errors
     /// The tokens exceed the window, or the device is out of memory.
@@ -69,17 +69,17 @@ impl Throughput {
         Ok([scores, after(&[1])?])
     }
 
-    /// Reads a prompt of this many tokens, and then writes the best next tokens of several copies of
-    /// it, which differ in their last token, in this many steps.
+    /// Measures a prompt of `prompt` tokens, and then `steps` steps of several sequences. The sequences share
+    /// the prompt and begin with different tokens. Each step adds the most likely token to each sequence.
     ///
     /// # Errors
-    /// The prompt and the steps exceed the window, or the device is out of memory.
+    /// The sequences exceed the window, or the device is out of memory.
     pub fn measure(&self, sequences: usize, prompt: usize, steps: usize) -> Result<Measured> {
         let mut first = self.network.cache()?;
         let began = Instant::now();
         for step in tokens(prompt).chunks(STEP) {
             let state = self.network.extend(step, &mut first)?;
-            // Waits for the device.
+            // Wait until the device has finished the step.
             self.network.best_each(&state)?;
         }
         let prompt = began.elapsed();

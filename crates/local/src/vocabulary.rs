@@ -133,7 +133,7 @@ impl Vocabulary {
         Ok(tokens)
     }
 
-    /// Encodes a prompt, up to the start of the answer. The template presents the tools.
+    /// Encodes the prompt up to the start of the answer. The template describes the tools.
     ///
     /// # Errors
     /// The template rejects the messages.
@@ -147,8 +147,8 @@ impl Vocabulary {
         Ok(tokens)
     }
 
-    /// Encodes a text with a hole for the answer to fill, and the text of another file for context,
-    /// if there is one. Returns `None` if the model has no tokens for this.
+    /// Encodes a text with a gap for the answer to fill, and optionally the text of another file as
+    /// context. Returns `None` if the vocabulary has no tokens for gaps.
     ///
     /// # Errors
     /// The tokenizer fails.
@@ -250,7 +250,7 @@ impl Vocabulary {
         ends
     }
 
-    /// Returns the number of tokens.
+    /// Returns the number of tokens in the vocabulary.
     pub fn size(&self) -> u32 {
         self.tokenizer.get_vocab_size(true) as u32
     }

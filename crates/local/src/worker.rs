@@ -12,13 +12,13 @@ use super::scheduler::{Limits, Scheduler};
 use super::vocabulary::Vocabulary;
 use starling_core::{CallEvent, ModelNotice};
 
-/// Maximum number of requests that are answered at once on a CPU, and on a GPU.
+/// Maximum number of requests that are answered at once, on a CPU and on a GPU.
 const REQUESTS: [usize; 2] = [8, 64];
-/// Maximum number of context windows that their prompts and answers fill.
+/// Maximum length of all prompts and answers together, as a number of context windows: on a CPU,
+/// and on a GPU.
 const WINDOWS: [usize; 2] = [2, 16];
 
-/// Answers requests until the last sender is dropped. Requests that cannot be answered at the moment
-/// wait in the queue.
+/// Answers requests until the last sender is dropped. Requests above the limits wait in the queue.
 pub fn run(source: &ModelSource, mut jobs: Receiver<WorkerJob>) {
     let mut loaded = None;
     loop {
@@ -54,7 +54,8 @@ fn load(source: &ModelSource, job: &WorkerJob) -> candle_core::Result<Scheduler>
     let notice = |message: String| {
         let model = source.name.clone();
         let notice = ModelNotice::Preparing { model, message };
-        // The caller may have given up, but the next one needs the weights as well.
+        // Load the weights even if this caller has dropped the call, because the next request needs
+        // them.
         let _ = job.events.send(CallEvent::Notice(notice));
     };
     let started = Instant::now();

@@ -1,6 +1,6 @@
-//! Which processes on this machine serve a local model (`starling serve`): one for each file of
-//! weights. A server holds a lock as long as it lives; a file beside the lock says where it
-//! listens.
+//! Finds the processes on this machine that serve local models (`starling serve`). Each weights
+//! file has at most one server. A server holds a lock until it exits, and writes its address to a
+//! file next to the lock.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -13,23 +13,23 @@ use sha2::{Digest, Sha256};
 use starling_core::Tokens;
 use starling_workspace::{cache_dir, replace_private_file};
 
-/// How often a server tries to get its lock, because a process that looks for servers holds it for
-/// a moment.
+/// Number of attempts to take the lock. More than one is needed because a process that looks for
+/// servers holds the lock for a moment.
 const TRIES: u32 = 5;
 const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 
 /// A process that serves a local model.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunningServer {
-    /// The address as `127.0.0.1:8765`.
+    /// Host and port, such as `127.0.0.1:8765`.
     pub address: String,
     pub process: u32,
-    /// The name of the model at the server.
+    /// The name under which the server offers the model.
     pub model: String,
-    /// The file of the weights.
+    /// Path of the weights file.
     pub weights: PathBuf,
     pub window: Tokens,
-    /// The key for [`starling_core::CALL_PATH`].
+    /// The API key for [`starling_core::CALL_PATH`].
     pub call_key: String,
 }
 
@@ -49,23 +49,23 @@ fn runs(address: Option<&str>) -> String {
     }
 }
 
-/// The right to serve a model. Dropping it gives the right up.
+/// The exclusive right to serve a weights file. Dropping the value releases the lock.
 pub struct ServingLock {
     lock: File,
     info: PathBuf,
 }
 
-/// Returns the directory of the locks, or `None` if there is no cache directory.
+/// Returns the directory that contains the locks, or `None` if there is no cache directory.
 pub fn directory() -> Option<PathBuf> {
     Some(cache_dir()?.join("serve"))
 }
 
-/// Returns the server of these weights, if one runs.
+/// Returns the running server of a weights file, if there is one.
 pub fn running(directory: &Path, weights: &Path) -> Option<RunningServer> {
     read(&info_path(directory, weights))
 }
 
-/// Returns all servers that run.
+/// Returns all running servers on this machine.
 pub fn all_running(directory: &Path) -> Vec<RunningServer> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let paths = entries.map(|entry| entry.path());
@@ -76,10 +76,10 @@ pub fn all_running(directory: &Path) -> Vec<RunningServer> {
 }
 
 impl ServingLock {
-    /// Gets the right to serve these weights.
+    /// Takes the lock of a weights file.
     ///
     /// # Errors
-    /// Another process has it, or the lock cannot be written.
+    /// Another process holds the lock, or the lock file cannot be written.
     pub fn take(directory: &Path, weights: &Path) -> Result<Self, ServingError> {
         let info = info_path(directory, weights);
         let path = lock_path(&info);
@@ -92,7 +92,7 @@ impl ServingLock {
         for _ in 0..TRIES {
             match lock.try_lock() {
                 Ok(()) => {
-                    // The file of a killed server.
+                    // A server that was killed leaves its address file behind.
                     let _ = fs::remove_file(&info);
                     return Ok(Self { lock, info });
                 }
@@ -104,7 +104,7 @@ impl ServingLock {
         Err(ServingError::Runs(running))
     }
 
-    /// Tells other processes where the server listens.
+    /// Writes the address of the server, so that other processes find it.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -120,13 +120,13 @@ impl ServingLock {
 
 impl Drop for ServingLock {
     fn drop(&mut self) {
-        // The lock counts, so a file that stays is harmless.
+        // A remaining address file is harmless, because it is ignored unless the lock is held.
         let _ = fs::remove_file(&self.info);
         let _ = self.lock.unlock();
     }
 }
 
-/// Reads the file of a server whose lock is held.
+/// Reads the address file of a server. Returns `None` if no process holds the server's lock.
 fn read(info: &Path) -> Option<RunningServer> {
     let text = fs::read(info).ok()?;
     let lock = File::open(lock_path(info)).ok()?;
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn second_server_of_the_same_weights_is_told_where_the_first_listens() {
+    fn second_server_gets_the_address_of_the_first() {
         let directory = tempfile::tempdir().unwrap();
         let weights = Path::new("/one.gguf");
         let lock = ServingLock::take(directory.path(), weights).unwrap();

@@ -1,4 +1,4 @@
-//! A local model that another process may serve already: its weights are then not loaded again.
+//! A local model that uses a running server, if there is one, instead of loading the weights again.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,26 +16,27 @@ use starling_core::{
 };
 
 const CONNECT: Duration = Duration::from_secs(2);
-/// How long to wait before a server with a full queue is asked again, if it does not say.
+/// Delay before a request is sent again to a server with a full queue, if the server does not give
+/// a delay.
 const FULL: Duration = Duration::from_secs(2);
 /// Maximum length of one event in bytes.
 const LONGEST_EVENT: usize = 64 << 20;
 
-/// A model that a server answers while one runs, and this process otherwise.
+/// A model that is answered by a running server, or by this process if no server runs.
 pub struct SharedModel {
     /// The model in this process. Its first request loads the weights.
     own: Arc<dyn ChatModel>,
-    /// The directory of the servers' locks.
+    /// The directory that contains the locks of servers.
     servers: PathBuf,
     weights: PathBuf,
     client: Client,
-    /// Whether the weights were needed in this process. From then on it answers everything.
+    /// Whether this process had to load the weights. From then on, servers are not used.
     is_loaded: AtomicBool,
 }
 
-/// Why there is no reply.
+/// Why a call of the server has no reply.
 enum CallFailed {
-    /// The server has ended, or is ending.
+    /// The server does not answer, or is shutting down.
     Gone,
     /// The model answered with an error.
     Model(ModelError),
@@ -49,7 +50,7 @@ impl SharedModel {
         servers: PathBuf,
         weights: PathBuf,
     ) -> Result<Self, ModelError> {
-        // A proxy of the environment must not receive prompts for this machine.
+        // A proxy must not receive prompts that are meant for this machine.
         let client = http::client().no_proxy().connect_timeout(CONNECT).build();
         let client = client.map_err(|error| ModelError::Unavailable {
             model: own.profile().name.clone(),
@@ -64,7 +65,7 @@ impl SharedModel {
         })
     }
 
-    /// Returns the server to ask, if one runs that has the window of this model.
+    /// Returns a running server whose context window is large enough, if there is one.
     fn server(&self) -> Option<RunningServer> {
         if self.is_loaded.load(Ordering::Relaxed) {
             return None;
@@ -102,7 +103,7 @@ impl SharedModel {
         Err(CallFailed::Gone)
     }
 
-    /// Sends the request. A server with a full queue is asked until it has room.
+    /// Sends the request to the server. While the server's queue is full, tries again.
     async fn post(
         &self,
         server: &RunningServer,
@@ -219,7 +220,7 @@ mod tests {
         SharedModel::new(own, servers, "/w.gguf".into()).unwrap()
     }
 
-    /// Publishes a server at a new address that answers once.
+    /// Publishes a server at a new address that answers one request.
     async fn server(directory: &TempDir, answer: String) -> ServingLock {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let weights = PathBuf::from("/w.gguf");
@@ -265,7 +266,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn server_that_goes_away_is_told_once_and_this_process_answers() {
+    async fn lost_server_is_reported_once_and_this_process_answers() {
         let directory = TempDir::new().unwrap();
         let _lock = server(&directory, ok("")).await;
         let model = shared(&directory);

@@ -39,8 +39,8 @@ const DJANGO: &str = "import os, runpy, sys, unittest\n\
     sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[0])))\n\
     runpy.run_path(sys.argv[0], run_name='__main__')\n";
 
-/// Maximum time in which a command of the user is tried out. It cannot collect tests without
-/// running them.
+/// Time limit for a test run that checks whether the user's command runs any test. A user's command
+/// cannot list its tests without running them.
 const GIVEN_DEADLINE: Duration = Duration::from_secs(20);
 
 /// Result of collecting the tests of a project.
@@ -51,7 +51,7 @@ pub enum Collection {
     Uncounted {
         command: String,
     },
-    /// The user's command was tried out, and runs no test.
+    /// A test run with the user's command ran no test.
     NoTestRan {
         reason: String,
     },
@@ -133,7 +133,8 @@ impl ProjectTests {
         }
     }
 
-    /// Runs the user's command, which counts no tests, to see whether it runs any.
+    /// Runs the user's command to find out whether it runs any test, because such a command cannot
+    /// count its tests.
     async fn tried_out(&self, command: String, deadline: Duration) -> Collection {
         let request = TestRequest {
             overlay: Vec::new(),

@@ -93,8 +93,8 @@ impl ProjectTests {
         drop(tokio::spawn(async move { tests.compiler().await }));
     }
 
-    /// Returns the interpreter that compiles changed files and runs code that is tried. The search
-    /// for it is done once.
+    /// Returns the interpreter that compiles changed files and runs code for the tool `try` and the
+    /// task's examples. Searches for the interpreter only once.
     pub(super) async fn compiler(&self) -> Result<String, String> {
         let found = self.compiler.get_or_init(|| self.find_compiler()).await;
         found.clone()

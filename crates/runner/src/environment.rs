@@ -97,7 +97,7 @@ const SECRET_WORDS: [&str; 16] = [
     "TOTP",
 ];
 
-/// The beginning of a private key (`-----BEGIN`) in base64.
+/// The beginning of a private key (`-----BEGIN`), encoded as base64.
 const PRIVATE_KEY_IN_BASE64: &str = "LS0tLS1CRUdJTi";
 
 /// Words that end like `MYPASS` and name no password.
@@ -208,9 +208,10 @@ fn is_secret(name: &str) -> bool {
         || upper.ends_with("_PWD")
 }
 
-/// Returns whether a value holds a password, in an address (`user:x@host`), a connection string
-/// (`Server=h;Password=x`), the parameters of a URL (`?password=x`), a text of settings (`password: x`) or a
-/// command line (`-u user:x`), a line of `.netrc` or a header (`Bearer x`), or a token of a known form or a private key, also in base64.
+/// Returns whether a value contains a secret: a password, a token of a known service, or a private key, also
+/// encoded as base64. Passwords are found in addresses (`user:x@host`), connection strings
+/// (`Server=h;Password=x`), URL parameters (`?password=x`), settings (`password: x`), command lines
+/// (`-u user:x`), `.netrc` lines and headers (`Bearer x`).
 fn holds_secret(value: &OsStr) -> bool {
     let value = value.to_string_lossy();
     has_login(&value)
@@ -224,7 +225,7 @@ fn holds_secret(value: &OsStr) -> bool {
         || value.contains(PRIVATE_KEY_IN_BASE64)
 }
 
-/// Returns whether a value holds `user:password@`, without the scheme of a URL.
+/// Returns whether a value contains `user:password@`, with or without a URL scheme.
 fn has_plain_login(value: &str) -> bool {
     let ends = |c: char| c.is_whitespace() || matches!(c, '/' | '"' | '\'' | '=');
     let mut logins = value.match_indices('@').map(|(at, _)| {
@@ -237,8 +238,8 @@ fn has_plain_login(value: &str) -> bool {
     })
 }
 
-/// Returns whether a value holds `user/password@host`, as Oracle's programs write it. In `org/action@v4` and
-/// `types/node@20.1`, a version follows the sign.
+/// Returns whether a value contains `user/password@host`, the syntax of Oracle's programs. Excludes
+/// `org/action@v4` and `types/node@20.1`, where a version follows the `@`.
 fn has_slash_login(value: &str) -> bool {
     let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '=' | ',' | ':');
     let is_version = |after: &str| {
@@ -255,13 +256,14 @@ fn has_slash_login(value: &str) -> bool {
     })
 }
 
-/// Returns whether a value is a command line with a password: `-u user:x`, `--user user:x`, `--password x`.
+/// Returns whether a value is a command line with a password, such as `-u user:x`, `--user user:x` or
+/// `--password x`.
 fn has_secret_argument(value: &str) -> bool {
     let unquoted = |word: &str| word.trim_matches(['"', '\'']).to_owned();
     let words: Vec<String> = value.split_whitespace().map(unquoted).collect();
     let is_login = |text: &str| {
         let login = text.split_once(':');
-        // `docker run -u 1000:1000` has a user and a group.
+        // `docker run -u 1000:1000` gives a user id and a group id.
         let is_number = |text: &str| text.chars().all(|c| c.is_ascii_digit());
         login.is_some_and(|(user, password)| {
             let is_set = !user.is_empty() && !password.is_empty();
@@ -272,7 +274,7 @@ fn has_secret_argument(value: &str) -> bool {
     let is_set = words.windows(2).any(|pair| {
         let (option, given) = (&pair[0], &pair[1]);
         let is_secret_option = || {
-            // Java's tools have options such as `-storepass`.
+            // Accept a single dash, because Java's tools have options such as `-storepass`.
             let name = option.strip_prefix('-').filter(|name| name.len() > 1);
             let name = name.map(|name| name.trim_start_matches('-'));
             name.is_some_and(|name| !name.contains('=') && is_secret(name))
@@ -287,10 +289,11 @@ fn has_secret_argument(value: &str) -> bool {
     is_set || words.iter().any(is_joined)
 }
 
-/// Returns whether a value holds a word that the form of the words before it makes a secret:
-/// `login u password x` as in `.netrc`, `Bearer x`, `sshpass -p x`.
+/// Returns whether a value contains a word that is a secret because of the words before it, as in
+/// `login u password x` (`.netrc`), `Bearer x` and `sshpass -p x`.
 fn has_secret_word(value: &str) -> bool {
-    /// Programs with an option for a password, which follows it as the next word or in the same one.
+    /// Programs and their options for a password. The password is the next word, or follows the option in the
+    /// same word.
     const OPTIONS: [(&str, &str); 5] = [
         ("mysql", "-p"),
         ("mysqldump", "-p"),
@@ -320,7 +323,7 @@ fn has_secret_word(value: &str) -> bool {
     words.windows(2).any(is_bearer) || is_of_netrc().is_some() || OPTIONS.iter().any(has_option)
 }
 
-/// Returns whether a value holds a name of a secret, an equals sign or a colon, and something behind it.
+/// Returns whether a value contains the name of a secret, then `=` or `:`, then a value.
 fn has_secret_field(value: &str) -> bool {
     let is_around = |c: char| c == ' ' || c == '"' || c == '\'';
     let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
@@ -390,8 +393,8 @@ fn directories_at(environment: &BTreeMap<OsString, OsString>, home: Option<&Path
     found.into_iter().collect()
 }
 
-/// Returns whether a directory is hidden, as tools keep theirs in a home, or has what installations have
-/// beside their programs.
+/// Returns whether a directory is an installation of programs: it is hidden, or contains a directory such as
+/// `lib` or `share`.
 fn is_installation(directory: &Path) -> bool {
     const BESIDE_PROGRAMS: [&str; 6] = ["lib", "lib64", "libexec", "pkg", "share", "pyvenv.cfg"];
     let name = directory.file_name().unwrap_or_default();
@@ -399,9 +402,9 @@ fn is_installation(directory: &Path) -> bool {
     name.to_string_lossy().starts_with('.') || beside.any(|one| directory.join(one).exists())
 }
 
-/// Returns the directories of an installation that tests need. `path` is a directory of the
-/// installation, such as its `bin`. A `bin` beside other things, such as that of a directory of
-/// projects, is taken alone.
+/// Returns the directories of an installation that tests need. `path` is a directory of the installation,
+/// such as its `bin`. If the directory above a `bin` is not an installation but, for example, a directory of
+/// projects, only the `bin` is returned.
 fn whole(path: PathBuf, home: Option<&Path>) -> Vec<PathBuf> {
     let above = path.parent().filter(|above| {
         let is_part = path.ends_with("shims") || path.ends_with("bin") && is_installation(above);
@@ -607,7 +610,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_beside_private_files_are_visible_without_these() {
+    fn bin_beside_private_files_is_visible_without_these_files() {
         let home = tempfile::tempdir().unwrap();
         let at = |path: &str| home.path().join(path);
         for directory in [

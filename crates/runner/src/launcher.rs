@@ -1,10 +1,10 @@
-//! Recognizes programs that prepare an environment before they start the tests (`uv run`, `tox`),
-//! and that cannot do so without the network. No test has run then, so the failure is none of the
-//! project's code.
+//! Recognizes test commands that failed because their launcher needs the network. A launcher
+//! (`uv run`, `tox`) prepares an environment before it starts the tests. If that fails, no test
+//! has run, and the project's code is not the cause.
 
 use super::sandbox::NO_NETWORK;
 
-/// A launcher, as it stands in a command, and the command that prepares its environment.
+/// A launcher as written in a command, and the command that prepares its environment.
 struct Launcher {
     name: &'static str,
     prepare: &'static str,
@@ -24,7 +24,7 @@ const LAUNCHERS: [Launcher; 12] = [
     of("nox", "nox --install-only"),
     of("pip install", "pip install"),
 ];
-/// What launchers say if a package is missing and they cannot or must not download it.
+/// Error messages of launchers about a package that is missing and cannot be downloaded.
 const NOT_DOWNLOADED: [&str; 4] = [
     "the network was disabled",
     "Failed to fetch",
@@ -36,8 +36,8 @@ const fn of(name: &'static str, prepare: &'static str) -> Launcher {
     Launcher { name, prepare }
 }
 
-/// Explains in one line why a command that failed without a test result ran no test; `None` unless
-/// a launcher needed the network. A launcher may also be started by the command, as by `make test`.
+/// Explains in one line why a command ran no test. Returns `None` unless a launcher needed the
+/// network. The command may also start the launcher indirectly, as `make test` can.
 pub(super) fn without_network(command: &str, output: &str) -> Option<String> {
     let said = |marks: &[&str]| marks.iter().any(|mark| output.contains(mark));
     if !said(&NO_NETWORK) && !said(&NOT_DOWNLOADED) {
@@ -68,7 +68,7 @@ fn starts(line: &str, program: &str) -> bool {
     })
 }
 
-/// Returns whether a word sets a variable for a command, as in `CI=1 tox`.
+/// Returns whether a word sets an environment variable for a command, as `CI=1` does in `CI=1 tox`.
 fn is_assignment(word: &str) -> bool {
     word.split_once('=')
         .is_some_and(|(name, _)| !name.is_empty() && !name.starts_with('-'))
@@ -84,7 +84,7 @@ mod tests {
         unavailable because the network was disabled.\n";
 
     #[test]
-    fn launcher_without_network_is_named_with_what_to_do() {
+    fn launcher_without_network_is_named_with_a_remedy() {
         let told = "no test ran: `uv run` needs the network, which tests do not have: run `uv sync` \
                     first, then give the test command without `uv run`, or none";
         for command in [

@@ -88,7 +88,7 @@ pub struct ProjectTests {
     suites: Result<Candidates, String>,
     results: ResultsFrom,
     secrets: SecretValues,
-    /// The files that code of a model must not see.
+    /// The files that code from a model must not see.
     unreadable: Arc<UnreadableFiles>,
     /// Whether pytest can load Starling's plugin. Unset until a test run has shown it.
     loads: Arc<OnceLock<bool>>,

@@ -7,7 +7,7 @@ use starling_syntax::FilePath;
 
 /// Maximum length of a failing test's message, in bytes.
 const MESSAGE_BYTES: usize = 1_500;
-/// Name of a tried snippet in tracebacks.
+/// File name of a Python snippet in tracebacks.
 pub(super) const SNIPPET: &str = "<snippet>";
 /// Directories of installed code, which is not edited.
 const INSTALLED: [&str; 5] = ["site-packages", "dist-packages", ".venv", "venv", ".tox"];
@@ -46,8 +46,8 @@ pub(super) fn shorten(body: &str, root: &Path) -> String {
     middle_out(own_frames(body, root).trim(), MESSAGE_BYTES)
 }
 
-/// Leaves out frames outside of the workspace, except those of a snippet that is tried, and makes
-/// paths relative to the root.
+/// Removes traceback frames outside the workspace, except the frames of a snippet. Makes paths
+/// relative to the root.
 pub(super) fn own_frames(body: &str, root: &Path) -> String {
     let mut kept = String::new();
     let mut foreign = 0;
@@ -93,8 +93,8 @@ fn middle_out(text: &str, bytes: usize) -> String {
     format!("{}\n…\n{}", &text[..head], last(text, bytes - bytes / 3))
 }
 
-/// Shortens a text to its first and its last `bytes / 2` bytes, with a line between them that says
-/// how much is left out.
+/// Shortens a text to its first and last `bytes / 2` bytes. A line between the two parts gives the
+/// number of omitted bytes.
 pub(super) fn both_ends(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
         return text.to_owned();

@@ -1,5 +1,5 @@
-//! Runs code that a model wrote, or that stands in the task, in a shadow of the project: in the same
-//! sandbox as the tests, with the interpreter and the environment of the tests.
+//! Runs code from a model or from the task on a shadow of the project. The code gets the same
+//! sandbox, interpreter and environment as the tests.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,12 +13,13 @@ use starling_core::{TestOutcome, TryCode, TryReport, TryRequest};
 use starling_sandbox::{Captured, End, ShadowCommand};
 use starling_workspace::{VERSION_CONTROL, git_configurations};
 
-/// Maximum number of output bytes in a report.
+/// Maximum length of the output in a report, in bytes.
 const OUTPUT_BYTES: usize = 6 << 10;
-/// Maximum length of the code in bytes. The system limits the length of a command line.
+/// Maximum length of the code in bytes, below the system's limit for a command line.
 const CODE_BYTES: usize = 16 << 10;
-/// Python code that executes the snippet in its first argument and prints the value of the last
-/// expression, or of every expression statement. A traceback begins with the frame of the snippet.
+/// Python program that runs the snippet in its first argument. Prints the value of the last
+/// expression, or of every expression statement in a session. Tracebacks begin with the snippet's
+/// own frame.
 const SCRIPT: &str = r#"
 def _run():
     import ast, linecache, sys, traceback
@@ -56,14 +57,14 @@ _run()
 "#;
 
 impl ProjectTests {
-    /// Runs code in a shadow in which the project's files of secrets and the data of version control
-    /// are hidden.
+    /// Runs code in a shadow of the project. Secrets and version control data are hidden from the
+    /// code.
     pub(super) async fn run_code(&self, request: TryRequest) -> TryReport {
         if request.code.text().len() > CODE_BYTES {
             let reason = format!("the code is longer than {} KiB", CODE_BYTES >> 10);
             return TryReport::not_run(reason);
         }
-        // A command may need no interpreter.
+        // A shell command may not need Python.
         let python = match (self.compiler().await, &request.code) {
             (Ok(python), _) => Some(python),
             (Err(_), TryCode::Command(_)) => None,
@@ -94,17 +95,18 @@ impl ProjectTests {
         }
     }
 
-    /// Returns all paths that a model may never read. Tests may read them, but what a model tries
-    /// could print a secret in a form that is not recognized. The list is made for each command,
-    /// because secrets can be created at any time.
+    /// Returns all paths that a model may never read. Tests may read these files, but code from a
+    /// model could print a secret in a form that Starling does not recognize. The files are listed
+    /// again for each command, because secrets can be created at any time.
     ///
     /// # Errors
-    /// Why the list would not be complete.
+    /// The reason why the list is incomplete.
     async fn unreadable(&self) -> Result<Vec<PathBuf>, String> {
         let (root, unreadable) = (self.root.clone(), self.unreadable.clone());
         let found = tokio::task::spawn_blocking(move || {
             let mut found = unreadable.list().map_err(|error| error.to_string())?;
-            // The target of a link is hidden, because the link would still lead to it.
+            // Hide the target of a symbolic link, because hiding the link itself would leave the
+            // target readable.
             let around = version_control_around(&root).into_iter();
             found.extend(around.filter_map(|path| path.canonicalize().ok()));
             Ok(found)
@@ -113,8 +115,8 @@ impl ProjectTests {
         found.await.unwrap_or_else(failed)
     }
 
-    /// Returns the environment of the tests, in which the modules of the workspace can be imported
-    /// and the programs of the interpreter's environment are found first.
+    /// Returns the environment of the tests. Code can import the modules of the project, and `PATH`
+    /// begins with the programs of the interpreter's environment.
     fn environment_of_code(&self, python: Option<PathBuf>) -> BTreeMap<OsString, OsString> {
         let own = |python: PathBuf| Suite::Own {
             framework: Framework::Pytest,
@@ -139,20 +141,21 @@ impl ProjectTests {
     }
 }
 
-/// Returns the data of version control above a project, at its root, and of its linked work tree.
+/// Returns the version control data at a project's root, in the directories above it and, if the
+/// project is a linked work tree, in the main repository.
 fn version_control_around(root: &Path) -> Vec<PathBuf> {
     let around = root
         .ancestors()
         .flat_map(|folder| VERSION_CONTROL.map(|name| folder.join(name)));
     let mut found: Vec<PathBuf> = around.filter(|path| path.exists()).collect();
-    // The data of a linked work tree is elsewhere.
+    // A linked work tree has its Git directory outside the root, in the main repository.
     let configurations = git_configurations(root).into_iter();
     let elsewhere = configurations.filter_map(|file| Some(file.parent()?.to_owned()));
     found.extend(elsewhere.filter(|folder| !root.starts_with(folder)));
     found
 }
 
-/// Returns the shell command that runs the code. In a command, `python` and `python3` are the
+/// Returns the shell command that runs the code. In a shell command, `python` and `python3` run the
 /// interpreter of the tests.
 fn line(code: &TryCode, python: &str) -> String {
     let python = quote(python);

@@ -1,5 +1,5 @@
-//! Decides which requests are answered: by host, so that no web page can reach the server under a
-//! name that it lets point to this machine (DNS rebinding), and by key.
+//! Checks each request before it is answered: its host, so that a web page cannot reach the server
+//! under a domain name that resolves to this machine (DNS rebinding), and its API key.
 
 use std::net::IpAddr;
 
@@ -8,10 +8,10 @@ use sha2::{Digest, Sha256};
 
 use crate::error::ApiError;
 
-/// Checks that the request is for this machine.
+/// Checks that the `Host` header names this machine.
 ///
 /// # Errors
-/// The header `Host` is missing, or names another host.
+/// The `Host` header is missing or names another host.
 pub fn check_host(headers: &HeaderMap) -> Result<(), ApiError> {
     let host = headers
         .get(header::HOST)
@@ -38,8 +38,8 @@ fn is_loopback(host: &str) -> bool {
         || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-/// Checks the key in the header `Authorization`, in a time that does not depend on how much of it
-/// is right.
+/// Checks the API key in the `Authorization` header. The comparison takes the same time however
+/// much of the key is right.
 ///
 /// # Errors
 /// The key is missing or wrong.
@@ -59,7 +59,7 @@ pub fn check_key(headers: &HeaderMap, key: &str) -> Result<(), ApiError> {
     })
 }
 
-/// Compares the hashes of two texts without an early end.
+/// Compares the hashes of two texts in constant time.
 fn is_equal(given: &[u8], wanted: &[u8]) -> bool {
     let (given, wanted) = (Sha256::digest(given), Sha256::digest(wanted));
     let difference = given
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_of_this_machine_are_loopback() {
+    fn only_names_of_this_machine_are_accepted_as_host() {
         for host in [
             "localhost",
             "LOCALHOST:1",
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_equal_only_as_a_whole() {
+    fn part_of_the_key_is_rejected() {
         assert!(is_equal(b"secret", b"secret"));
         for wrong in [&b""[..], b"secre", b"secret ", b"Secret"] {
             assert!(!is_equal(wrong, b"secret"));

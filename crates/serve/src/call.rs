@@ -1,4 +1,4 @@
-//! A request that waits for the model or is being answered.
+//! A model call for one request, which waits in the queue until the model begins.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use crate::metrics::Metrics;
 use crate::server::{Phase, Server};
 use starling_core::{CallEvent, ChatRequest, ChatWatch, ModelNotice, Usage};
 
-/// A call of the model. Dropping it ends the call.
+/// A call of the model. Dropping the value cancels the call.
 pub struct Call {
     events: UnboundedReceiver<CallEvent>,
     phase: watch::Receiver<Phase>,
@@ -27,7 +27,7 @@ struct Forward(UnboundedSender<CallEvent>);
 
 impl Forward {
     fn send(&self, event: CallEvent) {
-        // The client may have gone away at this moment, which is no error.
+        // The client may have disconnected, which is not an error.
         let _ = self.0.send(event);
     }
 }
@@ -50,7 +50,7 @@ impl Call {
     /// Sends a request to the model.
     ///
     /// # Errors
-    /// The queue is full, or the server is ending.
+    /// The queue is full, or the server is shutting down.
     pub fn start(server: &Server, request: ChatRequest) -> Result<Self, ApiError> {
         if *server.phase.borrow() != Phase::Open {
             return Err(ApiError::ending());
@@ -77,10 +77,11 @@ impl Call {
         })
     }
 
-    /// Waits until the model begins, so that an error before can still be the response.
+    /// Waits until the model begins. An error before that can still be sent as the response's
+    /// status.
     ///
     /// # Errors
-    /// The model refuses the request, or the server ends.
+    /// The model refuses the request, or the server shuts down.
     pub async fn first(&mut self) -> Result<CallEvent, ApiError> {
         loop {
             match self.next().await? {
@@ -99,7 +100,7 @@ impl Call {
     /// Returns the next event.
     ///
     /// # Errors
-    /// The server ends, or the model panicked.
+    /// The server shuts down, or the model panicked.
     pub async fn next(&mut self) -> Result<CallEvent, ApiError> {
         let event = tokio::select! {
             biased;
@@ -108,7 +109,7 @@ impl Call {
         };
         let event = event.ok_or_else(|| {
             let status = axum::http::StatusCode::SERVICE_UNAVAILABLE;
-            ApiError::new(status, "the model ended unexpectedly: see the server's log")
+            ApiError::new(status, "the model stopped unexpectedly: see the server log")
         })?;
         match &event {
             CallEvent::Started | CallEvent::Delta(_) if !self.began => {

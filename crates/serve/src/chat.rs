@@ -1,4 +1,4 @@
-//! `/v1/chat/completions`: from a request to a conversation.
+//! Converts requests to `/v1/chat/completions` into requests to the model.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -66,10 +66,10 @@ struct WireFunction {
     parameters: Option<Value>,
 }
 
-/// Reads a request.
+/// Parses the body of a request.
 ///
 /// # Errors
-/// The request is invalid, or asks for something that is not supported.
+/// The request is invalid or uses an unsupported feature.
 pub fn read(server: &Server, body: Value) -> Result<(ChatRequest, Settings), ApiError> {
     check_idle(&body)?;
     let body: Body = parse(body)?;
@@ -101,8 +101,8 @@ pub fn read(server: &Server, body: Value) -> Result<(ChatRequest, Settings), Api
     Ok((request, settings))
 }
 
-/// Returns a name that all requests of one conversation share, so that the model finds its cache:
-/// they begin with the same messages up to the user's first.
+/// Returns a name that all requests of one conversation share, so that the model reuses its cache.
+/// The name depends only on the messages up to the first user message.
 fn conversation(messages: &[Message]) -> String {
     let first = messages
         .iter()
@@ -112,7 +112,7 @@ fn conversation(messages: &[Message]) -> String {
     format!("serve {:x}", hash.finish())
 }
 
-/// Returns the format that the answer must have.
+/// Returns the format required of the answer.
 fn format(
     tools: &[ToolSpec],
     choice: Option<&Value>,
@@ -128,7 +128,7 @@ fn format(
         (Some(_), _) => {
             return Err(ApiError::unsupported(
                 "response_format",
-                "`response_format` is none of {\"type\": \"text\"}, {\"type\": \"json_object\"} and {\"type\": \
+                "`response_format` must be {\"type\": \"text\"}, {\"type\": \"json_object\"} or {\"type\": \
                  \"json_schema\", \"json_schema\": {\"schema\": {…}}}",
             ));
         }
@@ -137,7 +137,7 @@ fn format(
     match schema {
         Some(_) if is_required => Err(ApiError::unsupported(
             "response_format",
-            "an answer cannot be JSON and only calls of tools: leave out `response_format` or `tool_choice`",
+            "an answer cannot be both JSON and tool calls: leave out `response_format` or `tool_choice`",
         )),
         Some(schema) => Ok(AnswerFormat::Json(schema)),
         None if is_required && tools.is_empty() => Err(ApiError::unsupported(
@@ -172,7 +172,7 @@ fn message(message: WireMessage) -> Result<Message, ApiError> {
         }),
         role => Err(ApiError::unsupported(
             "messages",
-            format!("no message can have the role {role:?}: use system, user, assistant or tool"),
+            format!("the role {role:?} is not supported: use system, user, assistant or tool"),
         )),
     }
 }
@@ -189,13 +189,13 @@ fn text(content: Option<Content>) -> Result<String, ApiError> {
             ("text", Some(text)) => Ok(text),
             (kind, _) => Err(ApiError::unsupported(
                 "messages",
-                format!("a message has content of the type {kind:?}: this model reads text only"),
+                format!("content of type {kind:?} is not supported: this model reads text only"),
             )),
         });
     texts.collect()
 }
 
-/// Returns the tools that may be called.
+/// Returns the tools that the model may call.
 fn tools(tools: Vec<WireTool>, choice: Option<&Value>) -> Result<Vec<ToolSpec>, ApiError> {
     let only = match choice {
         None | Some(Value::Null) => None,
@@ -204,7 +204,7 @@ fn tools(tools: Vec<WireTool>, choice: Option<&Value>) -> Result<Vec<ToolSpec>, 
         Some(choice) => Some(choice["function"]["name"].as_str().ok_or_else(|| {
             ApiError::unsupported(
                 "tool_choice",
-                "`tool_choice` is none of \"auto\", \"none\", \"required\" and {\"type\": \"function\", \
+                "`tool_choice` must be \"auto\", \"none\", \"required\" or {\"type\": \"function\", \
                  \"function\": {\"name\": …}}",
             )
         })?),

@@ -1,4 +1,5 @@
-//! `/v1/completions`: the continuation of a text, or what fills a gap in it.
+//! Converts requests to `/v1/completions` into requests to the model. A completion continues a text
+//! or fills a gap in a text.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -23,7 +24,7 @@ enum Prompt {
     Other(Value),
 }
 
-/// Reads a request.
+/// Parses the body of a request.
 ///
 /// # Errors
 /// The request is invalid, or the model cannot fill gaps.
@@ -36,7 +37,7 @@ pub fn read(server: &Server, body: Value) -> Result<(ChatRequest, Settings), Api
     if !following.is_empty() && !server.model.fills() {
         return Err(ApiError::unsupported(
             "suffix",
-            "this model cannot fill a gap in a text, because its vocabulary has no tokens for it: leave \
+            "this model cannot fill a gap in a text, because its vocabulary has no tokens for gaps: leave \
              out `suffix`",
         ));
     }
@@ -72,7 +73,7 @@ fn prompt(prompt: Prompt) -> Result<String, ApiError> {
         Prompt::Text(text) => Ok(text),
         Prompt::Other(_) => Err(ApiError::unsupported(
             "prompt",
-            "`prompt` must be one text: several prompts and prompts of tokens are not supported",
+            "`prompt` must be a single text: lists of prompts and token ids are not supported",
         )),
     }
 }

@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 
 use starling_core::ModelError;
 
-/// How long a refused client should wait before it tries again, in seconds.
+/// Number of seconds after which a refused client should try again.
 const RETRY_AFTER: u64 = 2;
 
-/// An error that a client receives.
+/// An error response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiError {
     pub status: StatusCode,
     pub message: String,
-    /// The field of the request that is wrong, if there is one.
+    /// The invalid field of the request, if the error is about one field.
     pub param: Option<&'static str>,
     pub code: Option<&'static str>,
 }
@@ -30,12 +30,12 @@ impl ApiError {
         }
     }
 
-    /// A request that is invalid as a whole.
+    /// Creates an error about the request as a whole.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
 
-    /// A field with a value that is not supported.
+    /// Creates an error about the value of one field.
     pub fn unsupported(param: &'static str, message: impl Into<String>) -> Self {
         Self {
             param: Some(param),
@@ -46,7 +46,7 @@ impl ApiError {
 
     pub fn queue_full(limit: usize) -> Self {
         let message = format!(
-            "{limit} requests wait for the model, which is the limit: try again later, or start the \
+            "the queue is full: {limit} requests wait for the model. Try again later, or start the \
              server with a larger --queue"
         );
         Self {
@@ -58,7 +58,10 @@ impl ApiError {
     pub fn ending() -> Self {
         Self {
             code: Some("server_ending"),
-            ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "the server is ending")
+            ..Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the server is shutting down",
+            )
         }
     }
 

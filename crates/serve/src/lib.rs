@@ -1,7 +1,7 @@
 //! Serves one model to other programs, as an OpenAI-compatible HTTP server.
 //!
-//! The model is any [`ChatModel`]; requests wait in its queue. A client that disconnects ends its
-//! request.
+//! The model is any [`ChatModel`]. Requests wait in a queue of limited length. If a client
+//! disconnects, its request is cancelled.
 
 mod access;
 mod call;
@@ -31,31 +31,33 @@ use tokio::sync::watch;
 use server::{Phase, Server};
 use starling_core::ChatModel;
 
-/// How long the requests that are being answered may take after the server is asked to end.
+/// Time limit for running requests after shutdown begins.
 pub const GRACE: Duration = Duration::from_secs(10);
-/// How long clients may take to read the end of their answers.
+/// Time limit for clients to read the end of their answers after running requests were ended.
 const LAST_WRITES: Duration = Duration::from_secs(1);
 
 /// Options of [`serve`].
 pub struct ServeOptions {
-    /// The names of the model in requests. The first one is in the list of models.
+    /// The names under which clients may request the model. The first name is listed in
+    /// `/v1/models`.
     pub names: Vec<String>,
-    /// The key that clients must send, if there is one.
+    /// The API key that clients must send, or `None` if no key is required.
     pub key: Option<String>,
-    /// The key for [`starling_core::CALL_PATH`].
+    /// The API key for [`starling_core::CALL_PATH`].
     pub call_key: String,
     /// Maximum number of requests that wait for the model.
     pub queue: usize,
-    /// Whether requests for hosts other than this machine are answered.
+    /// Whether requests are accepted whose `Host` header names another machine.
     pub remote: bool,
-    /// See [`GRACE`].
+    /// Time limit for running requests after shutdown begins, usually [`GRACE`].
     pub grace: Duration,
-    /// Returns the number of bytes of memory that the process uses, where the system tells it.
+    /// Returns the resident memory of the process in bytes, or `None` if the system does not report
+    /// it.
     pub resident: fn() -> Option<u64>,
 }
 
-/// Answers requests until `stop` completes: then no new request is accepted, and those that are
-/// being answered are ended after the grace period.
+/// Serves requests until `stop` completes. Then refuses new requests, and ends running requests
+/// after the grace period.
 ///
 /// # Errors
 /// The listener fails.
@@ -77,7 +79,7 @@ pub async fn serve(
         });
     };
     let over = async move {
-        // An error means that the server has ended already.
+        // An error means that the server has already shut down.
         let _ = seen.wait_for(|phase| *phase == Phase::Over).await;
         tokio::time::sleep(LAST_WRITES).await;
     };

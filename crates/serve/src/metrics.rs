@@ -1,4 +1,4 @@
-//! The metrics of a server, in the text format of Prometheus.
+//! The metrics of a server in Prometheus text format.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use starling_core::Usage;
 /// The upper bounds of the histogram of queue times, in seconds.
 const BOUNDS: [f64; 10] = [0.01, 0.05, 0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
 
-/// Counts requests and tokens.
+/// The counters of one server.
 #[derive(Default)]
 pub struct Metrics {
     counts: Mutex<Counts>,
@@ -25,7 +25,8 @@ struct Counts {
     output: u64,
     waiting: usize,
     running: usize,
-    /// Number of queue times up to each bound, not cumulative; the last one is for longer times.
+    /// Number of requests in each bucket of queue time, not cumulative. The last bucket is for
+    /// times above all bounds.
     queue: [u64; BOUNDS.len() + 1],
     queue_seconds: f64,
 }
@@ -35,12 +36,13 @@ impl Metrics {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a response.
+    /// Counts a response by its status.
     pub fn answered(&self, status: u16) {
         *self.counts().statuses.entry(status).or_default() += 1;
     }
 
-    /// Adds a request to the queue unless `limit` requests wait already.
+    /// Adds a request to the queue. Returns `false`, and adds nothing, if `limit` requests are
+    /// waiting.
     pub fn enqueue(&self, limit: usize) -> bool {
         let mut counts = self.counts();
         let has_room = counts.waiting < limit;
@@ -48,7 +50,7 @@ impl Metrics {
         has_room
     }
 
-    /// Counts a request that does not wait any more.
+    /// Moves a request from the queue to the running requests. `waited` is its time in the queue.
     pub fn begin(&self, waited: Duration) {
         let seconds = waited.as_secs_f64();
         let slot = BOUNDS.iter().position(|bound| seconds <= *bound);
@@ -59,7 +61,8 @@ impl Metrics {
         counts.queue_seconds += seconds;
     }
 
-    /// Counts the end of a request. `usage` is `None` if it has no answer.
+    /// Removes a request from the queue or the running requests. `usage` is `None` if the request
+    /// has no answer.
     pub fn end(&self, began: bool, usage: Option<Usage>) {
         let mut counts = self.counts();
         match began {
@@ -73,12 +76,12 @@ impl Metrics {
         }
     }
 
-    /// Counts a request whose client went away.
+    /// Counts a request whose client disconnected before the end of the answer.
     pub fn cancel(&self) {
         self.counts().cancelled += 1;
     }
 
-    /// Returns the metrics as text.
+    /// Returns all metrics in Prometheus text format.
     pub fn render(&self, resident: Option<u64>) -> String {
         let counts = self.counts();
         let mut text = String::new();

@@ -1,4 +1,5 @@
-//! [`starling_core::CALL_PATH`]: the whole interface of the model, for other processes of Starling.
+//! Handles [`starling_core::CALL_PATH`]: gives other Starling processes the complete interface of
+//! the model.
 
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
@@ -8,7 +9,7 @@ use crate::parameters::parse;
 use crate::server::Server;
 use crate::stream;
 
-/// Answers a request.
+/// Handles one request.
 pub fn answer(server: &Server, body: Value) -> Response {
     match parse(body).and_then(|request| Call::start(server, request)) {
         Ok(call) => stream::lines(call),

@@ -1,4 +1,4 @@
-//! The fields that requests for chats and for completions have in common.
+//! The request fields that chats and completions share.
 
 use axum::http::StatusCode;
 use serde::Deserialize;
@@ -8,7 +8,7 @@ use crate::error::ApiError;
 use crate::server::Server;
 use starling_core::Tokens;
 
-/// Maximum number of stop texts.
+/// Maximum number of stop texts in a request.
 const STOPS: usize = 16;
 
 #[derive(Debug, Deserialize)]
@@ -36,7 +36,7 @@ enum Stop {
     Several(Vec<String>),
 }
 
-/// How an answer is generated and sent.
+/// How an answer is generated, and whether it is streamed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     pub stream: bool,
@@ -48,7 +48,7 @@ pub struct Settings {
     pub seed: Option<u64>,
 }
 
-/// Fields that are accepted only with values that change nothing.
+/// Unsupported fields, which are accepted only with a value that has no effect.
 const IDLE: [(&str, &str); 9] = [
     ("frequency_penalty", "0"),
     ("presence_penalty", "0"),
@@ -61,10 +61,10 @@ const IDLE: [(&str, &str); 9] = [
     ("modalities", "[\"text\"]"),
 ];
 
-/// Rejects fields with values that are not supported, which would otherwise be ignored silently.
+/// Rejects unsupported values, so that they are not ignored silently.
 ///
 /// # Errors
-/// The error names the field.
+/// The value of a field is not supported. The error names the field.
 pub fn check_idle(body: &Value) -> Result<(), ApiError> {
     for (name, idle) in IDLE {
         let Some(value) = body.get(name).filter(|value| !value.is_null()) else {
@@ -84,10 +84,10 @@ pub fn check_idle(body: &Value) -> Result<(), ApiError> {
 }
 
 impl Parameters {
-    /// Checks the fields.
+    /// Checks that the fields are valid.
     ///
     /// # Errors
-    /// The model is another one, or a value is out of range.
+    /// The request names another model, or a value is out of range.
     pub fn settings(self, server: &Server) -> Result<Settings, ApiError> {
         check_model(server, self.model.as_deref())?;
         let stream = self.stream.unwrap_or(false);
@@ -164,7 +164,7 @@ pub fn unknown_model(server: &Server, model: &str) -> ApiError {
 /// Parses the body of a request.
 ///
 /// # Errors
-/// It is not JSON, or a field has another type.
+/// The body is not valid JSON, or a field has the wrong type.
 pub fn parse<T: serde::de::DeserializeOwned>(body: Value) -> Result<T, ApiError> {
     serde_json::from_value(body)
         .map_err(|error| ApiError::invalid(format!("the request is invalid: {error}")))

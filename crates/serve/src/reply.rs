@@ -1,4 +1,4 @@
-//! Answers in OpenAI's format: whole, or as chunks of a stream.
+//! Answers in OpenAI's format, whole or as chunks of a stream.
 
 use serde_json::{Value, json};
 
@@ -7,14 +7,14 @@ use crate::server::{Server, now};
 use crate::tool_calls::ToolCallReader;
 use starling_core::{CallEvent, ChatReply, ChatRequest, Finish, ToolCall, Usage};
 
-/// Whether an answer is a chat message or a completion.
+/// The kind of an answer: a chat message or a completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     Chat,
     Completion,
 }
 
-/// Builds one answer.
+/// Builds the response for one answer.
 pub struct ReplyWriter {
     form: Form,
     id: String,
@@ -22,7 +22,7 @@ pub struct ReplyWriter {
     created: u64,
     include_usage: bool,
     calls: ToolCallReader,
-    /// The text of the answer so far, without tool calls.
+    /// The text of the answer so far, without the tool calls.
     text: String,
 }
 
@@ -44,14 +44,14 @@ impl ReplyWriter {
         }
     }
 
-    /// Adds a piece of the answer. Returns the text that can be sent now.
+    /// Adds a piece of the answer. Returns the text that can already be sent.
     pub fn push(&mut self, piece: &str) -> String {
         let fresh = self.calls.push(piece).to_owned();
         self.text.push_str(&fresh);
         fresh
     }
 
-    /// Returns the whole answer as one body.
+    /// Returns the complete answer as one JSON body.
     pub fn whole(mut self, reply: &ChatReply) -> Value {
         let (rest, calls) =
             std::mem::replace(&mut self.calls, ToolCallReader::new(Vec::new())).finish();
@@ -82,13 +82,13 @@ impl ReplyWriter {
         body
     }
 
-    /// Returns the first chunk, if the form has one without text.
+    /// Returns the chunk that begins the stream. Only chats have such a chunk, with the role.
     pub fn first_chunk(&self) -> Option<Value> {
         (self.form == Form::Chat)
             .then(|| self.chunk(json!({ "role": "assistant", "content": "" }), None))
     }
 
-    /// Returns the chunk of an event, if it has one.
+    /// Returns the chunk for an event of the model call, if the client receives that event.
     pub fn event_chunk(&mut self, event: &CallEvent) -> Option<Value> {
         match event {
             CallEvent::Delta(piece) => {
@@ -99,7 +99,7 @@ impl ReplyWriter {
         }
     }
 
-    /// Returns the chunks at the end of an answer.
+    /// Returns the chunks that end the stream.
     pub fn last_chunks(mut self, reply: &ChatReply) -> Vec<Value> {
         let (rest, calls) =
             std::mem::replace(&mut self.calls, ToolCallReader::new(Vec::new())).finish();
@@ -159,7 +159,7 @@ impl ReplyWriter {
         json!({ "id": self.id, "object": object, "created": self.created, "model": self.model })
     }
 
-    /// Returns a call with an id that no other answer has.
+    /// Returns a tool call with a unique id.
     fn call(&self, call: &ToolCall) -> Value {
         json!({
             "id": format!("{}_{}", call.id, self.id),

@@ -1,4 +1,4 @@
-//! The paths of the server.
+//! The HTTP routes of the server.
 
 use std::sync::Arc;
 
@@ -21,13 +21,13 @@ use crate::server::{Phase, Server};
 use crate::{chat, completion, native, stream};
 use starling_core::{CALL_PATH, CallEvent, ChatRequest};
 
-/// Maximum size of a request's body in bytes.
+/// Maximum size of a request body in bytes.
 pub const LONGEST_BODY: usize = 16 << 20;
 
 type Shared = State<Arc<Server>>;
 type Body = Result<Bytes, BytesRejection>;
 
-/// Returns the application of a server.
+/// Returns the router with all routes of the server.
 pub fn router(server: Arc<Server>) -> Router {
     Router::new()
         .route("/health", get(health))
@@ -44,7 +44,7 @@ pub fn router(server: Arc<Server>) -> Router {
         .with_state(server)
 }
 
-/// Checks host and key, and counts the response.
+/// Checks the host and the API key of a request, and counts the response.
 async fn guard(State(server): Shared, request: Request, next: Next) -> Response {
     let response = match admit(&server, request.headers(), request.uri().path()) {
         Ok(()) => next.run(request).await,
@@ -129,15 +129,15 @@ async fn no_path(request: Request) -> ApiError {
 
 async fn no_method(request: Request) -> ApiError {
     let message = format!(
-        "{} is not possible for {}",
+        "the method {} is not supported for {}",
         request.method(),
         request.uri().path()
     );
     ApiError::new(StatusCode::METHOD_NOT_ALLOWED, message)
 }
 
-/// Parses a body. Its type must be JSON, which no web page of another origin can send without
-/// asking first.
+/// Parses a JSON body. Requires the content type `application/json`, which a web page of another
+/// origin can send only after a CORS preflight request.
 fn json_body(headers: &HeaderMap, body: Body) -> Result<Value, ApiError> {
     let kind = headers
         .get(header::CONTENT_TYPE)

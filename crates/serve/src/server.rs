@@ -1,4 +1,4 @@
-//! What all requests of one server share.
+//! The state that all requests of one server share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,13 +10,13 @@ use crate::ServeOptions;
 use crate::metrics::Metrics;
 use starling_core::ChatModel;
 
-/// Whether the server accepts requests.
+/// The phase of the server's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     Open,
-    /// Requests that are being answered continue; new ones are refused.
+    /// Running requests continue; new requests are refused.
     Draining,
-    /// Every request is ended.
+    /// Running requests end with an error.
     Over,
 }
 
@@ -51,12 +51,12 @@ impl Server {
         self.options.names.first().map_or("local", String::as_str)
     }
 
-    /// Returns the time at which the server was started, in seconds since 1970.
+    /// Returns the time at which the server started, in seconds since 1970.
     pub fn started(&self) -> u64 {
         self.started
     }
 
-    /// Returns a new id for an answer.
+    /// Returns a unique id for an answer.
     pub fn answer_id(&self, prefix: &str) -> String {
         let number = self.answers.fetch_add(1, Ordering::Relaxed);
         format!("{prefix}-{:x}-{number}", self.started)

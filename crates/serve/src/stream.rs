@@ -1,4 +1,4 @@
-//! Responses that are sent piece by piece.
+//! Streamed responses.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -14,26 +14,26 @@ use crate::error::ApiError;
 use crate::reply::ReplyWriter;
 use starling_core::CallEvent;
 
-/// Number of pieces that wait for a slow client.
+/// Number of chunks that are buffered for a slow client.
 const PIECES: usize = 16;
-/// Interval of the comments that keep a connection open while a prompt is read.
+/// Interval of the comments that keep the connection open while the model reads the prompt.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 type Pieces = Sender<Bytes>;
 
-/// Sends an answer as server-sent events. `first` is the first event of the call.
+/// Streams an answer as server-sent events. `first` is the first event of the model call.
 pub fn events(call: Call, first: CallEvent, writer: ReplyWriter) -> Response {
     streamed("text/event-stream", |pieces| async move {
         let shown = pieces.clone();
         tokio::select! {
-            // The receiver is gone when the client disconnects. This drops the call.
+            // Completes when the client disconnects. Dropping `call` then cancels the model call.
             () = pieces.closed() => {}
             _ = write_events(call, first, writer, &shown) => {}
         }
     })
 }
 
-/// Sends the events of a call as lines of JSON.
+/// Streams the events of a model call as one line of JSON each.
 pub fn lines(mut call: Call) -> Response {
     streamed("application/x-ndjson", |pieces| async move {
         let shown = pieces.clone();
@@ -86,7 +86,8 @@ async fn write_events(
             }
         };
     };
-    // The call has ended, also for the metrics, before the client sees the end.
+    // End the call before the last chunks are sent, so that a client that has read them finds
+    // current metrics.
     drop(call);
     match reply {
         Ok(reply) => {

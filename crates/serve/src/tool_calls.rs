@@ -1,5 +1,5 @@
-//! Finds tool calls in the text of an answer. The models that are served write each as a JSON object
-//! in `<tool_call>` tags; small ones leave out the tags, or write a code block instead.
+//! Finds tool calls in the text of an answer. Local models write each call as a JSON object in
+//! `<tool_call>` tags. Small models sometimes omit the tags or write a code block instead.
 
 use serde_json::Value;
 
@@ -10,10 +10,10 @@ const CLOSE: &str = "</tool_call>";
 
 /// Splits a streamed answer into text and tool calls.
 pub struct ToolCallReader {
-    /// The names of the offered tools. Without tools, everything is text.
+    /// The names of the tools in the request. If there are none, the whole answer is text.
     names: Vec<String>,
     text: String,
-    /// Length of the part of `text` that was returned.
+    /// Number of bytes of `text` that were already returned.
     given: usize,
 }
 
@@ -26,7 +26,7 @@ impl ToolCallReader {
         }
     }
 
-    /// Adds a piece of the answer. Returns the text that is certainly not part of a call.
+    /// Adds a piece of the answer. Returns the text that cannot be part of a tool call.
     pub fn push(&mut self, piece: &str) -> &str {
         self.text.push_str(piece);
         let certain = self.certain().max(self.given);
@@ -34,7 +34,7 @@ impl ToolCallReader {
         &self.text[from..certain]
     }
 
-    /// Ends the answer. Returns the rest of the text, and the calls.
+    /// Ends the answer. Returns the remaining text and the tool calls.
     pub fn finish(self) -> (String, Vec<ToolCall>) {
         match self.calls() {
             Some(calls) => (String::new(), calls),
@@ -59,11 +59,11 @@ impl ToolCallReader {
                 self.text.len() - held.unwrap_or(0)
             }
         };
-        // The blank lines before a call do not belong to the text.
+        // Blank lines before a call are not part of the text.
         self.text[..end].trim_end().len()
     }
 
-    /// Returns the calls, or `None` if there are none, or one of them is invalid.
+    /// Returns the tool calls. Returns `None` if there are no calls, or if a call is invalid.
     fn calls(&self) -> Option<Vec<ToolCall>> {
         if self.names.is_empty() {
             return None;
@@ -99,7 +99,7 @@ impl ToolCallReader {
     }
 }
 
-/// Returns the content of an answer that is a single code block or JSON object.
+/// Returns the JSON of an answer that is only a code block or a JSON object.
 fn without_fence(text: &str) -> Option<&str> {
     let text = text.trim();
     match text.strip_prefix("```") {
@@ -115,7 +115,7 @@ fn without_fence(text: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    /// Streams a text in pieces. Returns the text and the calls as `name(arguments)`.
+    /// Adds a text in pieces. Returns the text of the answer, and the calls as `name(arguments)`.
     fn split(text: &str, width: usize) -> (String, Vec<String>) {
         let mut reader = ToolCallReader::new(vec!["look".into()]);
         let mut streamed = String::new();
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_found_however_the_text_is_cut_and_the_model_writes_them() {
+    fn tool_calls_are_found_in_any_format_and_any_pieces() {
         let call = r#"{"name": "look", "arguments": {"at": 1}}"#;
         for (text, before, count) in [
             (
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn text_without_a_valid_call_of_an_offered_tool_is_returned_whole() {
+    fn text_without_a_valid_tool_call_is_returned_unchanged() {
         for text in [
             "a < b <tool",
             "plain \n",

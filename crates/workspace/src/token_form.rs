@@ -1,14 +1,14 @@
-//! Tokens of well-known services, recognized by their forms.
+//! Recognizes the access tokens of well-known services by their format.
 
-/// The form of a token: how it begins, and the characters that follow.
+/// The format of a service's tokens: a prefix and the characters after it.
 struct TokenForm {
     prefix: &'static str,
-    /// Minimum number of characters behind the prefix.
+    /// Minimum number of characters after the prefix.
     shortest: usize,
-    /// The characters behind the prefix besides letters and digits.
+    /// The characters allowed after the prefix in addition to letters and digits.
     others: &'static str,
-    /// Whether a digit must be among the characters, because words can begin with the prefix, too:
-    /// `sk-learn-contrib-extras`.
+    /// Whether the characters after the prefix must contain a digit. Required if ordinary names can
+    /// begin with the prefix, as `sk-learn-contrib-extras` does.
     needs_digit: bool,
 }
 
@@ -21,7 +21,7 @@ const fn form(prefix: &'static str, shortest: usize, others: &'static str) -> To
     }
 }
 
-/// The form of a token whose prefix is used for nothing else.
+/// Creates the format of a token whose prefix begins no ordinary name.
 const fn only(prefix: &'static str, shortest: usize, others: &'static str) -> TokenForm {
     TokenForm {
         needs_digit: false,
@@ -57,11 +57,11 @@ const FORMS: [TokenForm; 50] = [
     form("ya29.", 20, "_-"),
     form("GOCSPX-", 20, "_-"),
     form("dop_v1_", 20, ""),
-    // Models.
+    // Hosts of AI models.
     form("sk-", 16, "_-"),
     form("gsk_", 20, ""),
     form("hf_", 20, ""),
-    // Payments, shops and mails.
+    // Payment, shop and mail services.
     form("sk_", 16, "_"),
     form("pk_", 16, "_"),
     form("rk_", 16, "_"),
@@ -73,12 +73,12 @@ const FORMS: [TokenForm; 50] = [
     only("whsec_", 20, ""),
     form("shpat_", 20, ""),
     form("SG.", 20, "_-."),
-    // Registries.
+    // Package registries.
     form("npm_", 20, ""),
     form("pypi-", 20, "_-"),
     form("dckr_pat_", 20, "_-"),
     form("rubygems_", 20, ""),
-    // Others.
+    // Other services.
     form("lin_api_", 20, ""),
     only("hvs.", 20, "_-"),
     only("glsa_", 20, "_"),
@@ -92,7 +92,7 @@ const FORMS: [TokenForm; 50] = [
 /// Minimum length of each part of a JSON web token.
 const SHORTEST_PART: usize = 8;
 
-/// Returns whether a text contains a token of a known form.
+/// Returns whether a text contains a token of a known service.
 pub fn has_token(text: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let starts = |prefix: &'static str| {
@@ -113,12 +113,12 @@ pub fn has_token(text: &str) -> bool {
     FORMS.iter().any(of_form) || starts("eyJ").any(is_web_token)
 }
 
-/// Returns whether a text begins like a token of a known form.
+/// Returns whether a text begins with the prefix of a known service's tokens.
 pub fn begins_like_token(text: &str) -> bool {
     FORMS.iter().any(|form| text.starts_with(form.prefix))
 }
 
-/// Returns whether a text begins with a JSON web token: three parts in base64, separated by dots.
+/// Returns whether a text begins with a JSON web token: three base64 parts separated by dots.
 fn is_web_token(text: &str) -> bool {
     let is_own = |c: char| c.is_ascii_alphanumeric() || "_-.=".contains(c);
     let token = &text[..text.find(|c| !is_own(c)).unwrap_or(text.len())];
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_of_known_forms_are_found_anywhere_in_a_text() {
+    fn tokens_of_known_services_are_found_anywhere_in_a_text() {
         let digits = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
         for form in &FORMS {
             let token = format!("{}{digits}", form.prefix);

@@ -1,7 +1,6 @@
-//! Finds everything below a root that a model may never read, for commands that a model writes: they
-//! run in the project, but must not see these files. The rules are those of the path policy, applied
-//! to all files, including those that git ignores. There is no partial result: a search that cannot
-//! be finished is an error.
+//! Lists all files below a root that a model may never read. Commands that a model writes run in the project
+//! but must not see these files. The rules of the path policy apply to all files, including those that Git
+//! ignores. A search that cannot be completed returns an error instead of a partial list.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, DirEntry, FileType, Metadata};
@@ -20,15 +19,15 @@ use super::regular::open_regular;
 use super::secret_names::is_secret_path;
 use super::walk::is_environment;
 
-/// Directories of installed packages. Their files are checked by name only.
+/// Directories of installed packages. The names of their files are checked, but not the contents.
 const INSTALLED: [&str; 3] = ["node_modules", "site-packages", "dist-packages"];
 /// Maximum number of threads that read files.
 const MAX_THREADS: usize = 8;
 
-/// The limits of one search. A search that exceeds one of them fails.
+/// Limits of one search. Exceeding a limit is an error.
 #[derive(Debug, Clone, Copy)]
 struct SearchLimits {
-    /// Maximum number of files and directories that are found.
+    /// Maximum number of unreadable files and directories in the result.
     found: usize,
     duration: Duration,
 }
@@ -38,7 +37,7 @@ const LIMITS: SearchLimits = SearchLimits {
     duration: Duration::from_secs(10),
 };
 
-/// Why the files that a model may not read could not be listed.
+/// Error from listing the files that a model may not read.
 #[derive(Debug, thiserror::Error)]
 pub enum UnreadableError {
     #[error("{}: the search for secrets failed: {error}", .path.display())]
@@ -49,14 +48,14 @@ pub enum UnreadableError {
     TooSlow(Duration),
 }
 
-/// The files and directories of a project that a model may never read. Remembers which files hold
-/// private keys, so that unchanged files are read once.
+/// Lists the files and directories of a project that a model may never read. Remembers the result for each
+/// file that was read, so that unchanged files are not read again.
 #[derive(Debug)]
 pub struct UnreadableFiles {
     root: PathBuf,
-    /// Starling's cache directories below the root.
+    /// Starling's cache directories inside the project.
     caches: Vec<PathBuf>,
-    /// For each file that was read, whether it holds a private key.
+    /// Whether a file contains a private key, for each file that was read.
     holds_key: Mutex<HashMap<PathBuf, (Stamp, bool)>>,
 }
 
@@ -70,13 +69,13 @@ impl UnreadableFiles {
         }
     }
 
-    /// Searches the project as it is now. Returns resolved paths: secrets by name, all hard links to
-    /// them, files that hold a private key in their first MiB, version control data and Starling's
-    /// caches. In installed environments, only names are checked, and certificates do not count.
+    /// Searches the current project. The result contains secrets by name, all hard links to these, files with
+    /// a private key in their first MiB, version control data and Starling's caches, all as resolved paths.
+    /// In installed environments, only names are checked, and certificates are allowed.
     ///
     /// # Errors
-    /// A directory or a file cannot be read although its permissions allow that, or the search
-    /// exceeds a limit.
+    /// Reading a directory or a file fails for a reason other than missing permissions, or the search exceeds
+    /// a limit.
     pub fn list(&self) -> Result<Vec<PathBuf>, UnreadableError> {
         self.list_within(LIMITS)
     }
@@ -105,7 +104,7 @@ impl UnreadableFiles {
         }
     }
 
-    /// Returns those of the files that hold a private key.
+    /// Returns the files that contain a private key.
     fn with_private_keys(
         &self,
         files: Vec<(PathBuf, Stamp)>,
@@ -165,7 +164,7 @@ impl UnreadableFiles {
                 Err(error) => failed = Err(error),
             }
         }
-        // What was read is kept after an error, too, so that the next search gets further.
+        // Keep the results even after an error, so that the next search reads fewer files.
         *lock() = current;
         failed.map(|()| found)
     }
@@ -174,25 +173,25 @@ impl UnreadableFiles {
 /// How the files in a directory are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rules {
-    /// By name and text.
+    /// The names and contents of files are checked.
     Project,
-    /// By name: the files are installed packages.
+    /// Only the names of files are checked, because the directory contains installed packages.
     Installed,
-    /// All files are secrets, and the directory has been found as a whole.
+    /// No file is checked, because the whole directory is already in the result.
     Secret,
 }
 
-/// The state of one walk through a project.
+/// The state of one search through a project.
 struct Search<'a> {
     root: &'a Path,
     caches: &'a [PathBuf],
     waiting: Vec<(PathBuf, Rules)>,
     found: Vec<PathBuf>,
-    /// The identities of the secret files that have several hard links.
+    /// The file ids of secrets that have several hard links.
     secret_ids: HashSet<(u64, u64)>,
-    /// The other files that have several hard links.
+    /// Other files that have several hard links. They are unreadable if they are the same file as a secret.
     linked: Vec<((u64, u64), PathBuf)>,
-    /// The files whose text is to be checked.
+    /// The files whose contents are checked for private keys.
     texts: Vec<(PathBuf, Stamp)>,
 }
 
@@ -262,7 +261,7 @@ impl<'a> Search<'a> {
         let is_installed = rules == Rules::Installed || INSTALLED.contains(&name);
         let inner = match rules {
             Rules::Secret => Rules::Secret,
-            // An environment can be called `.env`.
+            // Check this first, because an environment can be named `.env`.
             _ if is_environment(&path) => Rules::Installed,
             _ if is_secret_path(&path) => {
                 self.found.push(path.clone());
@@ -301,8 +300,8 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Returns the target of a link whose name is that of a secret. A directory below the root counts
-    /// by its own name.
+    /// Returns the target of a symbolic link that has the name of a secret. Returns `None` if the target is a
+    /// directory below the root, because its own name is checked separately.
     fn secret_target(&self, link: &Path) -> Option<PathBuf> {
         let target = is_secret_path(link).then(|| link.canonical().ok())??;
         let is_shown = target.is_dir()
@@ -313,14 +312,14 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Returns whether a file of an installed package is called a key, but holds only certificates.
-/// Packages such as `certifi` do not work without theirs.
+/// Returns whether a PEM file contains no private key. The certificates of installed packages stay readable,
+/// because packages such as `certifi` need them.
 fn is_certificate(path: &Path) -> Result<bool, UnreadableError> {
     let is_pem = path.extension().is_some_and(|ending| ending == "pem");
     Ok(is_pem && !holds_key(path)?)
 }
 
-/// Returns whether a file holds a private key in its first MiB.
+/// Returns whether the first MiB of a file contains a private key.
 fn holds_key(path: &Path) -> Result<bool, UnreadableError> {
     let read = open_regular(path).and_then(|file| {
         let mut bytes = Vec::new();
@@ -328,14 +327,14 @@ fn holds_key(path: &Path) -> Result<bool, UnreadableError> {
         Ok(bytes)
     });
     let bytes = match read {
-        // The file was replaced by another kind of file, such as a pipe.
+        // The file was replaced by something other than a regular file, such as a pipe.
         Err(error) if error.kind() == ErrorKind::InvalidInput => None,
         read => unless_inaccessible(read).map_err(|error| at(path, error))?,
     };
     Ok(bytes.is_some_and(|bytes| holds_private_key(&text_of(&bytes))))
 }
 
-/// Decodes the contents of a file. Bytes that are not valid in its encoding are replaced.
+/// Decodes the contents of a file. Invalid bytes are replaced.
 fn text_of(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
     match encoding_rs::Encoding::for_bom(bytes) {
         Some((encoding, _)) => encoding.decode(bytes).0,
@@ -343,8 +342,8 @@ fn text_of(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
     }
 }
 
-/// Returns `None` for a file that does not exist any more, or that this user, and so a command in
-/// the sandbox, may not read.
+/// Returns `None` if the file no longer exists or this user may not read it. A command in the sandbox runs as
+/// the same user, so it cannot read such a file either.
 fn unless_inaccessible<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Ok(found) => Ok(Some(found)),
@@ -381,7 +380,7 @@ mod tests {
         fs::write(path, text).unwrap();
     }
 
-    /// Returns the paths of a list relative to the root.
+    /// Returns the listed paths relative to the root.
     fn names(files: &UnreadableFiles) -> Vec<String> {
         let found = files.list().unwrap();
         let name = |path: &PathBuf| path.strip_prefix(&files.root).unwrap().to_owned();

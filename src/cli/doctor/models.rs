@@ -201,7 +201,7 @@ pub(super) fn of_weights(what: String, found: Result<PathBuf, WeightsError>) -> 
     }
 }
 
-/// Says what the local model runs on.
+/// Reports the device on which the local model runs.
 #[cfg(feature = "local")]
 fn place() -> String {
     format!("; it runs on {}", starling_local::device::name())

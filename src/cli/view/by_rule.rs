@@ -1,5 +1,5 @@
-//! The story of a run without a model, such as a refactoring. Its proposals are the parts of one change
-//! by rule, so what is the same for all of them is told once.
+//! Formats a run without a model, such as a refactoring. Its proposals are parts of one change, so their
+//! common data is printed once.
 
 use super::state::{Proposal, RunState, changed_lines};
 use super::story::{evidence_by_rule, proposal_with};
@@ -31,8 +31,8 @@ pub(super) fn accepted(id: ProposalId, state: &RunState) -> Vec<Line> {
     }
 }
 
-/// Formats a part of a change that was applied: its file, and the changed lines if the user has not seen
-/// them and the lines so far are few.
+/// Formats an applied part of a change: its file, and the changed lines unless the user has seen them or too
+/// many lines were printed.
 pub(super) fn applied(id: ProposalId, diff: &str, state: &RunState) -> Vec<Line> {
     let changed: Vec<(String, String)> = changed_lines(diff).collect();
     let name = |path: &str| path.trim().trim_start_matches("b/").to_owned();

@@ -17,7 +17,7 @@ use starling_syntax::SymbolPath;
 /// Tools that have their own events.
 const TOLD: [&str; 5] = ["ask", "request_change", "intent", "propose", "finish"];
 
-/// The name of the model that answers nothing.
+/// The name of the model in runs without a model.
 pub const NO_MODEL: &str = "none";
 
 /// An agent's current activity.

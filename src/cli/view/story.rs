@@ -510,14 +510,14 @@ fn evidence(found: &Evidence) -> Vec<Line> {
     lines
 }
 
-/// Formats the evidence for a change by rule. The symbols that it loses and the contracts that it changes
-/// are what the user asked for.
+/// Formats the evidence for a change by rule. Leaves out lost symbols and changed contracts, because the user
+/// asked for these.
 pub(super) fn evidence_by_rule(found: &Evidence) -> Vec<Line> {
     let lines = standing(found).into_iter().chain(checks(found));
     lines.chain(overridden(found)).collect()
 }
 
-/// Formats what has to be known before the results of the checks.
+/// Formats the facts that the user must know before the results of the checks.
 fn standing(found: &Evidence) -> Vec<Line> {
     let needs_person = found.needs_person.iter().map(ToString::to_string);
     let mut lines: Vec<Line> = needs_person

@@ -145,7 +145,7 @@ fn hint(state: &RunState, finished: &Finished) -> Option<Line> {
     is_hint.then(|| Line::of(Style::Dim, hint))
 }
 
-/// Tells where the mentions of a name are listed, if the headline names only some.
+/// Says where all mentions of a name are listed, if the headline shows only some.
 fn more_mentions(one: &StillMentioned) -> Option<Line> {
     let StillMentioned { name, count, .. } = one;
     let told = format!(

@@ -144,8 +144,7 @@ pub struct TaskPrompt {
     pub rules: String,
     /// The failures of the tests before the run; empty if the tests were not run or all pass.
     pub failures: String,
-    /// The examples of the task and what came of them before the first change; empty if none was
-    /// tried.
+    /// The examples of the task and their results on the unchanged code. Empty if no example could run.
     pub examples: String,
     /// Whether a change needs a new test: without one it is reverted, because no test fails before
     /// the change.

@@ -205,8 +205,8 @@ impl Names {
         &rest[..rest.partition_point(|given| given.scope == function)]
     }
 
-    /// Returns whether a binding has its value at a position: its own occurrence, or behind the statement
-    /// that assigns the value.
+    /// Returns whether a binding is in effect at a position: at the bound name itself, or after the statement
+    /// that binds the name.
     pub fn is_set(&self, binding: &Binding, at: u32) -> bool {
         let bound = self.occurrence(binding.occurrence);
         let start = bound.map_or(0, |bound| bound.at);

@@ -72,8 +72,8 @@ pub fn given_names(tree: &SymbolTree) -> BTreeMap<String, bool> {
     found
 }
 
-/// Returns whether the code in a range of a file gives a class or its objects an attribute of this name:
-/// it defines or sets the name in the class, or sets it on an object.
+/// Returns whether the code in a range of a file defines or sets an attribute with this name in a class body,
+/// or sets such an attribute on any object.
 pub fn sets_attribute(tree: &SymbolTree, name: &str, within: ByteRange) -> bool {
     let names = Names::read(tree);
     let is_attribute = |one: &Occurrence| {

@@ -462,13 +462,14 @@ impl<S: Source> Resolver<'_, S> {
         })
     }
 
-    /// Returns the value of an expression, or `None` if it is not certain.
-    /// Returns whether an expression is certainly an object of exactly one class, and of no subclass.
+    /// Returns whether an expression certainly creates an object of one class, so that the object is of no
+    /// subclass.
     pub(super) fn is_made(&mut self, file: FileId, expr: ExprId) -> bool {
         let value = self.sure(file, expr, STEPS_MOST);
         matches!(value, Some(CertainValue::Made(_)))
     }
 
+    /// Returns the value of an expression, or `None` if it is not certain.
     fn sure(&mut self, file: FileId, expr: ExprId, steps: u32) -> Option<CertainValue> {
         let steps = steps.checked_sub(1)?;
         let names = self.names(file);

@@ -67,8 +67,8 @@ impl<S: Source> Resolver<'_, S> {
         !self.is_exhausted()
     }
 
-    /// Returns a class, the classes that inherit from it, and the base classes of all of them, as far as
-    /// the workspace defines them.
+    /// Returns a class, its subclasses, and the base classes of all of these, as far as the workspace defines
+    /// them.
     pub fn kin(&mut self, class: &SymbolPath) -> Vec<SymbolPath> {
         self.start();
         let Some((file, symbol)) = self.source.find(class) else {

@@ -33,12 +33,12 @@ pub(super) enum CallReceiver {
     Unknown,
 }
 
-/// A call or a read that names one method but may be of another method, which overrides it.
+/// A call or a read of an attribute that names one method, but may reach a method that overrides it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct IndirectAccess {
     pub access: Use,
-    /// The method that the access names, usually a method of a base class. `None` if the class of the
-    /// object has no known method of that name.
+    /// The method that the attribute names, usually a method of a base class. `None` if the object's class
+    /// has no known method with that name.
     pub through: Option<SymbolPath>,
 }
 
@@ -252,8 +252,8 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// Returns the calls and reads that name a method of a base class, or no known method, but are of
-    /// this method if the object is of its class.
+    /// Returns the calls and reads that may reach this method without naming it. They name a method of a base
+    /// class, or no known method, and reach this method only for some classes of the object.
     pub(crate) fn indirect_uses(&mut self, method: &SymbolPath) -> Vec<IndirectAccess> {
         self.start();
         let Some((file, symbol)) = self.source.find(method) else {
@@ -284,8 +284,8 @@ impl<S: Source> Resolver<'_, S> {
         found
     }
 
-    /// Returns whether an attribute refers to `member` on some of the objects that its receiver can
-    /// be: objects of the receiver's class and of its subclasses.
+    /// Returns whether an attribute refers to `member` for some of the possible objects. The object is of the
+    /// receiver's class or of a subclass.
     pub(super) fn may_refer(
         &mut self,
         file: FileId,
@@ -307,7 +307,7 @@ impl<S: Source> Resolver<'_, S> {
         values.iter().any(|value| {
             let object = match *value {
                 Value::Instance(class) => CallReceiver::Object(class),
-                // A class that is written by its name is no subclass; `cls` may be one.
+                // A class that is written by name is exactly that class, but `cls` can be a subclass.
                 Value::Class(class) => {
                     let path = self.source.symbol(class.file, class.symbol);
                     if path.is_none_or(|path| path.base_name() == receiver) {
@@ -327,8 +327,8 @@ impl<S: Source> Resolver<'_, S> {
         })
     }
 
-    /// Returns the method that an access names, if that is not `own` but the access can also reach
-    /// `own`. An object that is made in place (`A().f`) is of no subclass.
+    /// Returns the method that an access names, if the access can reach `own` although it names another
+    /// method. An object that is created in place (`A().f`) is never of a subclass.
     fn reached_through(
         &mut self,
         file: FileId,
@@ -409,7 +409,7 @@ impl<S: Source> Resolver<'_, S> {
                     | BindingKind::Value { .. }
                     | BindingKind::Attribute { .. } => None,
                 });
-                // A property and its setter, or overloads, bind the name several times.
+                // A property with a setter and an overloaded function bind the name several times.
                 let functions: Option<Vec<_>> = functions.collect();
                 let symbols = functions.into_iter().flatten();
                 found.extend(symbols.filter_map(|symbol| self.source.symbol(one.file, symbol)));

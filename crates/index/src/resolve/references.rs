@@ -35,8 +35,8 @@ pub enum Certainty {
     /// An attribute of a value of unknown type. Either only this symbol and its relatives have that
     /// name, or the receiver's name resembles the class name.
     Likely,
-    /// An attribute of a value of unknown type that may also be an unrelated attribute, or an
-    /// attribute that names a member of a related class and refers to the symbol only on some objects.
+    /// An attribute that may be unrelated because the type of the object is unknown, or an attribute that
+    /// names a member of a related class and refers to the symbol only for some objects.
     Possible,
 }
 

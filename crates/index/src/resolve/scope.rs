@@ -58,7 +58,8 @@ impl<S: Source> Resolver<'_, S> {
             if id == ScopeId::MODULE {
                 return None;
             }
-            // Until a class body binds its own name, it sees the module's, and none of a function around it.
+            // Before a class body binds a name, it reads the name from the module, not from an enclosing
+            // function.
             let is_of_class = scope.kind == ScopeKind::Class && is_first;
             let sees_module =
                 is_of_class && declared.is_none() && bindings.iter().any(|one| is_own(&one));

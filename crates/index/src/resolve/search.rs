@@ -21,8 +21,8 @@ pub(super) struct Search {
     pub(super) unresolved: Vec<(FileId, OccurrenceId)>,
     /// Attributes of the name on objects that code from outside the workspace holds or returns.
     pub(super) open: Vec<(FileId, OccurrenceId)>,
-    /// Attributes that name another member but refer to the target on some objects: in a base class,
-    /// in a mixin or in a sibling class.
+    /// Attributes that name a member of a base class, a mixin or a sibling class, and refer to the target
+    /// only for some objects.
     pub(super) indirect: Vec<(FileId, OccurrenceId)>,
     /// Whether the target is a member of a class.
     pub(super) is_member: bool,

@@ -98,7 +98,7 @@ fn plain_name_in_a_method_does_not_resolve_to_a_class_member() {
 }
 
 #[test]
-fn class_body_reads_the_name_of_the_module_until_its_own_is_assigned() {
+fn class_body_reads_the_module_name_before_its_own_assignment() {
     for (text, expected) in [
         (
             "def f(): pass\nclass A:\n    f = staticmethod(f$)\n",
@@ -108,7 +108,7 @@ fn class_body_reads_the_name_of_the_module_until_its_own_is_assigned() {
             "def f(): pass\ndef make():\n    class A:\n        f = staticmethod(f$)\n    return A\n",
             "m.py::f",
         ),
-        // Such a body does not see the name of the function around it.
+        // Before the class binds the name, it does not see the variable of the enclosing function.
         (
             "def f(): pass\ndef make(f):\n    class A:\n        f = f$\n    return A\n",
             "m.py::f",

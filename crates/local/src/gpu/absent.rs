@@ -1,25 +1,25 @@
-//! Stands in for the GPU in a program without support for one.
+//! Replaces the module `cuda` in builds without GPU support.
 
 use candle_core::{Device, Result, Tensor, bail};
 
 use super::super::attention::KeyValueCache;
 use super::super::file::Dimensions;
 
-/// Never created.
+/// A type without values, because no step can run on a GPU.
 pub enum GpuStep {}
 
-/// Always fails.
+/// Returns an error, because the program has no GPU support.
 pub fn open() -> Result<Device> {
     bail!("the program was built without the feature `cuda`")
 }
 
-/// Always fails.
+/// Returns an error, because the program has no GPU support.
 pub fn describe() -> Result<String> {
     bail!("the program was built without the feature `cuda`")
 }
 
 impl GpuStep {
-    /// Always returns `None`.
+    /// Returns `None`, because the program has no GPU support.
     #[expect(clippy::unnecessary_wraps, reason = "the same as for a GPU")]
     pub fn new(
         _device: &Device,

@@ -1,5 +1,5 @@
-//! Kernels for NVIDIA GPUs. On other devices, and for shapes that they do not support, candle's
-//! operations are used.
+//! CUDA kernels for NVIDIA GPUs. Other devices, and networks with unsupported shapes, use candle's operations
+//! instead.
 
 use candle_core::cuda_backend::cudarc::driver::{
     DevicePtr, DeviceRepr, LaunchConfig, PushKernelArg, result, sys,
@@ -11,33 +11,34 @@ use super::super::attention::KeyValueCache;
 use super::super::file::{Dimensions, RotaryPairing};
 
 const KERNELS: &str = include_str!(concat!(env!("OUT_DIR"), "/step.ptx"));
-/// Threads of a block of `attend`, as in its source.
+/// Number of threads in a block of the kernel `attend`. Must be equal to `THREADS` in `step.cu`.
 const THREADS: usize = 128;
-/// Maximum number of positions in one part of `attend`; their weights are in shared memory.
+/// Maximum number of positions in one part of `attend`, limited by the shared memory for their weights.
 const LONGEST_PART: usize = 512;
-/// Parts are not made shorter than this.
+/// Minimum number of positions in one part of `attend`, if there are several parts.
 const SHORTEST_PART: usize = 64;
-/// Number of blocks that keep a large GPU busy.
+/// Number of blocks that are enough to keep a large GPU busy.
 const BLOCKS: usize = 512;
-/// Largest number of queries in one block of `attend`.
+/// Maximum number of queries in one block of `attend`.
 const LARGEST_GROUP: usize = 8;
-/// Largest size of a head for which the shared memory suffices.
+/// Maximum size of a head, limited by the shared memory.
 const LARGEST_HEAD: usize = 256;
 
-/// Opens the first NVIDIA GPU. Its tensors must be used by the calling thread alone.
+/// Opens the first NVIDIA GPU. Only the calling thread may use its tensors.
 ///
 /// # Errors
 /// There is no GPU, or its driver is too old.
 pub fn open() -> Result<Device> {
     let device = Device::new_cuda(0)?;
     let cuda = device.as_cuda_device()?;
-    // SAFETY: all work is in the order of one stream, which belongs to this thread.
+    // SAFETY: all operations run in order in one stream, which only this thread uses.
     unsafe { cuda.disable_event_tracking() };
-    // Without this, memory goes back to the system and is asked for again at each step.
+    // Keep freed memory in the pool. By default, it is returned to the system and allocated again in each
+    // step.
     let stream = cuda.cuda_stream();
     let mut keep = u64::MAX;
     let attribute = sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
-    // SAFETY: the device is open, and the attribute is a number of 64 bits.
+    // SAFETY: the device is open, and the attribute has a 64-bit value.
     unsafe {
         let pool = result::device::get_default_mem_pool(stream.context().cu_device()).w()?;
         result::mem_pool::set_attribute(pool, attribute, (&raw mut keep).cast()).w()?;
@@ -45,7 +46,7 @@ pub fn open() -> Result<Device> {
     Ok(device)
 }
 
-/// Returns the name of the GPU that [`open`] opens, and the size of its memory. It is not opened.
+/// Returns the name and the memory size of the GPU that [`open`] opens. Does not open the GPU.
 ///
 /// # Errors
 /// There is no GPU.
@@ -58,8 +59,8 @@ pub fn describe() -> Result<String> {
     Ok(format!("{name} with {} GB", bytes / 1_000_000_000))
 }
 
-/// The sequence and the position of each row of a step. The layout is that of `Rows` in the kernels'
-/// source, which describes the table.
+/// The sequence and position of each row of a step. Has the layout of `Rows` in `step.cu`, which documents
+/// the table.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct RowPlaces {
@@ -69,7 +70,7 @@ struct RowPlaces {
     layer: i32,
 }
 
-// SAFETY: the layout is that of the structure in the kernels' source, which is plain data.
+// SAFETY: the type is plain data with the layout that the kernels expect.
 unsafe impl DeviceRepr for RowPlaces {}
 
 /// An argument of a kernel.
@@ -81,24 +82,24 @@ enum Argument {
     Real(f32),
 }
 
-/// One step over rows of several sequences. A row is one new position of one sequence.
+/// One step of the network for rows of several sequences. A row is one new position in one sequence.
 pub struct GpuStep {
     device: CudaDevice,
     table: Tensor,
     rows: usize,
     sequences: usize,
-    /// The largest number of positions that a row sees.
+    /// Maximum number of positions that a row attends to.
     longest: usize,
     heads: usize,
     key_heads: usize,
     head: usize,
-    /// Whether neighbouring elements of a head are rotated together.
+    /// Whether the rotary embedding rotates neighbouring elements of a head together.
     in_pairs: bool,
 }
 
 impl GpuStep {
-    /// Prepares a step that adds the given number of positions to each cache, which must have capacity
-    /// for them. Returns `None` if there are no kernels for this device or network.
+    /// Prepares a step that adds the given number of positions to each cache. The caches must have enough
+    /// capacity. Returns `None` if the kernels do not support this device or network.
     ///
     /// # Errors
     /// The device is out of memory.
@@ -143,8 +144,8 @@ impl GpuStep {
         }))
     }
 
-    /// Adds the biases to the queries, keys and values of a layer, turns the queries and keys, stores
-    /// the keys and values in the caches, and computes the attention of each row.
+    /// Adds the biases of a layer to queries, keys and values, applies the rotary embedding to queries and
+    /// keys, stores keys and values in the caches, and computes the attention of each row.
     ///
     /// # Errors
     /// The shapes do not match, or the device is out of memory.
@@ -188,7 +189,7 @@ impl GpuStep {
         arguments.extend(sizes);
         arguments.push(Argument::Number(i32::from(self.in_pairs)));
         let grid = (rows, heads + 2 * key_heads, 1);
-        // SAFETY: the arguments are those of the kernel, and the shapes were checked.
+        // SAFETY: the arguments match the kernel's parameters, and their shapes were checked.
         unsafe { self.launch("place", blocks(grid, head / 2, 0), &arguments)? };
 
         let group = group(heads / key_heads);
@@ -209,18 +210,18 @@ impl GpuStep {
         arguments.extend([number(length), Argument::Real(1.0 / (head as f32).sqrt())]);
         let shared = group * (2 * head + length) * size_of::<f32>();
         let shape = blocks((rows, heads / group, parts), THREADS, shared);
-        // SAFETY: as above, and the parts cover all positions.
+        // SAFETY: the arguments match the kernel's parameters, and the parts cover all positions.
         unsafe { self.launch(&format!("attend_{group}"), shape, &arguments)? };
         if let Some(partial) = partial {
             let arguments = [at(partial)?, at(&out)?, number(parts), number(head)];
             let shape = blocks((rows * heads, 1, 1), head, 0);
-            // SAFETY: as above.
+            // SAFETY: the arguments match the kernel's parameters, and the parts cover all positions.
             unsafe { self.launch("combine", shape, &arguments)? };
         }
         Ok(out)
     }
 
-    /// Returns the number of parts into which the positions are split, and the length of one.
+    /// Returns into how many parts the positions are split, and the number of positions in a part.
     fn split(&self, groups: usize) -> (usize, usize) {
         let wanted = BLOCKS.div_ceil(self.rows * groups);
         let parts = wanted
@@ -240,12 +241,12 @@ impl GpuStep {
         check(&gate, gate.dims())?;
         let arguments = [at(&gate)?, at(up)?, number(gate.elem_count())];
         let shape = blocks((gate.elem_count().div_ceil(256), 1, 1), 256, 0);
-        // SAFETY: the arguments are those of the kernel, and the shapes were checked.
+        // SAFETY: the arguments match the kernel's parameters, and their shapes were checked.
         unsafe { self.launch("gate", shape, &arguments)? };
         Ok(gate)
     }
 
-    /// Adds `change` to `x` in place, and returns the normalised sum.
+    /// Adds `change` to `x` in place, and returns the normalized sum.
     ///
     /// # Errors
     /// The shapes do not match, or the device is out of memory.
@@ -273,15 +274,15 @@ impl GpuStep {
             epsilon,
         ];
         let shape = blocks((rows, 1, 1), 512, 0);
-        // SAFETY: the arguments are those of the kernel, and the shapes were checked.
+        // SAFETY: the arguments match the kernel's parameters, and their shapes were checked.
         unsafe { self.launch("add_and_norm", shape, &arguments)? };
         Ok(out)
     }
 
-    /// Starts a kernel after all work that was started before.
+    /// Enqueues a kernel after all work enqueued so far.
     ///
     /// # Safety
-    /// The arguments must be those that the kernel expects, and their memory large enough.
+    /// The arguments must match the kernel's parameters, and their memory must be large enough.
     unsafe fn launch(&self, name: &str, shape: LaunchConfig, arguments: &[Argument]) -> Result<()> {
         let kernel = self
             .device
@@ -295,19 +296,19 @@ impl GpuStep {
                 Argument::Real(number) => launch.arg(number),
             };
         }
-        // SAFETY: as promised by the caller.
+        // SAFETY: the caller guarantees that the arguments match the kernel's parameters.
         unsafe { launch.launch(shape).w()? };
         Ok(())
     }
 
     fn empty(&self, rows: usize, columns: usize) -> Result<Tensor> {
-        // SAFETY: the kernels write all elements before any is read.
+        // SAFETY: the kernels write every element before they read it.
         unsafe { Tensor::empty((rows, columns), DType::F32, self.table.device()) }
     }
 }
 
-/// Returns the number of queries that one block handles: a divisor of the number that share a key
-/// head.
+/// Returns the number of queries that one block handles. It divides `sharing`, the number of queries that
+/// share a key head.
 fn group(sharing: usize) -> usize {
     let mut sizes = (1..=LARGEST_GROUP).rev();
     sizes
@@ -319,7 +320,7 @@ fn at(tensor: &Tensor) -> Result<Argument> {
     address(tensor).map(Argument::Address)
 }
 
-/// Returns the address zero for `None`.
+/// Returns the address of a tensor, or 0 for `None`.
 fn at_optional(tensor: Option<&Tensor>) -> Result<Argument> {
     tensor.map_or(Ok(Argument::Address(0)), at)
 }
@@ -343,8 +344,8 @@ fn check(tensor: &Tensor, shape: &[usize]) -> Result<()> {
     Ok(())
 }
 
-/// Returns the address of the first element. It is valid for all work of this thread that is started
-/// before the tensor is dropped.
+/// Returns the address of the first element. The address is valid for work that this thread enqueues before
+/// it drops the tensor.
 fn address(tensor: &Tensor) -> Result<u64> {
     let (storage, layout) = tensor.storage_and_layout();
     let Storage::Cuda(storage) = &*storage else {

@@ -1,15 +1,14 @@
-// The parts of a step that a GPU would otherwise do in many small kernels. A row is one new position of one sequence.
-// Rows of different sequences are in one launch, so the number of launches does not depend on the number of sequences.
+// Kernels that combine many small operations of a step. A row is one new position in one sequence. One launch handles
+// the rows of all sequences, so the number of launches does not depend on the number of sequences.
 
-// Where the rows belong. `table` holds, one after another: the sequence of each row, the position of each row, the room
-// of each sequence (the positions between two key heads), and for each layer and sequence the addresses of its keys and
-// its values.
+// Maps rows to sequences. `table` contains in this order: the sequence of each row, the position of each row, the
+// capacity of each sequence in positions, and the addresses of the keys and values for each layer and sequence.
 struct Rows {
     const long long* table;
     int rows, sequences, layer;
 };
 
-// The cache of one sequence for one layer.
+// The key-value cache of one sequence in one layer.
 struct Cache {
     float* keys;
     float* values;
@@ -25,8 +24,8 @@ __device__ Cache cache_of(Rows all, int row) {
     return {(float*)addresses[0], (float*)addresses[1], rooms[sequence]};
 }
 
-// Adds the biases, turns queries and keys by their position, and stores keys and values in the caches.
-// Grid: (rows, heads + 2 * key_heads); half a head of threads. A bias may be null.
+// Adds the biases, applies the rotary embedding to queries and keys, and stores keys and values in the caches. Grid:
+// (rows, heads + 2 * key_heads). Threads: half the head size. A bias may be null.
 extern "C" __global__ void place(
     Rows all, float* queries, const float* keys, const float* values, const float* query_bias, const float* key_bias,
     const float* value_bias, const float* cosines, const float* sines, int heads, int key_heads, int head, int in_pairs) {
@@ -65,12 +64,12 @@ extern "C" __global__ void place(
 }
 
 constexpr int THREADS = 128;
-// Threads that share the product of one key.
+// Number of threads that compute one dot product of a query and a key.
 constexpr int LANES = 8;
 
-// Computes the attention of each row over its own sequence, for GROUP queries that share a key head, over the positions
-// of one part. Grid: (rows, heads / GROUP, parts). With one part, the result goes to `out`, otherwise each part's sum,
-// largest score and total weight go to `partial`, for `combine`.
+// Computes the attention of each row over its own sequence, for GROUP queries that share a key head and the positions
+// of one part. Grid: (rows, heads / GROUP, parts). If there is one part, the result is written to `out`. Otherwise, the
+// sum, largest score and total weight of each part are written to `partial`, as input for `combine`.
 template <int GROUP>
 __device__ void attend(
     Rows all, const float* queries, float* out, float* partial, int heads, int key_heads, int head, int length,
@@ -156,7 +155,7 @@ __device__ void attend(
             }
         }
     }
-    // One team after another, so that the sum is always the same.
+    // The teams add their sums in a fixed order, so that rounding does not vary.
     for (int turn = 0; turn < teams; turn++) {
         if (team == turn) {
 #pragma unroll
@@ -195,7 +194,7 @@ ATTEND(6)
 ATTEND(7)
 ATTEND(8)
 
-// Adds up the parts of each query. Grid: rows * heads; a head of threads.
+// Combines the parts of each query. Grid: rows * heads. Threads: the head size.
 extern "C" __global__ void combine(const float* partial, float* out, int parts, int head) {
     const float* given = partial + (long long)blockIdx.x * parts * (head + 2);
     float top = -INFINITY, total = 0, sum = 0;
@@ -215,8 +214,8 @@ extern "C" __global__ void gate(float* gates, const float* ups, int count) {
     if (i < count) gates[i] = gates[i] / (1 + __expf(-gates[i])) * ups[i];
 }
 
-// Adds `change` to `x` in place, and stores the sum divided by its root mean square, times `weight`, in `out`. `change`
-// may be null. Grid: rows; a multiple of 32 threads.
+// Adds `change` to `x` in place, and stores the RMS-normalized sum multiplied by `weight` in `out`. `change` may be
+// null. Grid: rows. Threads: a multiple of 32.
 extern "C" __global__ void add_and_norm(
     float* x, const float* change, const float* weight, float* out, int width, float epsilon) {
     __shared__ float squares[32];

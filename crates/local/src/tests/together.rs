@@ -1,4 +1,4 @@
-//! Requests that are answered at the same time.
+//! Tests of requests that are answered at the same time.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use tokio::task::JoinHandle;
 
 use super::*;
 
-/// A watch that sends the number of its request for each piece of the answer.
+/// Sends the number of its request for each piece of the answer.
 struct NumberedDeltas(usize, UnboundedSender<usize>);
 
 impl ChatWatch for NumberedDeltas {
@@ -18,7 +18,7 @@ impl ChatWatch for NumberedDeltas {
     fn notice(&self, _: ModelNotice) {}
 }
 
-/// Sends requests to a model, and records whose answers get a piece.
+/// Sends requests to a model, and records the request number of each piece of an answer.
 struct Conversations {
     model: Arc<LocalModel>,
     seen: Vec<usize>,
@@ -43,7 +43,7 @@ impl Conversations {
         tokio::spawn(async move { model.chat(&request, &watch).await.unwrap() })
     }
 
-    /// Waits until the answer has more pieces.
+    /// Waits until the answer to this request has `pieces` more pieces.
     async fn wait_for(&mut self, number: usize, mut pieces: usize) {
         while pieces > 0 {
             let next = tokio::time::timeout(Duration::from_secs(60), self.deltas.recv());
@@ -53,7 +53,7 @@ impl Conversations {
         }
     }
 
-    /// Returns the numbers of all pieces in their order.
+    /// Returns the request number of each piece, in the order of arrival.
     fn seen(mut self) -> Vec<usize> {
         while let Ok(next) = self.deltas.try_recv() {
             self.seen.push(next);
@@ -70,7 +70,7 @@ fn tiny(directory: &Path, window: u32) -> LocalModel {
     open(&recipe, directory)
 }
 
-/// Returns requests of which some share a prompt or a part of it, and one has a long prompt.
+/// Returns several requests. Some share all or part of a prompt, and one has a long prompt.
 fn requests() -> Vec<ChatRequest> {
     let long = "a long prompt ".repeat(25);
     let texts = [
@@ -87,7 +87,7 @@ fn requests() -> Vec<ChatRequest> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn requests_at_once_get_the_answers_that_each_gets_alone() {
+async fn simultaneous_requests_get_the_same_answers_as_single_requests() {
     const CANCELLED: usize = 2;
     let directory = TempDir::new().unwrap();
     let requests = requests();
@@ -102,7 +102,7 @@ async fn requests_at_once_get_the_answers_that_each_gets_alone() {
     answers.push((1, all.ask(1, requests[1].clone())));
     all.wait_for(CANCELLED, 3).await;
     cancelled.abort();
-    // More than are answered at once.
+    // Together, these are more requests than the model answers at once.
     for (number, request) in requests.iter().enumerate().skip(CANCELLED + 1) {
         answers.push((number, all.ask(number, request.clone())));
     }
@@ -132,7 +132,7 @@ async fn requests_at_once_get_the_answers_that_each_gets_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn answer_goes_on_while_a_long_prompt_is_read() {
+async fn answer_continues_while_a_long_prompt_is_read() {
     let directory = TempDir::new().unwrap();
     let mut all = Conversations::new(tiny(directory.path(), 4096));
     let endless = ChatRequest {

@@ -153,7 +153,7 @@ fn open_oracle(source: &ModelSource) -> Result<Oracle, ModelError> {
     Oracle::open(profile, Path::new(path))
 }
 
-/// Opens the weights of a model in this process, whatever other process serves them.
+/// Opens a model in this process, even if another process serves the model.
 #[cfg(feature = "local")]
 pub fn open_in_process(source: &ModelSource) -> Result<Arc<dyn ChatModel>, ModelError> {
     local_model(source, &weights_path(source)?)
@@ -162,7 +162,7 @@ pub fn open_in_process(source: &ModelSource) -> Result<Arc<dyn ChatModel>, Model
 /// Returns the path of a model's weights.
 ///
 /// # Errors
-/// They are missing.
+/// The weights are not on this machine.
 #[cfg(feature = "local")]
 pub fn weights_path(source: &ModelSource) -> Result<std::path::PathBuf, ModelError> {
     use crate::weights;

@@ -34,7 +34,7 @@ pub fn end_with_parent(parent: i32) -> io::Result<bool> {
     Ok(getppid().map(Pid::as_raw_pid) == Some(parent))
 }
 
-/// Returns the number of bytes of memory that this process uses.
+/// Returns the resident memory of this process in bytes, or `None` if it cannot be read.
 pub fn resident_bytes() -> Option<u64> {
     let sizes = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = sizes.split_whitespace().nth(1)?.parse().ok()?;

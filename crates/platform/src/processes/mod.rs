@@ -53,7 +53,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn resident_bytes_count_what_was_touched() {
+    fn resident_bytes_grow_with_touched_memory() {
         let before = resident_bytes().unwrap();
         let touched = std::hint::black_box(vec![1u8; 64 << 20]);
         assert!(resident_bytes().unwrap() >= before + (32 << 20));

@@ -203,7 +203,7 @@ pub fn end_with_parent(parent: i32) -> io::Result<bool> {
     Ok(runs)
 }
 
-/// Returns `None`: the memory of this process is not read on this system.
+/// Limitation: the resident memory of this process is not available on Windows, so this returns `None`.
 pub fn resident_bytes() -> Option<u64> {
     None
 }

@@ -1,4 +1,4 @@
-//! Code that is tried in real projects.
+//! Tests of code that is run in a project with `try`.
 
 use super::*;
 use starling_core::{TryCode, TryReport, TryRequest};
@@ -85,7 +85,7 @@ async fn command_is_run_with_the_interpreter_of_the_tests_in_the_shadow() {
 }
 
 #[tokio::test]
-async fn long_output_keeps_both_ends_and_long_code_is_stopped() {
+async fn long_output_is_cut_in_the_middle_and_slow_code_is_stopped() {
     let project = Project::new(SHOP);
     let tests = project.tests(None).await;
     let report = tried(&tests, python("print('begin' + 9999 * 'x' + 'end')"), &[]).await;
@@ -107,7 +107,7 @@ async fn long_output_keeps_both_ends_and_long_code_is_stopped() {
 }
 
 #[tokio::test]
-async fn code_that_is_tried_sees_no_secret_and_no_data_of_version_control() {
+async fn tried_code_sees_no_secrets_and_no_version_control_data() {
     let mut files = SHOP.to_vec();
     files.extend([
         (".git/HEAD", "ref: refs/heads/main"),
@@ -139,7 +139,7 @@ async fn code_that_is_tried_sees_no_secret_and_no_data_of_version_control() {
     );
 }
 
-/// Files that a model may never read.
+/// Paths of files that a model may never read.
 const UNREADABLE: [&str; 7] = [
     "notes/weird.txt",
     "hard.txt",
@@ -151,7 +151,7 @@ const UNREADABLE: [&str; 7] = [
 ];
 
 #[tokio::test]
-async fn code_that_is_tried_sees_no_file_that_may_never_be_read() {
+async fn tried_code_sees_no_file_that_a_model_may_never_read() {
     let key = format!(
         "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n",
         "MIIEvQIBADANBgkqhkiG9w0B".repeat(3)
@@ -179,7 +179,7 @@ async fn code_that_is_tried_sees_no_file_that_may_never_be_read() {
         }
         let shown = "['node_modules/p/index.js']\n";
         assert_eq!(tried(&tests, python(&code), &[]).await.output, shown);
-        // A secret that is created during the run is hidden from the next command.
+        // A secret that is created between two commands is hidden from the second command.
         std::fs::create_dir_all(root.join("new")).unwrap();
         std::fs::write(root.join("new/.env"), "TOKEN=q9w8e7r6t5\n").unwrap();
         assert_eq!(tried(&tests, python(&code), &[]).await.output, shown);
@@ -188,7 +188,7 @@ async fn code_that_is_tried_sees_no_file_that_may_never_be_read() {
 }
 
 #[tokio::test]
-async fn nothing_is_tried_if_the_search_for_secrets_exceeds_a_limit() {
+async fn code_is_not_run_if_the_search_for_secrets_exceeds_a_limit() {
     let project = Project::new(SHOP);
     for at in 0..5000 {
         let path = project.workspace.root().join(format!("many/{at}.pem"));
@@ -204,7 +204,7 @@ async fn nothing_is_tried_if_the_search_for_secrets_exceeds_a_limit() {
 }
 
 #[tokio::test]
-async fn code_is_tried_only_where_tests_may_run() {
+async fn code_is_run_only_where_tests_may_run() {
     let project = Project::new(SHOP);
     let mut tests = project.tests(None).await;
     tests.shadows = tests.shadows.confined_by(None);

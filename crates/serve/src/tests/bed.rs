@@ -1,4 +1,4 @@
-//! A server with a scripted model, and a plain HTTP client.
+//! A test server with a scripted model, and a minimal HTTP client.
 
 #![allow(clippy::unwrap_used)]
 
@@ -20,18 +20,18 @@ use starling_core::{
     Tokens, ToolCalling, Usage,
 };
 
-/// A model that answers one request at a time, with the pieces of a script.
+/// A model that answers one request at a time with fixed pieces of text.
 pub struct ScriptedModel {
     profile: ModelProfile,
     pub fills: bool,
     pub pieces: Vec<&'static str>,
-    /// What is answered: a request waits at its start and before each piece but the first, if it is
-    /// to be held.
+    /// Whether a request waits for a permit of `steps` at its start and before each piece except
+    /// the first.
     pub held: bool,
     pub steps: Semaphore,
     turn: Semaphore,
     pub requests: Mutex<Vec<ChatRequest>>,
-    /// Number of calls that ended before their answer.
+    /// Number of calls that were cancelled.
     pub dropped: AtomicUsize,
 }
 
@@ -118,7 +118,7 @@ impl Answer {
         serde_json::from_str(&self.body).unwrap()
     }
 
-    /// Returns the data of the server-sent events.
+    /// Returns the data of each server-sent event.
     pub fn events(&self) -> Vec<&str> {
         let events = self.body.split_terminator("\n\n");
         events
@@ -172,7 +172,7 @@ impl Bed {
         Bed::with(scripted(pieces), options()).await
     }
 
-    /// A model that waits for permission before each step.
+    /// Creates a server whose model waits for a permit before each step.
     pub async fn held(pieces: &[&'static str], options: ServeOptions) -> Bed {
         let mut model = scripted(pieces);
         model.held = true;
@@ -200,7 +200,7 @@ impl Bed {
         self.stop.take().unwrap().send(()).unwrap();
     }
 
-    /// Sends a request, and returns the open connection.
+    /// Sends a request without reading the response. Returns the connection.
     pub async fn open(&self, method: &str, path: &str, headers: &str, body: &str) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         let host = match headers.contains("Host:") {
@@ -211,7 +211,7 @@ impl Bed {
             "{method} {path} HTTP/1.1\r\n{host}{headers}Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
             body.len()
         );
-        // A server that refuses a large body closes the connection before it is read.
+        // A server that refuses a large body may close the connection while the body is being sent.
         stream.write_all(text.as_bytes()).await.ok();
         stream
     }
@@ -237,7 +237,7 @@ impl Bed {
         self.post(CHAT, &chat(more)).await
     }
 
-    /// Waits until the metrics contain a line.
+    /// Waits until the metrics contain this line.
     pub async fn until(&self, line: &str) {
         loop {
             let metrics = self.get("/metrics").await.body;
@@ -252,7 +252,7 @@ impl Bed {
 pub const CHAT: &str = "/v1/chat/completions";
 pub const JSON: &str = "Content-Type: application/json\r\n";
 
-/// Returns the body of a request with these further fields.
+/// Returns the body of a chat request with additional fields.
 pub fn chat(more: &Value) -> Value {
     let mut body = json!({ "model": "tiny", "messages": [{ "role": "user", "content": "hi" }] });
     for (name, value) in more.as_object().unwrap() {
@@ -263,7 +263,7 @@ pub fn chat(more: &Value) -> Value {
 
 pub async fn read(mut stream: TcpStream) -> Answer {
     let mut bytes = Vec::new();
-    // A reset after the response is no error here.
+    // The server may reset the connection after the response.
     stream.read_to_end(&mut bytes).await.ok();
     let text = String::from_utf8(bytes).unwrap();
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));

@@ -1,4 +1,4 @@
-//! The end of a server.
+//! Tests of shutdown.
 
 #![allow(clippy::unwrap_used)]
 
@@ -16,7 +16,7 @@ async fn is_closed(bed: &Bed) {
 }
 
 #[tokio::test]
-async fn ending_server_accepts_nothing_and_finishes_what_it_answers() {
+async fn shutdown_refuses_new_requests_and_finishes_running_ones() {
     let mut bed = Bed::held(&["a", "b"], options()).await;
     let whole = bed.open_chat(&json!({})).await;
     bed.until("starling_requests_running 1").await;
@@ -32,7 +32,7 @@ async fn ending_server_accepts_nothing_and_finishes_what_it_answers() {
 }
 
 #[tokio::test]
-async fn requests_that_outlast_the_grace_period_end_with_an_error() {
+async fn requests_that_exceed_the_grace_period_end_with_an_error() {
     let mut short = options();
     short.grace = Duration::from_millis(50);
     let mut bed = Bed::held(&["a", "b"], short).await;

@@ -1,4 +1,4 @@
-//! Requests that wait, and clients that go away.
+//! Tests of the queue and of clients that disconnect.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,7 +10,7 @@ use tokio::io::AsyncReadExt;
 use super::bed::{Bed, options, read};
 
 #[tokio::test]
-async fn full_queue_is_told_with_a_time_to_wait() {
+async fn full_queue_returns_status_429_with_a_delay() {
     let bed = Bed::held(&["x"], options()).await;
     let running = bed.open_chat(&json!({})).await;
     bed.until("starling_requests_running 1").await;

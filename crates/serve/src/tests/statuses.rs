@@ -1,4 +1,4 @@
-//! Which request gets which status.
+//! Tests of the status and body of each kind of response.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,7 +9,7 @@ use crate::routes::LONGEST_BODY;
 use starling_core::{AnswerFormat, CALL_PATH, CallEvent, Message, Tokens};
 
 #[tokio::test]
-async fn chat_answer_has_the_text_the_reason_and_the_usage() {
+async fn chat_answer_contains_text_finish_reason_and_usage() {
     let bed = Bed::new(&["Hel", "lo"]).await;
     let answer = bed
         .chat(&json!({ "max_tokens": 9, "temperature": 0.5, "top_p": 0.9, "seed": 3, "stop": "x" }))
@@ -42,7 +42,7 @@ async fn chat_answer_has_the_text_the_reason_and_the_usage() {
 }
 
 #[tokio::test]
-async fn tools_calls_and_results_reach_the_model_and_its_call_is_returned() {
+async fn tools_and_results_reach_the_model_and_its_tool_call_is_returned() {
     let bed = Bed::new(&[
         "<tool_call>{\"name\": \"look\", ",
         "\"arguments\": {\"at\": 1}}</tool_call>",
@@ -176,7 +176,7 @@ async fn suffix_needs_a_model_that_fills_gaps() {
 }
 
 #[tokio::test]
-async fn request_for_what_is_not_supported_names_the_field() {
+async fn unsupported_value_is_rejected_with_the_name_of_the_field() {
     let bed = Bed::new(&["x"]).await;
     let image = json!([{ "role": "user", "content": [{ "type": "image_url", "image_url": {} }] }]);
     for (more, param) in [
@@ -226,7 +226,7 @@ async fn request_for_what_is_not_supported_names_the_field() {
 }
 
 #[tokio::test]
-async fn prompt_that_is_too_long_is_refused_with_the_numbers() {
+async fn too_long_prompt_is_refused_with_its_length_and_the_window() {
     let bed = Bed::new(&["x"]).await;
     for stream in [false, true] {
         let messages = json!([{ "role": "user", "content": "x".repeat(1234) }]);
@@ -340,7 +340,7 @@ async fn request_for_another_host_is_refused() {
 }
 
 #[tokio::test]
-async fn key_is_needed_for_everything_but_the_health() {
+async fn api_key_is_required_except_for_health() {
     let mut with_key = options();
     with_key.key = Some("secret".to_owned());
     let bed = Bed::with(scripted(&["x"]), with_key).await;
@@ -364,7 +364,7 @@ async fn key_is_needed_for_everything_but_the_health() {
 }
 
 #[tokio::test]
-async fn processes_of_starling_call_the_model_with_its_whole_interface() {
+async fn call_path_offers_the_complete_model_interface() {
     let bed = Bed::new(&["Hel", "lo"]).await;
     bed.chat(&json!({})).await;
     let mut request = bed.model.requests.lock().unwrap()[0].clone();

@@ -1,4 +1,4 @@
-//! The chunks of streamed answers.
+//! Tests of streamed answers.
 
 #![allow(clippy::unwrap_used)]
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::bed::{Bed, JSON};
 
-/// Returns the chunks without id and time, which must be those of the first chunk.
+/// Returns the chunks without their ids and times. Panics if two chunks have different ids.
 fn chunks(events: &[&str]) -> Vec<Value> {
     let (end, events) = events.split_last().unwrap();
     assert_eq!(*end, "[DONE]");
@@ -30,7 +30,7 @@ fn chunk(delta: &Value, finish: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn chat_streams_the_role_the_text_and_the_reason() {
+async fn chat_streams_role_text_and_finish_reason() {
     let bed = Bed::new(&["Hel", "lo"]).await;
     let answer = bed.chat(&json!({ "stream": true })).await;
     assert_eq!(answer.status, 200);
@@ -45,7 +45,7 @@ async fn chat_streams_the_role_the_text_and_the_reason() {
 }
 
 #[tokio::test]
-async fn usage_comes_last_without_choices_if_it_is_asked_for() {
+async fn requested_usage_is_the_last_chunk_and_has_no_choices() {
     let bed = Bed::new(&["Hello"]).await;
     let more = json!({ "stream": true, "stream_options": { "include_usage": true } });
     let answer = bed.chat(&more).await;

@@ -1,4 +1,4 @@
-//! The tool with which a model runs code in the project.
+//! The tool `try`, with which a model runs code in the project.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use crate::state::waiting::laid_over;
 use starling_core::TestOutcome;
 use starling_workspace::Snapshot;
 
-/// Time limit of one try.
+/// Time limit for one call of the tool.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// Runs the code of a call and returns the result for the model. Its first line says how the code
-/// ended.
+/// Runs the code of a call. The first line of the result contains the exit status or the reason why
+/// the code was stopped.
 pub(crate) async fn run(checker: &Checker, actor: &ActorId, wanted: &TryOut) -> String {
     let Some(code) = wanted.code() else {
         return "Not tried: give either `python` or `command`.".to_owned();
@@ -33,7 +33,8 @@ pub(crate) async fn run(checker: &Checker, actor: &ActorId, wanted: &TryOut) -> 
     format!("{} {how}\n{}", report.in_short(), report.output)
 }
 
-/// Returns the texts on which the code runs, and a note about them.
+/// Returns the state of the workspace to run the code on, and a note about the state for the
+/// result.
 async fn world(checker: &Checker, actor: &ActorId, wanted: TriedWorld) -> (Snapshot, &'static str) {
     let world = refresh::world(checker).await;
     match wanted {

@@ -1,17 +1,18 @@
-//! Finds code that still reads a property that a change makes a method, or calls a method that a
-//! change makes a property, also through a base class of which only a subclass changes. Neither is an undefined name or a call that does not fit, so no other
-//! check finds it without a test.
+//! Finds code that a change of a property breaks: code that still reads a property after it became a method,
+//! or still calls a method after it became a property. The code may use a base class of which only a subclass
+//! changes. Apart from tests, no other check finds such code, because all names stay defined and all
+//! arguments fit.
 
 use crate::lookup::Lookup;
 use starling_index::{Certainty, Usage, is_test_file};
 use starling_syntax::{Contract, FilePath, Symbol, SymbolKind, SymbolPath, SymbolTree};
 
-/// Maximum number of uses of one symbol that are considered.
+/// Maximum number of uses of one symbol that are checked.
 const USES_MOST: usize = 200;
-/// Maximum number of methods of one name that are compared with a new method.
+/// Maximum number of methods with the same name that a new method is compared with.
 const OVERRIDDEN_MOST: usize = 40;
 
-/// How a changed contract turns a property into a method, or a method into a property.
+/// The direction of a change between property and method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Turn {
     ToMethod,
@@ -26,7 +27,7 @@ impl Turn {
         new.becomes_plain_function(old).then_some(Turn::ToProperty)
     }
 
-    /// Returns whether a use that was right before is wrong now.
+    /// Returns whether the change breaks a use that was correct before.
     pub(crate) fn breaks(self, is_call: bool) -> bool {
         match self {
             Turn::ToMethod => !is_call,
@@ -34,7 +35,7 @@ impl Turn {
         }
     }
 
-    /// Describes the uses, with a form of "to be" that fits: "is", "may be".
+    /// Describes the broken uses. `verb` is "is" for certain uses and "may be" for uncertain uses.
     pub(crate) fn in_words(self, name: &str, verb: &str) -> String {
         match self {
             Turn::ToMethod => {
@@ -45,7 +46,7 @@ impl Turn {
     }
 }
 
-/// A use that the change of a property breaks.
+/// A use that the change between property and method breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BrokenUse {
     pub file: FilePath,
@@ -54,8 +55,8 @@ pub(crate) struct BrokenUse {
     pub message: String,
 }
 
-/// Returns the uses outside tests that the changes of `files` break. Uses of objects of unknown type
-/// are left out.
+/// Returns the uses outside tests that the changes of `files` break. Leaves out uses on objects of unknown
+/// type.
 pub(crate) fn broken_uses(
     (before, after): (&Lookup, &Lookup),
     files: &[FilePath],
@@ -86,8 +87,8 @@ pub(crate) fn broken_uses(
     found
 }
 
-/// Returns the contract that a symbol had before. A new method had the contract of the method that it
-/// overrides.
+/// Returns the contract that a symbol had before the change. For a new method, returns the contract of the
+/// method that it overrides.
 fn earlier(
     (before, after): (&Lookup, &Lookup),
     old: &SymbolTree,
@@ -112,7 +113,7 @@ fn earlier(
     overridden.map(|found| found.symbol.contract)
 }
 
-/// Returns the uses outside tests in lines that stood in their files before and that are wrong now.
+/// Returns the broken uses outside tests, in lines that the change left as they were.
 pub(crate) fn uses_as_before(
     (before, after): (&Lookup, &Lookup),
     symbol: &SymbolPath,
@@ -123,8 +124,8 @@ pub(crate) fn uses_as_before(
     uses
 }
 
-/// Returns the uses, like those of [`uses_as_before`], that name the method or property of a base class
-/// and are of `symbol` if the object is of its class.
+/// Returns the broken uses outside tests, in unchanged lines, that name the method or property of a base
+/// class but may reach `symbol`.
 pub(crate) fn uses_through_base(
     (before, after): (&Lookup, &Lookup),
     symbol: &SymbolPath,

@@ -104,8 +104,8 @@ fn has_to_be_tested(before: &Snapshot, after: &Snapshot, symbol: &SymbolPath) ->
     }
 }
 
-/// Returns whether the path of a symbol is new only because its class, or a class around it, has
-/// another name: that class is gone, and it had a symbol of this name with the same code.
+/// Returns whether a symbol is only new because a class around it was renamed. This is the case if
+/// the class no longer exists and had a symbol with the same name and code.
 fn moved_with_its_class(
     before: &Snapshot,
     after: &Snapshot,

@@ -1,4 +1,4 @@
-//! Tries the examples of the task: before the first prompt, with each change, and at the end.
+//! Runs the examples of a task: before the first prompt, with each change, and at the end.
 
 use std::time::Duration;
 
@@ -16,12 +16,14 @@ use crate::task::runnable;
 use starling_core::{TestOutcome, TryCode, TryReport};
 use starling_workspace::Snapshot;
 
-/// Time limit of one example.
+/// Time limit for one example.
 const LONGEST: Duration = Duration::from_secs(10);
-/// Errors of a snippet that could not run here, unless the task asks for what is not found.
+/// Errors that mean that a snippet cannot run in this environment. Exception: the task may ask to
+/// create the missing module or name.
 const NOT_HERE: [&str; 2] = ["ModuleNotFoundError", "ImportError"];
 
-/// Tries the examples of the task on the code as it is, and keeps the results of those that ran.
+/// Runs the examples of the task on the unchanged code, and stores the results of those that could
+/// run.
 pub(crate) async fn before(checker: &Checker) {
     let text = checker.task.text.clone();
     if !runnable::may_be_in(&text) || checker.task.refactoring.is_some() {
@@ -29,7 +31,7 @@ pub(crate) async fn before(checker: &Checker) {
     }
     let lookup = checker.lookup();
     let search = tokio::task::spawn_blocking(move || runnable::examples(&lookup, &text));
-    // A panic of this task is ignored: the run goes on without examples.
+    // If the search panics, the run continues without examples.
     let found = search.await.unwrap_or_default();
     let world = checker.world().snapshot.clone();
     let tried = found.into_iter().map(|code| tried(checker, &world, code));
@@ -37,7 +39,7 @@ pub(crate) async fn before(checker: &Checker) {
     checker.tries().examples = tried.into_iter().flatten().collect();
 }
 
-/// Tries the examples again on a changed workspace.
+/// Runs the examples again on a changed workspace.
 pub(crate) async fn with_change(checker: &Checker, world: &Snapshot) -> Vec<ExampleEvidence> {
     let examples = checker.tries().examples.clone().into_iter();
     let tried = examples.map(|TriedExample { code, before }| async move {
@@ -51,8 +53,8 @@ pub(crate) async fn with_change(checker: &Checker, world: &Snapshot) -> Vec<Exam
     join_all(tried).await
 }
 
-/// Describes the examples of the task that fail on the code as it was before the first change.
-/// Returns nothing if the task may expect that: if it is a question, or asks for prose or tests.
+/// Describes the examples that failed on the unchanged code. Returns nothing if the task does not
+/// ask for other behaviour, because it is a question or asks only for documentation or tests.
 pub(crate) fn failing_before(checker: &Checker) -> Vec<String> {
     let asks_for_behaviour = match required::goal(checker) {
         Goal::Bug | Goal::RedTests | Goal::Feature | Goal::Refactoring => true,
@@ -70,7 +72,7 @@ pub(crate) fn failing_before(checker: &Checker) -> Vec<String> {
         .collect()
 }
 
-/// Tries one example. Returns `None` if it cannot run here.
+/// Runs one example. Returns `None` if the example cannot run in this environment.
 async fn tried(checker: &Checker, world: &Snapshot, code: TryCode) -> Option<TriedExample> {
     let before = try_code(checker, world, code.clone(), LONGEST).await;
     let result = before.in_short();
@@ -83,7 +85,7 @@ async fn tried(checker: &Checker, world: &Snapshot, code: TryCode) -> Option<Tri
     Some(TriedExample { code, before })
 }
 
-/// Logs that an example was tried.
+/// Logs an example and its result.
 fn report(checker: &Checker, code: &TryCode, report: &TryReport) {
     checker.event(Event::ToolUsed {
         agent: ActorId::Starling,

@@ -1,4 +1,4 @@
-//! Tries code on one state of the workspace.
+//! Runs code on one state of the workspace.
 
 use std::time::Duration;
 
@@ -8,7 +8,8 @@ use crate::state::checker::Checker;
 use starling_core::{TestOutcome, TryCode, TryReport, TryRequest};
 use starling_workspace::Snapshot;
 
-/// Runs code on one state of the workspace, for at most `longest` and no longer than a test run.
+/// Runs code on one state of the workspace. The time limit is `longest` or that of a test run,
+/// whichever is shorter.
 pub(crate) async fn try_code(
     checker: &Checker,
     world: &Snapshot,

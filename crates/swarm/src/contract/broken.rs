@@ -1,5 +1,6 @@
-//! Finds the code that a changed contract breaks: calls that are no longer valid, reads of a property
-//! that became a method, calls of a method that became a property, overrides that are no longer compatible, and all mentions of removed symbols.
+//! Finds the code that a changed contract breaks: calls that are no longer valid, reads of a property that
+//! became a method, calls of a method that became a property, overrides that are no longer compatible, and
+//! all mentions of removed symbols.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -285,8 +286,8 @@ fn overrides(lookup: &Lookup, changed: &SymbolPath, new: &Contract) -> Vec<Broke
     overriding.extend(lookup.overrides(changed));
     overriding.sort();
     overriding.dedup();
-    // The getter of a property and its setter, or overloads, are not compared: which of them overrides the
-    // changed one is not known.
+    // Skip properties with a setter and overloads, because it is unknown which of their definitions overrides
+    // the changed symbol.
     let has_twin = |path: &SymbolPath| {
         let mut others = overriding.iter().filter(|other| *other != path);
         others.any(|other| other.is_twin_of(path))

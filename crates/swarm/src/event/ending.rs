@@ -26,14 +26,14 @@ pub struct Ending {
     pub proof: Proof,
     /// One line without a full stop.
     pub headline: String,
-    /// Where documents, comments and other texts still mention a name that the run renamed or deleted. The
-    /// headline names the first places.
+    /// The places in documents, comments and other texts that still mention a name which the run renamed or
+    /// deleted. The headline shows the first places.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mentions: Vec<StillMentioned>,
 }
 
 impl Ending {
-    /// Returns a result without mentions of old names.
+    /// Creates an ending without mentions of old names.
     pub fn new(proof: Proof, headline: impl Into<String>) -> Ending {
         Ending {
             proof,
@@ -43,18 +43,18 @@ impl Ending {
     }
 }
 
-/// The places that still mention a name.
+/// The places that still mention an old name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StillMentioned {
     pub name: String,
-    /// The first places, at most 200, as `file:line`.
+    /// At most 200 places, each as `file:line`.
     pub places: Vec<String>,
-    /// Number of all places.
+    /// The total number of places.
     pub count: usize,
 }
 
-/// Maximum number of places of one name in a headline.
+/// Maximum number of places in a headline for one name.
 pub const MENTIONS_TOLD: usize = 4;
 
-/// Maximum number of places of one name in [`StillMentioned`].
+/// Maximum number of places in [`StillMentioned`] for one name.
 pub(crate) const MENTIONS_MOST: usize = 200;

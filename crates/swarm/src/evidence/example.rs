@@ -1,4 +1,4 @@
-//! What an example of the task does without a change and with it.
+//! The results of a task's example without and with a change.
 
 use std::fmt;
 
@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use starling_syntax::composed;
 
-/// Maximum number of characters of a result in the headline of a run.
+/// Maximum length of a result in the run's headline, in characters.
 const AT_END: usize = 80;
 
-/// An example of the task, tried without a change and with it. It proves nothing, because nobody
-/// says what it must print.
+/// The results of a task's example without and with a change. The results prove nothing, because
+/// the task does not define the correct output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExampleEvidence {
-    /// The code in one line.
+    /// The code of the example as one line.
     pub code: String,
-    /// The results in one line each: the error, or the last line of the output.
+    /// The result without the change, as one line: the error, or the last line of the output.
     pub before: String,
     pub after: String,
 }
@@ -47,7 +47,7 @@ impl fmt::Display for ExampleEvidence {
     }
 }
 
-/// Writes each character outside of ASCII by its number, for example `\u{fc}`.
+/// Replaces each non-ASCII character by its code point, such as `\u{fc}`.
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for c in text.chars() {
@@ -67,7 +67,8 @@ fn head(text: &str, most: usize) -> String {
     head
 }
 
-/// Describes the first example for the end of a run; empty if there is none.
+/// Describes the first example for the run's headline. Returns an empty text if there is no
+/// example.
 pub(crate) fn at_end(examples: &[ExampleEvidence]) -> String {
     match examples.first() {
         Some(first) => format!("; the example of the task: {}", first.shortened(AT_END)),
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn results_that_look_the_same_are_told_by_the_numbers_of_their_characters() {
+    fn results_that_look_the_same_are_shown_with_code_points() {
         let words = told("'gr\u{fc}n'", "'gru\u{308}n'");
         assert_eq!(words, "before `'gr\\u{fc}n'`, after `'gru\\u{308}n'`");
         assert_eq!(

@@ -23,7 +23,7 @@ pub struct JointEvidence {
     /// Diagnostics of all changed files.
     #[serde(default)]
     pub diagnostics: DiagnosticEvidence,
-    /// The examples of the task that were tried with all proposals.
+    /// The results of the task's examples with all proposals.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<ExampleEvidence>,
     /// Proposals that were under review during the check and without which this proposal does not

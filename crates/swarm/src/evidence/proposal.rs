@@ -35,7 +35,7 @@ pub(crate) const RUN_AGAIN: &str = "; they run again";
 pub struct Evidence {
     pub tests: TestEvidence,
     pub diagnostics: DiagnosticEvidence,
-    /// The examples of the task that were tried.
+    /// The results of the task's examples.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<ExampleEvidence>,
     /// The automatic changes to the proposal's imports.
@@ -307,7 +307,7 @@ impl Evidence {
         }
     }
 
-    /// Returns the examples of the check that decides about the proposal.
+    /// Returns the results of the task's examples from the check that decides about the proposal.
     pub fn counting_examples(&self) -> &[ExampleEvidence] {
         match &self.together {
             Some(together) if together.passes() => &together.examples,

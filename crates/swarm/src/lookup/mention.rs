@@ -44,8 +44,7 @@ impl MissingFile {
     }
 }
 
-/// A symbol that a text names after `#`, that does not exist, and whose name resembles that of another
-/// symbol.
+/// A symbol in a text after `#` that does not exist, but whose name resembles that of an existing symbol.
 #[derive(Debug, Clone)]
 pub(crate) struct MisspelledSymbol {
     pub written: String,
@@ -53,7 +52,8 @@ pub(crate) struct MisspelledSymbol {
 }
 
 impl MisspelledSymbol {
-    /// Describes the symbol, as in ``no symbol is called `totl`; nearest: `total` ``.
+    /// Describes the misspelled symbol and the nearest name, as in
+    /// ``no symbol is called `totl`; nearest: `total` ``.
     pub(crate) fn in_words(&self) -> String {
         let name = self.written.trim_start_matches('#');
         format!("no symbol is called `{name}`; nearest: `{}`", self.nearest)
@@ -87,8 +87,8 @@ impl Lookup {
         found
     }
 
-    /// Returns the symbols that a text names after `#` and that do not exist, although others have similar
-    /// names.
+    /// Returns the symbols that a text names after `#` and that do not exist, if there is a symbol with a
+    /// similar name.
     pub(crate) fn misspelled_symbols(&self, text: &str) -> Vec<MisspelledSymbol> {
         let words = self.mention_words(text).into_iter();
         let names = words.filter_map(|word| Some((word, word.strip_prefix('#')?)));
@@ -304,7 +304,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn path_through_a_linked_directory_is_that_of_the_file() {
+    fn path_through_a_linked_directory_resolves_to_the_file() {
         for (text, expected) in [
             ("see @current/cart.py:2", &["shop/cart.py::"][..]),
             ("#current/bill.py::total", &["shop/bill.py::total"]),

@@ -74,7 +74,7 @@ pub(crate) fn of(
     let in_prose = Names::of(&around.before, &runnable::prose(task));
     let told = match (in_prose.lead(), checker.goal) {
         (true, _) => &in_prose,
-        // The example of a feature uses code that needs no change.
+        // The example of a feature may use other code, which needs no change.
         (false, Goal::Feature) => return ChangeRelevance::default(),
         (false, _) => &names,
     };

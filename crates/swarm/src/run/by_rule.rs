@@ -530,8 +530,7 @@ fn delete_symbol(
     Ok(all.into_iter().map(pick).collect())
 }
 
-/// Checks that a symbol does not have a name by which Python itself (`__init__`) or pytest
-/// (`pytest_configure`) calls it.
+/// Checks that a symbol's name has no special meaning to Python (`__init__`) or pytest (`pytest_configure`).
 fn not_of_python(path: &SymbolPath) -> Result<(), String> {
     let name = path.base_name();
     if name.starts_with("__") && name.ends_with("__") {
@@ -543,7 +542,7 @@ fn not_of_python(path: &SymbolPath) -> Result<(), String> {
     }
 }
 
-/// Checks that no decorator may register a symbol for use under its name.
+/// Checks that no decorator of a symbol may register the symbol under its name.
 ///
 /// # Errors
 /// Returns a message that names the decorator.

@@ -311,7 +311,7 @@ fn tests_fail(facts: &RunFacts<'_>, failing: &[String]) -> (Proof, String) {
     )
 }
 
-/// Returns the report of the last tests of the workspace.
+/// Returns the report of the workspace's last test run.
 fn known_report<'a>(facts: &RunFacts<'a>) -> Option<&'a TestReport> {
     match facts.last_check {
         LastCheck::Known(report) => Some(report),

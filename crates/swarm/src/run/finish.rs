@@ -68,7 +68,7 @@ pub(crate) fn finished(run: &RunContext, stop_reason: StopReason) -> Event {
     }
 }
 
-/// Returns where documents still mention a name that the run renamed or deleted.
+/// Returns the places in comments and documents that still mention a name that the run renamed or deleted.
 fn still_mentioned(run: &RunContext, applied: &[SymbolPath]) -> Vec<StillMentioned> {
     match applied.is_empty() {
         true => Vec::new(),
@@ -86,8 +86,8 @@ fn in_words(one: &StillMentioned) -> String {
     }
 }
 
-/// Describes the symbols that the task names by `#` and that exist neither before nor after the run, if
-/// their names are misspelled. Other words after `#` may be labels.
+/// Describes the misspelled symbols in the task: words after `#` that name no symbol before or after the run,
+/// but resemble the name of a symbol. Other words after `#` may be labels.
 fn unknown_symbols(run: &RunContext) -> Vec<String> {
     let task = &run.task.text;
     let index = &run.services.index;
@@ -104,8 +104,7 @@ fn unknown_symbols(run: &RunContext) -> Vec<String> {
         .collect()
 }
 
-/// Describes the comments of the changed and the named code that say what is left to do, although
-/// the task asks to do it.
+/// Describes the TODO comments that remain in changed or named code although the task asks to do them.
 fn left_todos(run: &RunContext, applied: &[SymbolPath]) -> String {
     if applied.is_empty() {
         return String::new();

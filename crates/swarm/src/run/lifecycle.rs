@@ -533,8 +533,8 @@ fn wake_single(run: &Arc<RunContext>) -> Result<(), StopReason> {
 }
 
 /// Returns the symbols where work begins: those that the user named, otherwise those that the scout
-/// picked. Returns `None` if the scout says that nothing is to be changed: like the answer of an
-/// owner, this is checked at the end of the run.
+/// picked. Returns `None` if the scout reports that no change is needed. The end of the run checks
+/// this, as it does for owners.
 ///
 /// # Errors
 /// Returns why the run ends if the scout picked no symbol.

@@ -39,7 +39,7 @@ const CANDIDATES: usize = 30;
 const WORDS_TIMES: u32 = 2;
 /// Maximum number of characters of such a reply that are quoted to the user.
 const WORDS_MOST: usize = 300;
-/// What the scout is told if its exact changes need a test and contain none.
+/// The message to the scout if its exact changes need a test but contain none.
 const TEST_IS_MISSING: &str = "The change counts only with a test that fails without it and passes with it. Wake \
     the owner of a test file (`tests/test_….py::`) as well, with the test to write, or with its exact text. If \
     no test can be written, repeat the call as it is.";
@@ -126,7 +126,7 @@ pub(crate) enum NoPick {
     Call(CallFailed),
     /// No agent can be started for the picked symbols. The text gives the reason, for the user.
     Unknown(String),
-    /// The scout says that nothing is to be changed. Its reason is logged as the answer of an agent.
+    /// The scout reports that no change is needed. The reason of the scout is in the run log.
     NothingToChange,
 }
 
@@ -230,9 +230,9 @@ struct ScoutTurns<'a> {
     tools: RunToolbox,
     /// Message for the user if none of the picked symbols exists.
     refused: Option<String>,
-    /// Whether the scout was told that its exact changes need a test.
+    /// Whether the scout was already told that its exact changes need a test.
     is_told_of_test: bool,
-    /// Whether the scout was told what is not done although it says that nothing is to be changed.
+    /// Whether the scout was already told which parts of the task are not done.
     is_told_of_open: bool,
     words: RepliesWithoutPick,
 }
@@ -250,12 +250,12 @@ impl ScoutTurns<'_> {
         self.words.are_final().then(quoted)
     }
 
-    /// Ends the scout's work because nothing is to be changed, for the reason `summary`, which is
-    /// logged as the answer of an agent.
+    /// Ends the scout's work because no change is needed. `summary` is the reason, which is written
+    /// to the run log as the scout's answer.
     ///
     /// # Errors
-    /// Returns a message for the model if the reason is missing, or if a test that the task is about
-    /// fails. Also returns one, once, if the task asks for something that is not so.
+    /// Returns a message for the model if the reason is missing, or if a test that the task is
+    /// about fails. If a part of the task is not done, returns a message for the first call only.
     fn nothing_to_do(&mut self, summary: &str) -> Result<(), String> {
         let run = self.run;
         let why = summary.trim();
@@ -396,8 +396,9 @@ impl Turns for ScoutTurns<'_> {
     }
 }
 
-/// Returns whether the change counts only with a new test, and all picks come with exact changes of
-/// other files: then no agent reads that a test is needed.
+/// Returns whether the change needs a new test that no agent will write. This is the case if the
+/// scout gives exact changes for all picks and picks no test file, because then no agent reads that
+/// a test is needed.
 fn lacks_a_test(run: &RunContext, picks: &[Pick]) -> bool {
     let is_exact =
         |pick: &Pick| pick.source.is_some() || !pick.hunks.is_empty() || !pick.delete.is_empty();

@@ -1,4 +1,4 @@
-//! Finds what the task asks for in plain words and is not so in the workspace, whichever agent says
+//! Finds the parts of the task that are not done at the end of a run, no matter which agent says
 //! that the task is done.
 
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use crate::lookup::Lookup;
 use crate::state::run_context::RunContext;
 use crate::task::{new_files, stated};
 
-/// Describes the renamings, deletions and new files that the task asks for and that are not done. If
-/// no change is applied, also describes the examples of the task that fail.
+/// Describes the renames, deletions and new files that the task asks for and that are not done. If
+/// no change was applied, also describes the examples of the task that fail.
 pub(crate) fn unmet(run: &RunContext) -> Vec<String> {
     let lookup = run.lookup();
     let lookup_before = lookup_before(run);
@@ -27,7 +27,7 @@ pub(crate) fn unmet(run: &RunContext) -> Vec<String> {
     unmet
 }
 
-/// Returns a lookup over the workspace before the run.
+/// Returns a lookup in the workspace as it was before the run.
 pub(crate) fn lookup_before(run: &RunContext) -> Lookup {
     let index = Arc::clone(&run.services.index);
     Lookup::new(index.snapshot().clone(), index)

@@ -1,6 +1,6 @@
-//! Adds the lines that another program wrote on disk while the run was at work, and that mention a name which the
-//! run renamed or deleted, to the problems at its end. The index has the texts of closed files from the start
-//! of the run, so no other check finds these lines.
+//! Finds lines that another program wrote during the run and that mention a name which the run renamed or
+//! deleted. The lines are reported as problems at the end of the run. No other check finds these lines,
+//! because the index contains closed files as they were at the start of the run.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::task::whole_word::has_word;
 use starling_syntax::FilePath;
 use starling_workspace::{MAX_FILE_BYTES, Snapshot, may_show, read_source};
 
-/// Adds one problem for each name.
+/// Adds a problem for each name that another program wrote.
 pub(crate) async fn note(run: &Arc<RunContext>) {
     let names = gone(run);
     if names.is_empty() || changed(run).is_empty() {
@@ -21,12 +21,12 @@ pub(crate) async fn note(run: &Arc<RunContext>) {
     }
     let own = Arc::clone(run);
     let looking = tokio::task::spawn_blocking(move || problems(&own, &names));
-    // A panic is ignored: the run has ended as it did without these lines.
+    // If the search panics, the run ends without these problems.
     let found = looking.await.unwrap_or_default();
     run.tests().at_end.problems.extend(found);
 }
 
-/// Returns the names that the task renames or deletes, except those of files.
+/// Returns the names that the task renames or deletes, without file names.
 fn gone(run: &RunContext) -> BTreeSet<String> {
     let all = run.stated().all.iter().map(|stated| stated.named());
     let names = all.filter(|named| !matches!(named, Named::File(_)));
@@ -61,7 +61,8 @@ fn problems(run: &RunContext, names: &BTreeSet<String>) -> Vec<String> {
     names.iter().filter_map(of_name).collect()
 }
 
-/// Returns the numbers of the lines with a name that the file did not have at the start of the run.
+/// Returns the line numbers of lines that contain the name and that the file did not contain at the start of
+/// the run.
 fn new_mentions(before: &Snapshot, (file, text): (&FilePath, &str), name: &str) -> Vec<usize> {
     let old = before.read_unchanged(file);
     let old: BTreeSet<&str> = old.iter().flat_map(|text| text.lines()).collect();

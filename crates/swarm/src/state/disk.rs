@@ -68,7 +68,7 @@ impl DiskWatch {
 }
 
 impl DiskStamps {
-    /// Returns the files that were changed, created or removed since an earlier moment.
+    /// Returns the files that were changed, created or removed since an earlier listing.
     fn differing(&self, earlier: &DiskStamps) -> BTreeSet<FilePath> {
         let (was, is) = (earlier.by_file(), self.by_file());
         let differs = |file: &&FilePath| was.get(*file) != is.get(*file);

@@ -29,7 +29,7 @@ pub(crate) struct ProposalBook {
     /// Number of proposals that were made.
     made: u32,
     all: BTreeMap<ProposalId, Proposal>,
-    /// The last draft of each agent, also if its proposal was sent back.
+    /// The last draft of each agent, even if its proposal was sent back.
     last_drafts: BTreeMap<ActorId, (ProposalId, Draft)>,
     /// The sets of proposals that are or were tested together.
     pub sets: Sets,
@@ -307,8 +307,8 @@ impl ProposalBook {
         })
     }
 
-    /// Returns the drafts of an agent that are not applied: those that are kept, and the last one,
-    /// also if its proposal was sent back.
+    /// Returns an agent's drafts that are not applied: the kept drafts and the last draft, even if
+    /// its proposal was sent back.
     pub fn unapplied_drafts(&self, agent: &ActorId) -> Vec<Draft> {
         let kept = self.kept(agent).filter(|(_, is_replaced)| !is_replaced);
         let kept = kept.map(|(one, _)| (one.id, &one.draft));

@@ -47,7 +47,7 @@ pub(crate) struct FoundAtEnd {
     pub new_tests: WithoutChange,
     /// Problems that the changes introduced, as text.
     pub problems: Vec<String>,
-    /// Report of the last tests of the changes, if these were taken back.
+    /// The report of the last test run with the changes, if the changes were reverted.
     pub with_changes: Option<TestReport>,
 }
 

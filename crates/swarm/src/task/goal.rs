@@ -129,7 +129,7 @@ const RULES: &[(Goal, &[&str])] = &[
             "infinite loop",
         ],
     ),
-    // What a new option is not to do, or to do instead, is no fault.
+    // Checked before `not` and `instead of`, because these words can describe what a new option does.
     (
         Goal::Feature,
         &["^add|implement|introduce|provide .. option|flag|switch|subcommand"],

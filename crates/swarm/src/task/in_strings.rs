@@ -16,8 +16,8 @@ pub(crate) fn of_gone(lookup: &Lookup, name: &str, kept: &KeptStrings) -> Vec<In
     strings
 }
 
-/// Returns the strings that are only a name which the code no longer defines. They may be keys or texts that
-/// have nothing to do with it.
+/// Returns the strings that consist only of a name which the code no longer defines. They may be keys or
+/// texts unrelated to the code.
 pub(crate) fn words_of_gone(lookup: &Lookup, name: &str, kept: &KeptStrings) -> Vec<InString> {
     let mut strings = all_of_gone(lookup, name, kept);
     strings.retain(|one| one.is_word);

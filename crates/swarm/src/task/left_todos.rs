@@ -1,4 +1,4 @@
-//! Comments that say what is left to do, and that stay although the task asks to do it.
+//! Finds TODO comments that remain although the task asks to do them.
 
 use crate::lookup::Lookup;
 use crate::task::asked;
@@ -8,8 +8,7 @@ use starling_text::ByteRange;
 /// Maximum length of a quoted comment, in characters.
 const QUOTED: usize = 80;
 
-/// Describes the comments of the symbols that say what is left to do and that were there before, if
-/// the task asks to do a TODO.
+/// Describes the unchanged TODO comments of the symbols, if the task asks to do them.
 pub(crate) fn left_todos(
     task: &str,
     (before, after): (&Lookup, &Lookup),
@@ -42,8 +41,8 @@ pub(crate) fn left_todos(
     found
 }
 
-/// Returns the symbol that a comment is about: the one around it, or the one below a comment that
-/// stands in no function.
+/// Returns the symbol that a comment is about: the function around the comment, or the symbol below
+/// a comment outside functions.
 fn belongs_to(tree: &SymbolTree, comment: ByteRange) -> SymbolPath {
     let around = tree.owner(comment.start);
     let is_in_function = match around.kind {

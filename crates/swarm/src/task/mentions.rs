@@ -54,9 +54,9 @@ pub(crate) fn in_documents(lookup: &Lookup, named: &Named) -> Vec<InDocument> {
     found
 }
 
-/// Returns where documents, other text files, docstrings, comments and help texts still mention a name that the
-/// task
-/// renames or deletes and that is no longer defined. Options, keys and other strings are names, too.
+/// Returns the places in documents, other text files, docstrings, comments and help texts that still mention
+/// a name which the task renames or deletes and which is no longer defined. Options, keys and other strings
+/// also count as names.
 pub(crate) fn still_mentioned(statements: &ExplicitEdits, after: &Lookup) -> Vec<StillMentioned> {
     let one = |stated: &ExplicitEdit| {
         let named = stated.named();

@@ -27,8 +27,8 @@ pub(crate) struct Names {
     pub not_there: Vec<MissingFile>,
     /// The subcommands and options that the task names.
     pub command_line: CommandLine,
-    /// Classes that the task names for certain, but is not about: it names a function or method, or they stand
-    /// only in an example, and the words around it name other code.
+    /// Classes that the task names in code style but is not about. Either the task also names a function or
+    /// method, or the class appears only in an example and the prose names other code.
     bystanders: Vec<SymbolPath>,
 }
 
@@ -64,7 +64,7 @@ impl Names {
         }
     }
 
-    /// Returns the named symbols whose tests the task may be about.
+    /// Returns the named symbols that the task is about.
     pub fn targets(&self) -> impl Iterator<Item = &SymbolPath> {
         let is_meant = |symbol: &&SymbolPath| !self.bystanders.contains(symbol);
         self.symbols().filter(is_meant)
@@ -114,7 +114,7 @@ impl Names {
     }
 }
 
-/// Returns the classes among the certain names of a task that the task is not about.
+/// Returns the classes in `sure` that the task is not about.
 fn bystanders(lookup: &Lookup, text: &str, sure: &[SymbolPath]) -> Vec<SymbolPath> {
     let is_class = |symbol: &&SymbolPath| {
         let found = lookup.symbol(symbol);

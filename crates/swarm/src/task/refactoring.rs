@@ -20,8 +20,8 @@ pub enum Refactoring {
 }
 
 impl Refactoring {
-    /// Returns whether it is made although some uses are not certain. These stay as they are, and are
-    /// named.
+    /// Returns whether the refactoring is made even if some uses are uncertain. Uncertain uses are left
+    /// unchanged and listed.
     pub(crate) fn leaves_doubts(&self) -> bool {
         match self {
             Refactoring::Rename {

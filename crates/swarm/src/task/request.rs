@@ -25,7 +25,7 @@ pub struct Task {
     /// Whether changes are rejected unless a test proves them, that is, fails without them. It has
     /// an effect only if no person approves changes.
     pub require_tests: bool,
-    /// Whether the examples of the task are tried before the first change and with each change.
+    /// Whether the examples of the task are run before the first change and with each change.
     pub try_examples: bool,
     /// File to which the patch is written if nobody reviewed the run's changes and the run did not
     /// succeed.

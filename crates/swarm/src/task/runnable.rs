@@ -1,31 +1,31 @@
-//! Finds the examples in a task that can be tried: snippets of Python, interactive sessions, and
-//! commands that run a module or the tests of the project. A snippet counts if it uses code of the
-//! project and defines or imports all other names that it uses.
+//! Finds the examples in a task that can be run: Python snippets, interactive sessions, and commands that run
+//! a module or the tests of the project. A snippet is an example only if it uses code of the project and all
+//! other names are defined, imported or built in.
 
 use crate::lookup::Lookup;
 use starling_core::TryCode;
 use starling_index::{is_test_file, undefined_names};
 use starling_syntax::{FilePath, Language, SymbolTree};
 
-/// Maximum number of examples of a task, and maximum length of each in bytes.
+/// Maximum number of examples in a task (`MOST`), and maximum length of an example in bytes (`LONGEST`).
 const MOST: usize = 3;
 const LONGEST: usize = 4_000;
 const PROMPTS: [&str; 2] = [">>>", "..."];
 const FENCES: [&str; 2] = ["```", "~~~"];
-/// Modules of Python and its packages that run the code of the project.
+/// Modules outside the project that `python -m` may run, because they run the project's tests.
 const RUNNERS: [&str; 3] = ["pytest", "doctest", "unittest"];
-/// Directories from which the project's modules are imported.
+/// Directories that contain importable modules, besides the root.
 const SOURCES: [&str; 1] = ["src/"];
-/// Characters with a meaning for the shell.
+/// Characters with a special meaning in a shell.
 const SHELL: &str = "|&;<>$`\\\"'(){}*?[]!~#=%";
 
-/// Returns whether a text can contain an example. Used to avoid a search in most tasks.
+/// Returns whether a text may contain an example. This check is fast, and avoids the search in most tasks.
 pub(crate) fn may_be_in(text: &str) -> bool {
     let marks = FENCES.iter().chain(&[PROMPTS[0], "$ "]);
     marks.into_iter().any(|mark| text.contains(mark)) || text.lines().any(is_indented)
 }
 
-/// Returns the examples of a task, in their order.
+/// Returns the examples of a task, in order of appearance.
 pub(crate) fn examples(lookup: &Lookup, text: &str) -> Vec<TryCode> {
     let mut found: Vec<TryCode> = Vec::new();
     for block in blocks(text) {
@@ -42,7 +42,7 @@ pub(crate) fn examples(lookup: &Lookup, text: &str) -> Vec<TryCode> {
     found
 }
 
-/// Returns a text without fenced blocks, interactive sessions and their output.
+/// Returns a text without fenced blocks and without interactive sessions and their output.
 pub(crate) fn without_examples(text: &str) -> String {
     let mut prose = String::new();
     let mut lines = text.lines();
@@ -62,7 +62,7 @@ pub(crate) fn without_examples(text: &str) -> String {
     prose
 }
 
-/// A part of the task that may be an example.
+/// A part of the task that may contain an example.
 struct Block {
     kind: BlockKind,
     text: String,
@@ -75,9 +75,8 @@ enum BlockKind {
     Command,
 }
 
-/// Returns the fenced blocks, the lines of interactive sessions, the lines with a shell prompt and the
-/// indented blocks. Sessions outside of fences are one block, because later lines use names of earlier
-/// ones.
+/// Returns the fenced blocks, interactive sessions, shell commands and indented blocks of a text. All
+/// sessions outside of fences form one block, because later lines use names from earlier lines.
 fn blocks(text: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let (fenced, outside) = fenced(text);
@@ -104,14 +103,14 @@ fn blocks(text: &str) -> Vec<Block> {
     blocks
 }
 
-/// A fenced block: the first word after its fence, and its lines.
+/// A fenced code block, with the language after its opening fence.
 struct Fenced<'t> {
     language: &'t str,
     lines: Vec<&'t str>,
 }
 
-/// Returns the fenced blocks of a text, and the lines outside of them, with an empty line in the
-/// place of each block.
+/// Returns the fenced blocks of a text, and the lines outside of these blocks. An empty line replaces each
+/// block.
 fn fenced(text: &str) -> (Vec<Fenced<'_>>, Vec<&str>) {
     let (mut blocks, mut outside) = (Vec::new(), Vec::new());
     let mut lines = text.lines();
@@ -133,8 +132,8 @@ fn fenced(text: &str) -> (Vec<Fenced<'_>>, Vec<&str>) {
     (blocks, outside)
 }
 
-/// Adds the blocks that are indented as code is in Markdown: paragraphs without a prompt. Paragraphs
-/// that follow each other are one block.
+/// Adds the indented code blocks, as defined by Markdown, that contain no prompt. Consecutive indented
+/// paragraphs form one block.
 fn add_indented(blocks: &mut Vec<Block>, lines: &[&str]) {
     let mut found: Vec<Vec<&str>> = Vec::new();
     let mut continues = false;
@@ -156,7 +155,7 @@ fn add_indented(blocks: &mut Vec<Block>, lines: &[&str]) {
     }));
 }
 
-/// Returns the groups of lines between empty lines.
+/// Returns the groups of consecutive non-empty lines.
 fn paragraphs<'l, 't>(lines: &'l [&'t str]) -> impl Iterator<Item = &'l [&'t str]> {
     let groups = lines.split(|line| line.trim().is_empty());
     groups.filter(|group| !group.is_empty())
@@ -170,8 +169,7 @@ fn is_indented(line: &str) -> bool {
     line.starts_with("    ") || line.starts_with('\t')
 }
 
-/// Returns a text without its examples: without code blocks, and without the lines of each paragraph
-/// from the first prompt on.
+/// Returns a text without code blocks. In each paragraph, also removes the lines from the first prompt on.
 pub(crate) fn prose(text: &str) -> String {
     let (_, outside) = fenced(text);
     let has_prompt = |line: &&&str| {
@@ -189,7 +187,7 @@ pub(crate) fn prose(text: &str) -> String {
     prose
 }
 
-/// Adds the session and the commands in these lines.
+/// Adds the interactive session and the shell commands in these lines.
 fn add_lines(blocks: &mut Vec<Block>, lines: &[&str]) {
     let session: Vec<&str> = session(lines).collect();
     if !session.is_empty() {
@@ -207,7 +205,7 @@ fn add_lines(blocks: &mut Vec<Block>, lines: &[&str]) {
     }));
 }
 
-/// Returns the lines that show an interactive session or a shell.
+/// Returns the code of the interactive session and the shell commands in these lines.
 fn blocks_of_lines<'t>(lines: &'t [&'t str]) -> impl Iterator<Item = &'t str> {
     let commands = lines
         .iter()
@@ -239,7 +237,7 @@ fn dedented(lines: &[&str]) -> String {
     rest.collect::<Vec<&str>>().join("\n")
 }
 
-/// Returns whether code has a statement besides definitions and imports.
+/// Returns whether code contains a statement other than a definition or an import.
 fn does_something(code: &str) -> bool {
     const NOTHING: [&str; 9] = [
         "def ",
@@ -260,9 +258,9 @@ fn does_something(code: &str) -> bool {
         .any(|line| !NOTHING.iter().any(|start| line.starts_with(start)))
 }
 
-/// Returns a snippet, with an import in front for each name that it does not define and that one
-/// module of the project defines. Returns `None` if the snippet is not Python, needs another name,
-/// or uses nothing of the project.
+/// Returns a Python snippet with the missing imports added. A name can be imported if exactly one module of
+/// the project defines the name. Returns `None` if the text is not valid Python, uses an unknown name, or
+/// uses nothing of the project.
 fn python(lookup: &Lookup, code: &str) -> Option<String> {
     let code = code.trim_end();
     if code.is_empty() || code.len() > LONGEST {
@@ -287,8 +285,8 @@ fn python(lookup: &Lookup, code: &str) -> Option<String> {
     uses_project.then(|| format!("{}{code}", imports.concat()))
 }
 
-/// Returns the import statement for a function or a class that exactly one module of the project
-/// defines.
+/// Returns the import statement for a function or class. Returns `None` unless exactly one module of the
+/// project defines the name.
 fn import_of(lookup: &Lookup, name: &str) -> Option<String> {
     let mut defined = lookup.index().definitions(name);
     defined.retain(|one| one.symbol.name == name && !is_test_file(&one.symbol.file));
@@ -308,7 +306,7 @@ fn import_of(lookup: &Lookup, name: &str) -> Option<String> {
     is_module.then(|| format!("from {} import {name}\n", path.replace('/', ".")))
 }
 
-/// Returns whether a dotted name begins with a module of the project.
+/// Returns whether the first part of a dotted name is a module or package of the project.
 fn is_own_module(lookup: &Lookup, name: &str) -> bool {
     let end = name.find(|c: char| !c.is_alphanumeric() && c != '_');
     let first = &name[..end.unwrap_or(name.len())];
@@ -325,8 +323,8 @@ fn is_own_module(lookup: &Lookup, name: &str) -> bool {
     !first.is_empty() && snapshot.files().iter().any(is_of_module)
 }
 
-/// Returns whether an import error says that a module of the project does not define a name, or that
-/// a package of the project has no such module: a task may ask for either.
+/// Returns whether an import error is about a module or a name that is missing in the project. A task may ask
+/// to create either.
 pub(crate) fn is_to_be_made(lookup: &Lookup, error: &str) -> bool {
     let after = |words: &str| {
         let (_, rest) = error.split_once(words)?;
@@ -342,7 +340,7 @@ pub(crate) fn is_to_be_made(lookup: &Lookup, error: &str) -> bool {
     after("' from '").is_some_and(|module| is_own_module(lookup, module))
 }
 
-/// Returns a command if it only runs tests, or a module of the project.
+/// Returns a shell command if all it does is run tests or a module of the project.
 fn command(lookup: &Lookup, line: &str) -> Option<String> {
     if line.len() > LONGEST || line.contains(|c: char| c.is_control() || SHELL.contains(c)) {
         return None;
@@ -372,7 +370,7 @@ mod tests {
         examples(&lookup, text)
     }
 
-    /// Returns a project, and the directory that contains it.
+    /// Creates a project. Returns its temporary directory and a lookup in the project.
     fn shop() -> (tempfile::TempDir, Lookup) {
         let dir = tempfile::tempdir().unwrap();
         let files = [
@@ -414,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn session_is_one_example_without_its_output() {
+    fn session_is_one_example_without_output() {
         let text = "Now\n>>> from shop.cart import total\n>>> for x in [1]:\n...     total(x)\n1\n\nthen \
                     `x`:\n>>> total('a')\nTraceback (most recent call last):\n  ...\nTypeError: no\n";
         let code = "from shop.cart import total\nfor x in [1]:\n    total(x)\ntotal('a')";
@@ -422,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn only_tests_and_modules_of_the_project_are_run_by_commands() {
+    fn command_is_an_example_only_if_it_runs_tests_or_the_project() {
         let text = "$ python -m shop.cart --all\n$ pytest tests/test_cart.py -q\n$ rm -rf /\n$ python -m pip \
                     install x\n$ pytest; rm x\n$ python setup.py\n";
         let expected = ["python -m shop.cart --all", "pytest tests/test_cart.py -q"];
@@ -438,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn other_code_is_no_example() {
+    fn incomplete_or_unrelated_code_is_not_an_example() {
         for text in [
             "```python\nimport os\nos.getcwd()\n```",
             "```python\ntotal(\n```",
@@ -477,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn only_names_and_modules_of_the_project_are_to_be_made() {
+    fn missing_names_and_modules_of_the_project_may_be_requested() {
         let (_dir, lookup) = shop();
         for (error, expected) in [
             (
@@ -490,7 +488,7 @@ mod tests {
                 false,
             ),
             ("ModuleNotFoundError: No module named 'numpy'", false),
-            // The project is not installed here.
+            // The module exists but cannot be imported, because the project is not installed.
             ("ModuleNotFoundError: No module named 'shop'", false),
             ("ModuleNotFoundError: No module named 'shop.cart'", false),
             ("ImportError: attempted relative import", false),

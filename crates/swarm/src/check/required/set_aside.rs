@@ -1,7 +1,7 @@
-//! After a bug was fixed, takes tests out of the required ones that only run the fixed code and are
-//! about something else. Tests that call a function through other code are required at first,
-//! because they may show its bug; once the tests that call it directly pass, what still fails is
-//! the fault of other code.
+//! Removes tests from the required tests after a bug was fixed, if they only run the fixed code on the way to
+//! other code. At first, all tests that run the named functions are required, because any of them may show
+//! the bug. Once the tests that call a fixed function directly pass, the remaining failures come from other
+//! code.
 
 use std::collections::BTreeSet;
 
@@ -13,10 +13,10 @@ use crate::task::goal::Goal;
 use starling_core::{TestCase, TestReport, TestStatus};
 use starling_syntax::SymbolPath;
 
-/// Sets aside the required tests that still fail in the last report, if the changes made a required
-/// test pass that uses a changed symbol directly. A test is set aside if it directly uses neither a
-/// changed symbol nor code that the task is about, and the task neither names nor quotes it nor fits it by its words. If its error is
-/// another one than before, the test may still be part of the task.
+/// Removes required tests that still fail. Does nothing unless the change made a required test pass that uses
+/// a changed symbol directly. A failing test is removed if it uses no changed and no named symbol directly,
+/// and if the task neither names, quotes nor otherwise describes the test. If the change gave the test
+/// another error, the test is recorded as possibly part of the task.
 pub(crate) fn set_aside(checker: &Checker, changed: &[SymbolPath]) {
     let (before, latest, required, targets) = {
         let tests = checker.tests();
@@ -80,7 +80,7 @@ fn passes(report: &TestReport, case: &TestCase) -> bool {
     cases.any(|one| one.id == case.id && one.status == TestStatus::Passed)
 }
 
-/// Returns the lines of a message that describe the error, without places in the code.
+/// Returns the lines of a failure message that describe the error, without code locations.
 fn error(case: &TestCase) -> Vec<&str> {
     let mut lines = case.message.lines().map(str::trim_end);
     let errors: Vec<&str> = lines
@@ -94,8 +94,8 @@ fn error(case: &TestCase) -> Vec<&str> {
 }
 
 impl ReachingTests<'_> {
-    /// Returns whether the source of a test uses one of the symbols itself; `None` if the source is
-    /// not found.
+    /// Returns whether the source of a test itself uses one of the symbols. Returns `None` if the source of
+    /// the test is not found.
     fn is_used_by(&self, lookup: &Lookup, case: &TestCase) -> Option<bool> {
         let test = super::test_of(lookup, case)?;
         let mut users = self.users.iter().filter(|(_, steps)| *steps <= 1);

@@ -477,7 +477,7 @@ fn other_tests_that_the_task_leaves_are_those_that_its_words_do_not_fit() {
     assert_eq!(names(found_in_garden(&all, &[]).possible), [""; 0]);
 }
 
-/// A class with members, one of which a red test runs.
+/// A project in which three tests fail. Each test runs a member of a class.
 const SEEDS: [(&str, &str); 2] = [
     (
         "model.py",
@@ -506,7 +506,7 @@ fn required_of_seeds(task: &str) -> Vec<String> {
 }
 
 #[test]
-fn named_class_requires_its_tests_only_if_the_task_names_no_member() {
+fn class_requires_its_tests_only_if_the_task_names_no_function() {
     let session = ">>> from model import Bean\n>>> Bean(1).describe()\n'y'\n";
     for (task, required) in [
         ("`Packet` is broken", &["test_text", "test_whole"][..]),
@@ -520,7 +520,7 @@ fn named_class_requires_its_tests_only_if_the_task_names_no_member() {
             "It shows no grower:\n```python\nPacket(1).describe()\n```\n",
             &["test_text"],
         ),
-        // The example only builds a packet.
+        // The example only constructs the `Packet`.
         (
             "`Report` is broken:\n```python\nReport([Packet(1)])\n```\n",
             &["test_rows"],
@@ -535,7 +535,7 @@ fn named_class_requires_its_tests_only_if_the_task_names_no_member() {
 }
 
 #[test]
-fn other_tests_that_the_task_leaves_are_not_required_though_they_run_the_named_code() {
+fn tests_that_the_task_excludes_are_not_required() {
     let task = "`Packet.describe` shows no grower.";
     assert_eq!(required_of_seeds(task), ["test_text"]);
     for rest in [

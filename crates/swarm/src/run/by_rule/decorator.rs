@@ -2,7 +2,7 @@
 
 use crate::lookup::Lookup;
 
-/// Their names.
+/// Names of decorators that do not register the decorated function or class.
 const PLAIN: [&str; 23] = [
     "abstractmethod",
     "asynccontextmanager",

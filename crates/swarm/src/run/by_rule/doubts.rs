@@ -70,7 +70,7 @@ impl Doubts {
         Doubts::new(true)
     }
 
-    /// With a doubt, the change is made if the refactoring leaves doubts.
+    /// If there is a doubt, the change is made only if the refactoring allows doubts to remain.
     pub(super) fn of(refactoring: &Refactoring) -> Doubts {
         Doubts::new(!refactoring.leaves_doubts())
     }

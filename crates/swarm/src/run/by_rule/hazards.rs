@@ -1,5 +1,5 @@
-//! What else a rename or a deletion can change: attributes of the same name, and code that runs because a
-//! definition exists.
+//! Checks for further effects of a rename or a deletion: on attributes with the same name, and on code that
+//! runs only because a definition exists.
 
 use super::uses::offset;
 use crate::lookup::Lookup;
@@ -7,7 +7,8 @@ use crate::task::whole_word::is_word_part;
 use starling_index::{Position, Usage, binds, is_built_in, sets_attribute};
 use starling_syntax::{SymbolKind, SymbolPath};
 
-/// Base classes from outside the project that do nothing with their subclasses. Exceptions are such, too.
+/// Base classes from outside the project that do not register their subclasses. `is_plain` adds the
+/// exception classes.
 const PLAIN_BASES: [&str; 9] = [
     "ABC",
     "Generic",
@@ -20,7 +21,7 @@ const PLAIN_BASES: [&str; 9] = [
     "str",
 ];
 
-/// Returns whether an attribute may also be that of an unrelated class, as in `x.f` with `x: A | B`.
+/// Returns whether an attribute may also refer to an unrelated class, as `x.f` does for `x: A | B`.
 pub(super) fn means_another(lookup: &Lookup, usage: &Usage, related: &[SymbolPath]) -> bool {
     let Ok(tree) = lookup.tree(&usage.file) else {
         return false;
@@ -45,7 +46,7 @@ fn is_stub(symbol: &SymbolPath) -> bool {
     symbol.file.as_str().ends_with(".pyi")
 }
 
-/// Checks that a name is not one that Python changes inside of classes: `__name`.
+/// Checks that a name is not a private name (`__name`), which Python mangles inside a class.
 pub(super) fn not_private(to: &str) -> Result<(), String> {
     match to.starts_with("__") && !to.ends_with("__") {
         true => Err(format!(
@@ -55,10 +56,10 @@ pub(super) fn not_private(to: &str) -> Result<(), String> {
     }
 }
 
-/// Checks that no code uses a private name of a class by the name of the class: `_Class__name`.
+/// Checks that no code uses a private name of a class in its mangled form: `_Class__name`.
 ///
 /// # Errors
-/// Returns a message that names a file.
+/// Returns a message that names the file with the private name.
 pub(super) fn no_private_name_of(lookup: &Lookup, class: &str) -> Result<(), String> {
     let prefix = format!("_{}__", class.trim_start_matches('_'));
     let mut files = lookup.files().iter();
@@ -76,11 +77,12 @@ pub(super) fn no_private_name_of(lookup: &Lookup, class: &str) -> Result<(), Str
     }
 }
 
-/// Checks that every class with a method of this name has bases that are known, or that are imported from
-/// outside the project.
+/// Checks the base classes of every class that defines a method with this name. Each base must be defined in
+/// the project or imported from outside.
 ///
 /// # Errors
-/// Returns a message that names a class whose bases are computed: it may inherit from the method's class.
+/// Returns a message that names a class with a computed base, because this class may be a subclass of the
+/// method's class.
 pub(super) fn no_computed_base(
     lookup: &Lookup,
     name: &str,
@@ -116,10 +118,10 @@ pub(super) fn no_computed_base(
     Ok(())
 }
 
-/// Checks that neither the class of a method nor a related class has an attribute with the new name.
+/// Checks that no attribute of a class or a related class already has the new name.
 ///
 /// # Errors
-/// Returns a message that names the class.
+/// Returns a message that names the class with the attribute.
 pub(super) fn free_in_kin(lookup: &Lookup, class: &SymbolPath, to: &str) -> Result<(), String> {
     for one in lookup.index().kin(class) {
         let found = lookup.symbol(&one)?;
@@ -130,19 +132,19 @@ pub(super) fn free_in_kin(lookup: &Lookup, class: &SymbolPath, to: &str) -> Resu
     Ok(())
 }
 
-/// Which base classes may do something with their subclasses.
+/// Which base classes count as registering their subclasses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Registering {
-    /// Those of the project that do so.
+    /// Classes of the project that visibly register their subclasses.
     Known,
-    /// Also those from outside the project, of which nothing is known.
+    /// Also all unknown classes from outside the project.
     Possible,
 }
 
-/// Checks that no base class of a class is told of its subclasses, or looks for them.
+/// Checks that no base class of a class registers its subclasses or searches for them.
 ///
 /// # Errors
-/// Returns a message that names the base class.
+/// Returns a message that names the registering base class.
 pub(super) fn no_registering_base(
     lookup: &Lookup,
     class: &SymbolPath,

@@ -197,8 +197,9 @@ pub(super) fn no_attribute(lookup: &Lookup, name: &str, known: &[Usage]) -> Resu
     }
 }
 
-/// Checks that the modules that define or import a name give it no other meaning, as in `try: from fast import
-/// f`, `except ImportError: from slow import f`. Such a name cannot be renamed in one of these places alone.
+/// Checks that the modules that define or import a name bind it only once. A name that is bound
+/// twice (`try: from fast import f`, `except ImportError: from slow import f`) cannot be renamed in only one
+/// of the two places.
 ///
 /// # Errors
 /// Returns a message that lists the other definitions and imports.

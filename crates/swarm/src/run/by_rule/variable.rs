@@ -152,7 +152,7 @@ fn own_string(text: &str, at: usize, name: &str) -> Option<usize> {
     (is_declared && is_own).then(|| text.len() - inner.len())
 }
 
-/// Returns whether an assignment of a variable calls something.
+/// Returns whether the value that is assigned to a variable contains a call.
 fn is_made_by_call(tree: &SymbolTree, variable: &Variable) -> bool {
     let calls = |at: &u32| {
         let at = *at as usize;

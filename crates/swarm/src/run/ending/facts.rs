@@ -21,9 +21,9 @@ pub(crate) struct RunFacts<'a> {
     pub taken_back: TakenBack<'a>,
     /// Why a change was not taken back although the run did not settle.
     pub not_taken_back: Option<&'a str>,
-    /// Report of the last tests of the changes, if these were taken back.
+    /// The report of the last test run with the changes, if the changes were reverted.
     pub with_changes: Option<&'a TestReport>,
-    /// The owners that ended their last work without a change, each with its reason.
+    /// The owners whose last work ended without a change, each with its reason.
     pub declined: &'a [String],
     pub last_check: LastCheck<'a>,
     pub failed_before: &'a BTreeSet<String>,
@@ -44,7 +44,7 @@ pub(crate) struct RunFacts<'a> {
     /// Flaky tests whose flakiness the run may have caused. If there are any, the changes are not
     /// proven.
     pub doubtful: &'a [String],
-    /// The examples of the task before the run and at its end.
+    /// The results of the task's examples before the run and at its end.
     pub examples: &'a [ExampleEvidence],
     /// Results of the run's new tests on the original code.
     pub new_tests: &'a WithoutChange,

@@ -14,8 +14,9 @@ const WRITTEN: [&str; 6] = [".ipynb", ".lock", ".log", ".map", ".min.css", ".min
 const LINE_MOST: usize = 1_000;
 
 /// Returns the lines that mention a name which the code no longer defines, as a word that looks like a
-/// name of code. Templates whose expressions use the name are left out: they are told as possible uses. So
-/// are strings if all strings keep the name.
+/// Returns the lines that mention a name which the code no longer defines, if the name looks like code.
+/// Leaves out templates whose expressions use the name, because these are reported as possible uses. Also
+/// leaves out strings if all strings keep the name.
 pub(super) fn mentions(lookup: &Lookup, name: &str, kept: &KeptStrings) -> Vec<(FilePath, u32)> {
     let snapshot = lookup.index().snapshot();
     let mut used = lookup.index().in_templates(name);

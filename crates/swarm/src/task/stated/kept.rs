@@ -74,8 +74,8 @@ impl KeptStrings {
         kept
     }
 
-    /// Returns whether all occurrences of the name in a line of code are in strings that must keep the
-    /// old name. The caller knows that the line has the name in a string.
+    /// Returns whether, in a line of code, the name occurs only in strings that must keep the old name. The
+    /// line must contain the name in a string.
     pub fn hold(&self, lookup: &Lookup, (file, line): (&FilePath, u32), name: &str) -> bool {
         if self.all {
             return true;
@@ -91,8 +91,8 @@ impl KeptStrings {
         text.is_some_and(|text| self.hold_in_line(&text, name))
     }
 
-    /// Returns whether all occurrences of the name in a line of any text are in quoted strings that must
-    /// keep the old name.
+    /// Returns whether, in a line of any text, the name occurs only in quoted strings that must keep the old
+    /// name.
     pub fn hold_in_line(&self, line: &str, name: &str) -> bool {
         let is_kept = |string: &String| match self.all {
             true => has_word(string, name),
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn only_quoted_names_are_held_in_a_line() {
+    fn line_is_kept_only_if_all_occurrences_are_quoted() {
         let named = KeptStrings::of("Rename frost to freeze, the key \"frost\" stays");
         for kept in [&KeptStrings::all(), &named] {
             for line in ["alert = \"frost\"", "xfrost = 'frost' + \"frost\""] {

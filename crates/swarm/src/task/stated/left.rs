@@ -85,8 +85,8 @@ pub(crate) fn in_strings(
     left.collect()
 }
 
-/// Describes the strings that are only a name which the task renames or deletes, and which the code no longer
-/// defines. Only one of the names is described.
+/// Describes the strings that consist only of a name which the task renames or deletes, if the code no longer
+/// defines that name. If there are several such names, describes the strings of the first name only.
 pub(crate) fn words_left(
     statements: &ExplicitEdits,
     before: &Lookup,

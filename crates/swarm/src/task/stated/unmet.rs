@@ -114,8 +114,8 @@ fn half_done(before: &Lookup, after: &Lookup, old: &str, to: Option<&str>) -> Op
         .map(|one| format!("`{old}` is still in {}:{}", one.file, one.line))
 }
 
-/// Describes the code that still uses a name which the code no longer defines. If `unsure_uses_stay`, uses on
-/// objects of unknown type are not described.
+/// Describes the code that still uses a name which is no longer defined. Leaves out uses on objects of
+/// unknown type if `unsure_uses_stay`.
 fn still_used(
     before: &Lookup,
     after: &Lookup,
