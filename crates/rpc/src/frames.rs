@@ -48,7 +48,7 @@ pub enum Malformed {
         id: Option<Value>,
         message: String,
         /// The message as it is.
-        body: Value,
+        body: Box<Value>,
         /// Whether the message is a response. A response must not be answered.
         is_response: bool,
     },
@@ -333,7 +333,7 @@ fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, Malformed> {
         id: id.filter(|id| id.is_string() || id.is_i64()),
         message: error.to_string(),
         is_response: !has("method") && (has("result") || has("error")),
-        body,
+        body: Box::new(body),
     })
 }
 

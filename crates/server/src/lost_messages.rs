@@ -53,7 +53,7 @@ pub fn lost_with(malformed: &Malformed) -> Option<LostMessage> {
     let body = match malformed {
         Malformed::Noise => return None,
         Malformed::NotUtf8 { body } => body.as_ref(),
-        Malformed::NotAMessage { body, .. } => Some(body),
+        Malformed::NotAMessage { body, .. } => Some(&**body),
         Malformed::Headers | Malformed::TooLong(_) | Malformed::Cut | Malformed::NotJson(_) => None,
     };
     let method = body.and_then(|body| body["method"].as_str());
