@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::*;
+use super::project::{NEW, OLD, TestProject, exchange};
 
 /// Cuts the record of a run off after its last change, as a kill does.
 fn cut_off(trajectory: &Path) {

@@ -1,12 +1,13 @@
 //! Tests of `starling undo` and `starling review`, on runs of the shipped program.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::*;
+use super::project::{CommandResult, NEW, OLD, RunningProgram, TestProject, exchange};
 
 impl TestProject {
     /// Runs a task that applies a new text of `f`, and returns the id of the run.
