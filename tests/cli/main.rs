@@ -16,6 +16,7 @@ mod project;
 mod proving;
 mod refactor;
 mod relied_on;
+mod review;
 mod run;
 mod terminal;
 mod trying;

@@ -7,7 +7,6 @@ use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use serde_json::{Value, json};
 
 pub const OLD: &str = "def f():\n    return 1\n";
-
 pub const NEW: &str = "def f():\n    return 2 - 1\n";
 
 /// A separate home directory with a small project.
@@ -86,6 +85,50 @@ impl TestProject {
         let path = self.write("tape.jsonl", &lines.join("\n"));
         format!("replay:{}", path.display())
     }
+
+    /// Runs a task that applies a new text of `f`, and returns the id of the run.
+    pub fn applied(&self, source: &str) -> String {
+        let tape = self.tape(&[source]);
+        let args = ["run", "--json", "--approve", "auto", "--model", &tape, "x"];
+        let said = self.say(&args);
+        let events = said.events();
+        let applied = events
+            .iter()
+            .any(|one| one["event"]["event"] == "proposal_applied");
+        assert!(applied, "{said:?}");
+        events[0]["run"].as_str().unwrap().to_owned()
+    }
+
+    /// Runs a task that ends while its only proposal waits for review.
+    pub fn waits(&self, source: &str) -> CommandResult {
+        let tape = self.tape(&[source]);
+        let mut command = self.starling();
+        command.args(["run", "--model", &tape, "tidy f up"]);
+        let mut talk = RunningProgram::begin(command);
+        talk.hear("[a]ccept");
+        drop(talk.child.stdin.take());
+        talk.end()
+    }
+
+    pub fn type_text(&self, text: &str) {
+        std::fs::write(self.root().join("work.py"), text).unwrap();
+    }
+
+    pub fn trajectory(&self, run: &str) -> PathBuf {
+        self.dir.path().join(format!("cache/runs/{run}.jsonl"))
+    }
+
+    /// Runs a command and types these lines as answers.
+    pub fn answered(&self, args: &[&str], lines: &[&str]) -> CommandResult {
+        let mut command = self.starling();
+        command.args(args);
+        let mut talk = RunningProgram::begin(command);
+        for line in lines {
+            talk.answer(line);
+        }
+        drop(talk.child.stdin.take());
+        talk.end()
+    }
 }
 
 pub fn exchange(
@@ -105,6 +148,41 @@ pub fn exchange(
         "tools": [tool], "reply": {"Ok": reply}, "millis": 1,
     });
     json!({ "exchange": exchange }).to_string()
+}
+
+/// Runs a task that creates a file in a new directory and changes other files.
+pub fn run_over_files(bed: &TestProject, proposals: &[(&str, &str, &str)]) -> String {
+    let picked: Vec<Value> = proposals
+        .iter()
+        .map(|(owner, _, _)| json!({"symbol": owner, "why": "recorded"}))
+        .collect();
+    let mut lines = vec![exchange(
+        "scout",
+        "scout",
+        0,
+        "wake",
+        &json!({"symbols": picked}),
+    )];
+    for (owner, symbol, source) in proposals {
+        let made = json!({"reason": "r", "symbol": symbol, "source": source});
+        lines.push(exchange(
+            &format!("agent {owner}"),
+            "agent",
+            0,
+            "propose",
+            &made,
+        ));
+    }
+    let tape = bed.write("files.jsonl", &lines.join("\n"));
+    let model = format!("replay:{}", tape.display());
+    let args = ["run", "--json", "--approve", "auto", "--model", &model, "x"];
+    let said = bed.say(&args);
+    let events = said.events();
+    let applied = events
+        .iter()
+        .filter(|one| one["event"]["event"] == "proposal_applied");
+    assert_eq!(applied.count(), proposals.len(), "{said:?}");
+    events[0]["run"].as_str().unwrap().to_owned()
 }
 
 /// The result of a command.
