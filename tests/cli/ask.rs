@@ -1,6 +1,10 @@
 //! Tests of `starling ask` as a process.
 
-use super::*;
+use std::io::Write;
+
+use serde_json::{Value, json};
+
+use super::project::{OLD, RunningProgram, TestProject};
 
 /// Writes a recording in which the model replies with these texts in order, and returns its model
 /// name.

@@ -1,6 +1,10 @@
 //! Tests of the program when the reader of its output goes away.
 
-use super::*;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use super::project::{CommandResult, NEW, OLD, RunningProgram, TestProject};
 
 /// Runs a command whose stdout or stderr nobody reads.
 fn unread(bed: &TestProject, args: &[&str], stdout: bool, stderr: bool) -> CommandResult {

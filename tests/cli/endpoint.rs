@@ -1,9 +1,12 @@
 //! Runs against a small HTTP server that replaces a provider.
 
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use super::*;
+use serde_json::{Value, json};
+
+use super::project::{CommandResult, NEW, OLD, TestProject};
 
 /// Returns the status and the body of the response to a request.
 type Answers = fn(path: &str, body: &Value) -> (&'static str, Value);

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::ask::told;
-use super::{CommandResult, RunningProgram, TestProject};
+use super::project::{CommandResult, OLD, RunningProgram, TestProject};
 
 /// Stands in the task, in the code, in replies, in the output of tests and in a file of secrets.
 const CANARY: &str = "canary-7f3a9";
@@ -51,7 +51,7 @@ fn around<'a>(events: &'a [Value], kind: &str) -> Vec<Vec<&'a str>> {
 fn trace_of_a_run_contains_spans_but_no_text_of_the_project() {
     let bed = TestProject::new();
     let note = format!("\n\n# {CANARY}\nprint('{CANARY}')\n");
-    std::fs::write(bed.root().join("work.py"), format!("{}{note}", super::OLD)).unwrap();
+    std::fs::write(bed.root().join("work.py"), format!("{OLD}{note}")).unwrap();
     bed.write("project/.env", &format!("TOKEN={CANARY}\n"));
     let model = bed.tape(&[&format!("def f():\n    return 2 - 1  # {CANARY}\n")]);
     let log = bed.dir.path().join("run.json");

@@ -1,6 +1,6 @@
 //! Tests of `starling refactor`.
 
-use super::*;
+use super::project::TestProject;
 
 const USES: &str = "from work import f\n\n\ndef g():\n    return f()\n";
 

@@ -1,8 +1,8 @@
 //! `starling undo` of a run on whose change a later run relies.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::*;
+use super::project::{TestProject, exchange};
 
 const TWO: &str = "def f():\n    return 1\n\n\ndef g():\n    return 1\n";
 

@@ -1,6 +1,8 @@
 //! Tests of the program in a pseudo terminal.
 
-use super::*;
+use std::process::Command;
+
+use super::project::{CommandResult, NEW, OLD, TestProject};
 
 /// Runs a program in a pseudo terminal that reports 0 columns, and copies its output. Types the
 /// second argument when the program asks a question.
@@ -198,6 +200,7 @@ fn typed_ahead(bed: &TestProject, term: &str, typed: &[&str; 4], args: &[&str]) 
 
 /// The keys at the question about a proposal.
 const QUESTION: &str = "[a]ccept";
+
 /// Message about keys that were typed before a question.
 const DROPPED: &str = "keys ignored: they were typed before the question could be read";
 

@@ -1,11 +1,13 @@
 //! Code that is tried in the real sandbox: the example of the task, and by agents.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::*;
+use super::project::{CommandResult, TestProject, exchange};
 
 const CODE: &str = "def f(x):\n    return x + 1\n";
+
 const FIXED: &str = "def f(x):\n    return str(x) + '1'\n";
+
 const TASK: &str = "Fix `f`:\n```python\nf('a')\n```\n";
 
 /// Runs the task with a scout and an agent that try code.

@@ -1,0 +1,6 @@
+mod blocks;
+mod claims;
+mod fixture;
+mod moving;
+mod notation;
+mod wrong;

@@ -1,0 +1,7 @@
+mod failing;
+mod finished_run;
+mod not_applied;
+mod proof;
+mod unchanged;
+mod unfinished;
+mod words;
