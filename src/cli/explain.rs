@@ -156,7 +156,7 @@ mod tests {
     fn a_section_and_all_settings_can_be_listed() {
         let section = explain(&loaded(&[]), Some("tests")).unwrap();
         let names: Vec<_> = section.iter().map(|one| one.key.as_str()).collect();
-        assert_eq!(names, ["tests.command", "tests.seconds", "tests.setup"]);
+        assert_eq!(names, ["tests.command", "tests.setup", "tests.seconds"]);
         assert_eq!(explain(&loaded(&[]), None).unwrap().len(), keys().len());
     }
 

@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod guarantees;
 mod import_cycles;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -106,6 +107,7 @@ const ONLY_IN: &[(&str, &[&str])] = &[
     ("reqwest", &["models"]),
     ("candle-core", &["local"]),
     ("candle-nn", &["local"]),
+    ("llguidance", &["local"]),
     ("landlock", &["sandbox"]),
     ("parquet", &["bench"]),
     ("zip", &["models"]),

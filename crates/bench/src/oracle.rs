@@ -105,14 +105,14 @@ mod tests {
             symbol: String::new(),
             hunks: vec![("a".into(), "b".into())],
         };
-        let hunks = r#"{"hunks":[{"new":"b","old":"a"}]}"#;
+        let hunks = r#"{"hunks":[{"old":"a","new":"b"}]}"#;
         assert_eq!(of(patch), ("a.py::".into(), hunks.into()));
         let add = Rewrite::Add {
             beside: "C".into(),
             place: Place::Inside,
             source: "S".into(),
         };
-        let added = r#"{"add":[{"beside":"a.py::C","inside":true,"source":"S"}]}"#;
+        let added = r#"{"add":[{"source":"S","beside":"a.py::C","inside":true}]}"#;
         assert_eq!(of(add), ("a.py::C".into(), added.into()));
         let gone = Rewrite::Delete { symbol: "f".into() };
         assert_eq!(

@@ -108,7 +108,10 @@ async fn calls_without_code_and_calls_over_the_limit_of_a_turn_are_refused() {
     ]);
     let events = bed.run().await;
     let told = last(&bed);
-    assert!(told.contains("Not tried: 4 tries in one turn"), "{told}");
+    assert!(
+        told.contains("Not tried: the limit of 4 tries in one turn"),
+        "{told}"
+    );
     assert!(told.contains("Not tried: give either `python`"), "{told}");
     let outcomes = outcomes(&events);
     let refused = outcomes
