@@ -15,6 +15,8 @@ use starling_core::{AnswerFormat, ChatRequest, ToolSpec};
 /// The texts that open and close a tool call in the format of Qwen, which many other models use.
 const CALL_OPENS: &str = "<tool_call>\n";
 const CALL_CLOSES: &str = "\n</tool_call>";
+/// Maximum number of tool calls in one answer. A small model may repeat a call without an end.
+const MOST_CALLS: usize = 8;
 
 /// The first byte of a special token, which is not text.
 const NO_TEXT: u8 = 0xff;
@@ -133,8 +135,11 @@ fn grammar(format: &AnswerFormat, tools: &[ToolSpec]) -> String {
         AnswerFormat::Json(schema) => {
             return format!("start: %json {}\n", with_layout(schema.clone()));
         }
-        AnswerFormat::Free => "start: (prose call)+ | PROSE",
-        AnswerFormat::ToolCalls => "start: opens call (\"\\n\" opens call)*",
+        AnswerFormat::Free => format!("start: (prose call){{1,{MOST_CALLS}}} | PROSE"),
+        AnswerFormat::ToolCalls => {
+            let more = MOST_CALLS - 1;
+            format!("start: opens call (\"\\n\" opens call){{0,{more}}}")
+        }
     };
     let opens = json!(CALL_OPENS);
     let mut rules = format!(
@@ -319,6 +324,24 @@ mod tests {
         let mut scores = vec![0.0; both.1.size() as usize];
         constraint.restrict(&mut scores).unwrap();
         assert!(scores[END as usize] == f32::NEG_INFINITY);
+    }
+
+    #[test]
+    fn number_of_calls_in_an_answer_is_limited() {
+        let both = factory();
+        let call = "<tool_call>\n{\"name\": \"finish\", \"arguments\": {}}\n</tool_call>\n";
+        let mut constraint = both.0.create(&AnswerFormat::ToolCalls, &tools()).unwrap();
+        let calls = call.repeat(MOST_CALLS);
+        for byte in calls.trim_end().bytes() {
+            constraint
+                .accept(u32::from(token_of(&both.1, byte)))
+                .unwrap();
+        }
+        let mut scores = vec![0.0; both.1.size() as usize];
+        constraint.restrict(&mut scores).unwrap();
+        let allowed = (0..both.1.size()).filter(|token| scores[*token as usize] == 0.0);
+        assert!(allowed.clone().count() > 0);
+        assert!(allowed.clone().all(|token| both.1.ends(token)));
     }
 
     #[test]
