@@ -263,7 +263,10 @@ fn still_failing(facts: &RunFacts<'_>) -> String {
     if let (Some(report), [only]) = (facts.report_before, failing.as_slice())
         && only == WHOLE_RUN
     {
-        return format!("{} still fails; ", report.command);
+        return match cut_short(report) {
+            Some(how) => format!("{how}; "),
+            None => format!("{} still fails; ", report.command),
+        };
     }
     let required = failing.into_iter();
     let required = required.filter(|id| *id != WHOLE_RUN && facts.required.contains(id));

@@ -1,11 +1,11 @@
 //! Runs that changed nothing.
 
-use super::finished_run::{FinishedRun, ends, failing, is};
+use super::finished_run::{FinishedRun, ends, failing, is, report};
 use crate::event::ending::Proof;
 use crate::event::events::StopReason;
 use crate::run::ending::unchanged;
 use crate::{ActorId, AgentOutcome, Event};
-use starling_core::Verdict;
+use starling_core::{TestOutcome, Verdict};
 
 #[test]
 fn headline_of_a_run_without_changes_names_the_required_tests_that_still_fail() {
@@ -23,6 +23,18 @@ fn headline_of_a_run_without_changes_names_the_required_tests_that_still_fail() 
     let expected = "Not done: 2 tests still fail: a, b; done";
     assert_eq!(told(&["a", "b"]), is(Proof::NotDone, expected));
     assert_eq!(told(&[]), is(Proof::NotDone, "Not done: done"));
+}
+
+#[test]
+fn headline_of_a_run_without_changes_says_that_the_tests_timed_out() {
+    let told = ends(&FinishedRun {
+        stop_reason: StopReason::NothingChanged { why: "done".into() },
+        changed: &[],
+        report_before: Some(report(TestOutcome::TimedOut, &[])),
+        ..FinishedRun::default()
+    });
+    let expected = "Not done: the tests timed out after 6 s; done";
+    assert_eq!(told, is(Proof::NotDone, expected));
 }
 
 #[test]
