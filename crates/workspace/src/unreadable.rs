@@ -55,6 +55,8 @@ pub struct UnreadableFiles {
     root: PathBuf,
     /// Starling's cache directories inside the project.
     caches: Vec<PathBuf>,
+    /// The root of the git repository of which the project is a subdirectory.
+    repository: Option<PathBuf>,
     /// Whether a file contains a private key, for each file that was read.
     holds_key: Mutex<HashMap<PathBuf, (Stamp, bool)>>,
 }
@@ -64,6 +66,7 @@ impl UnreadableFiles {
         let root = root.canonical().unwrap_or_else(|_| root.to_owned());
         UnreadableFiles {
             caches: cache_directories(&root),
+            repository: repository_around(&root),
             holds_key: Mutex::default(),
             root,
         }
@@ -71,7 +74,8 @@ impl UnreadableFiles {
 
     /// Searches the current project. The result contains secrets by name, all hard links to these, files with
     /// a private key in their first MiB, version control data and Starling's caches, all as resolved paths.
-    /// In installed environments, only names are checked, and certificates are allowed.
+    /// In installed environments and in the repository around the project, only names are checked, and
+    /// certificates are allowed.
     ///
     /// # Errors
     /// Reading a directory or a file fails for a reason other than missing permissions, or the search exceeds
@@ -87,6 +91,10 @@ impl UnreadableFiles {
             false => Ok(()),
         };
         let mut search = Search::new(&self.root, &self.caches);
+        let around = self.repository.iter().cloned();
+        search
+            .waiting
+            .extend(around.map(|repository| (repository, Rules::ByName)));
         while let Some(directory) = search.waiting.pop() {
             check_time()?;
             search.directory(&directory)?;
@@ -175,8 +183,9 @@ impl UnreadableFiles {
 enum Rules {
     /// The names and contents of files are checked.
     Project,
-    /// Only the names of files are checked, because the directory contains installed packages.
-    Installed,
+    /// Only the names of files are checked, because the directory contains installed packages, or is
+    /// outside the project in the repository around it.
+    ByName,
     /// No file is checked, because the whole directory is already in the result.
     Secret,
 }
@@ -239,7 +248,7 @@ impl<'a> Search<'a> {
             self.subdirectory(path, &name, rules);
         } else if kind.is_file() {
             let is_secret = rules == Rules::Secret || is_secret_path(&path);
-            if rules == Rules::Installed {
+            if rules == Rules::ByName {
                 if is_secret && !is_certificate(&path)? {
                     self.found.push(path);
                 }
@@ -254,21 +263,25 @@ impl<'a> Search<'a> {
     }
 
     fn subdirectory(&mut self, path: PathBuf, name: &str, rules: Rules) {
+        // The project itself is searched with other rules than the repository around it.
+        if path == self.root {
+            return;
+        }
         if self.caches.contains(&path) || rules != Rules::Secret && is_repository(&path) {
             self.found.push(path);
             return;
         }
-        let is_installed = rules == Rules::Installed || INSTALLED.contains(&name);
+        let is_installed = rules == Rules::ByName || INSTALLED.contains(&name);
         let inner = match rules {
             Rules::Secret => Rules::Secret,
             // Check this first, because an environment can be named `.env`.
-            _ if is_environment(&path) => Rules::Installed,
+            _ if is_environment(&path) => Rules::ByName,
             _ if is_secret_path(&path) => {
                 self.found.push(path.clone());
                 Rules::Secret
             }
-            _ if is_installed => Rules::Installed,
-            Rules::Project | Rules::Installed => Rules::Project,
+            _ if is_installed => Rules::ByName,
+            Rules::Project | Rules::ByName => Rules::Project,
         };
         self.waiting.push((path, inner));
     }
@@ -310,6 +323,13 @@ impl<'a> Search<'a> {
                 || is_environment(&target));
         (!is_shown).then_some(target)
     }
+}
+
+/// Returns the root of the git repository of which a project is a subdirectory.
+fn repository_around(root: &Path) -> Option<PathBuf> {
+    let is_repository = |folder: &&Path| folder.join(".git").symlink_metadata().is_ok();
+    let nearest = root.ancestors().find(is_repository)?;
+    (nearest != root).then(|| nearest.to_owned())
 }
 
 /// Returns whether a PEM file contains no private key. The certificates of installed packages stay readable,
@@ -386,6 +406,25 @@ mod tests {
         let name = |path: &PathBuf| path.strip_prefix(&files.root).unwrap().to_owned();
         let names = found.iter().map(name);
         names.map(|name| name.display().to_string()).collect()
+    }
+
+    #[test]
+    fn secrets_in_the_repository_around_a_project_are_found_by_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let repository = dir.path().canonicalize().unwrap();
+        for file in [
+            ".git/HEAD",
+            ".env",
+            "other/.aws/config",
+            "pkg/.env",
+            "pkg/app.py",
+            "x.py",
+        ] {
+            write(&repository, file, SECRET);
+        }
+        let found = UnreadableFiles::of(&repository.join("pkg")).list().unwrap();
+        let wanted = [".env", ".git", "other/.aws", "pkg/.env"];
+        assert_eq!(found, wanted.map(|file| repository.join(file)));
     }
 
     #[test]
