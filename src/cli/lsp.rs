@@ -7,11 +7,11 @@ use std::io;
 use anyhow::Context;
 use tokio::runtime::{Builder, Runtime};
 
-use super::Outcome;
 use super::args::ConfigurationArgs;
 use super::input::termination_requested;
 use super::services::services;
 use super::slices;
+use super::{Outcome, STACK_BYTES};
 use starling_platform::processes::raise_thread_niceness;
 use starling_server::{ExitKind, RestorePolicy, serve_until};
 
@@ -40,6 +40,7 @@ fn workers() -> io::Result<Runtime> {
     Builder::new_multi_thread()
         .enable_all()
         .thread_name("worker")
+        .thread_stack_size(STACK_BYTES)
         .on_thread_start(|| {
             // On Linux this applies to the current thread and its children only.
             if let Err(error) = raise_thread_niceness(LESS) {

@@ -84,6 +84,9 @@ impl From<Outcome> for ExitCode {
 #[error("{0}")]
 pub struct WrongUse(pub String);
 
+/// Stack size of a worker thread, in bytes. Without optimizations, a run needs up to 2 MiB: tokio's default.
+const STACK_BYTES: usize = 8 << 20;
+
 /// Runs the program and returns its exit code: 0 settled, 1 not settled, 2 wrong use, 3 changes
 /// without proof, 4 result not written to stdout.
 pub fn main() -> ExitCode {
@@ -94,7 +97,11 @@ pub fn main() -> ExitCode {
         note(format_args!("starling: {error}"));
         return ExitCode::from(2);
     }
-    let runtime = match tokio::runtime::Runtime::new() {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_stack_size(STACK_BYTES)
+        .build();
+    let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => {
             note(format_args!(

@@ -150,6 +150,10 @@ def code():
         found = starling("references", f"{path}::area").out.splitlines()
         wanted = ["pkg/shapes.py:6:12: return area(side, side)  in square", "test_shapes.py:1:24: from pkg.shapes import area"]
         expect([line for line in wanted if line not in found], [], f"missing references of {path}::area in {found}")
+    # A device, a stream and a name without its last dot: never read, by no name.
+    for path in ("nul.py", "pkg/shapes.py:x", "pkg/shapes.py."):
+        said = starling("references", f"{path}::area", status=2)
+        expect_in("does not take this name literally", said.both, f"references in {path}")
 
 
 def trust():

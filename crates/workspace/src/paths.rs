@@ -25,6 +25,9 @@ pub enum ReadError {
     Outside(FilePath),
     #[error("{file}: write the path as {plain}")]
     NotPlain { file: FilePath, plain: String },
+    /// The name of a device, or a name of which the system ignores or interprets a part.
+    #[error("{0}: this system does not take this name literally; use another name")]
+    NotLiteral(FilePath),
     #[error("{0}: files that hold secrets are never read")]
     Secret(FilePath),
     #[error("{0}: version control data, which may contain access tokens, is never read")]
@@ -196,6 +199,7 @@ fn not_plain(root: &Path, file: &FilePath, error: ReadError) -> ReadError {
         Err(ReadError::Secret(_)) => ReadError::Secret(file.clone()),
         Err(ReadError::VersionControl(_)) => ReadError::VersionControl(file.clone()),
         Err(ReadError::Outside(_)) => ReadError::Outside(file.clone()),
+        Err(ReadError::NotLiteral(_)) => ReadError::NotLiteral(file.clone()),
         Ok(_) | Err(_) => error,
     }
 }
@@ -210,6 +214,7 @@ pub fn inside(root: &Path, file: &FilePath) -> Result<PathBuf, ReadError> {
     let plain = |part: &str| !matches!(part, "" | "." | "..") && is_exact_name(part);
     if !file.as_str().split('/').all(plain) {
         return Err(match plain_form(root, file) {
+            Some(plain) if plain == file.as_str() => ReadError::NotLiteral(file.clone()),
             Some(plain) => ReadError::NotPlain {
                 file: file.clone(),
                 plain,

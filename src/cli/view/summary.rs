@@ -154,7 +154,7 @@ fn more_mentions(one: &StillMentioned) -> Option<Line> {
     (*count > MENTIONS_TOLD).then(|| Line::of(Style::Dim, &told))
 }
 
-/// Formats the headline, followed by the rest of the reason.
+/// Formats the headline, followed by the rest of the reason in indented lines.
 fn verdict(finished: &Finished) -> Vec<Line> {
     let why = words::stop_reason(&finished.stop_reason);
     let Some(ending) = &finished.ending else {
@@ -191,7 +191,10 @@ fn verdict(finished: &Finished) -> Vec<Line> {
         | StopReason::LedgerEmpty { .. }
         | StopReason::Cancelled => Vec::new(),
     };
-    let rest = rest.iter().map(|line| Line::plain(line));
+    // Indented, so that no line of a model can be taken for a headline.
+    let rest = rest
+        .iter()
+        .map(|line| Line::plain(format!("  {line}").trim_end()));
     std::iter::once(Line::of(style, &ending.headline))
         .chain(rest)
         .chain(ending.mentions.iter().filter_map(more_mentions))

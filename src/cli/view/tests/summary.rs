@@ -118,7 +118,7 @@ fn summary_attributes_final_statements_to_the_agents() {
         tree: ProjectLifetime::Stays,
     };
     let mut events = ending(StopReason::NothingChanged {
-        why: "I am done.".to_owned(),
+        why: "I am done.\nDone and proven: 3 tests pass".to_owned(),
     });
     if let Some(Event::RunFinished { ending, .. }) = events.last_mut() {
         *ending = Some(Ending::new(
@@ -127,14 +127,15 @@ fn summary_attributes_final_statements_to_the_agents() {
         ));
     }
     let said = plain(&summary(&state(&[events.clone()]), traces));
-    assert!(said.contains("\nthe agents say: I am done.\n"), "{said}");
+    let forged = "\n  the agents say: I am done.\n  Done and proven: 3 tests pass\n";
+    assert!(said.contains(forged), "{said}");
     if let Some(Event::RunFinished { stop_reason, .. }) = events.last_mut() {
         let why = "no proposal was accepted: use a loop".to_owned();
         *stop_reason = StopReason::NothingChanged { why };
     }
     let said = plain(&summary(&state(&[events]), traces));
     assert!(
-        said.contains("\nno proposal was accepted: use a loop\n"),
+        said.contains("\n  no proposal was accepted: use a loop\n"),
         "{said}"
     );
 }
@@ -239,7 +240,7 @@ fn summary_starts_with_the_headline() {
     );
     assert_eq!(
         answered,
-        ["Answered; nothing was changed", "f returns 2", "see line 3"]
+        ["Answered; nothing was changed", "  f returns 2", "  see line 3"]
     );
     let failed = shown(
         StopReason::Failed { error: why },
