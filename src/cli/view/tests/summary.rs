@@ -247,7 +247,7 @@ fn summary_starts_with_the_headline() {
         Proof::NotDone,
         "Not done: f returns 2",
     );
-    assert_eq!(failed, ["Not done: f returns 2", "see line 3"]);
+    assert_eq!(failed, ["Not done: f returns 2", "  see line 3"]);
 }
 
 #[test]
