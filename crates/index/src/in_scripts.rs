@@ -5,7 +5,7 @@ use super::notebook::{self, SourcePart};
 use starling_syntax::{FilePath, SymbolTree, references};
 
 /// Extensions of files that may contain Python code.
-const ENDINGS: [&str; 25] = [
+const ENDINGS: [&str; 35] = [
     "conf",
     "gradle",
     "groovy",
@@ -31,9 +31,19 @@ const ENDINGS: [&str; 25] = [
     "jinja",
     "jinja2",
     "pyx",
+    "pxd",
+    "pxi",
+    "wsgi",
+    "cgi",
+    "fcgi",
+    "tac",
+    "ipy",
+    "mako",
+    "spec",
+    "smk",
 ];
 /// Names of files that may contain Python code.
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 12] = [
     "Makefile",
     "GNUmakefile",
     "makefile",
@@ -42,6 +52,10 @@ const NAMES: [&str; 8] = [
     "Dockerfile",
     "Jenkinsfile",
     "Procfile",
+    "SConstruct",
+    "SConscript",
+    "wscript",
+    "Snakefile",
 ];
 
 pub(super) fn is_script(file: &FilePath) -> bool {
@@ -154,6 +168,12 @@ mod tests {
                 "  run: python -c \"import jotter; jotter.by_priority([])\"",
             ),
             ("page.j2", "{{ by_priority(notes) }}"),
+            ("page.mako", "${by_priority(notes)}"),
+            ("app.wsgi", "from jotter import by_priority"),
+            ("app.cgi", "from jotter import by_priority"),
+            ("SConstruct", "from jotter import by_priority"),
+            ("jotter.pxd", "cdef by_priority(notes)"),
+            ("jotter.spec", "datas = by_priority(notes)"),
         ] {
             let text = format!("\n{line}\n");
             assert_eq!(found(file, &text, "by_priority"), [2], "{line}");

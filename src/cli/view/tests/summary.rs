@@ -240,7 +240,11 @@ fn summary_starts_with_the_headline() {
     );
     assert_eq!(
         answered,
-        ["Answered; nothing was changed", "  f returns 2", "  see line 3"]
+        [
+            "Answered; nothing was changed",
+            "  f returns 2",
+            "  see line 3"
+        ]
     );
     let failed = shown(
         StopReason::Failed { error: why },
