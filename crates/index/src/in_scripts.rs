@@ -173,7 +173,7 @@ mod tests {
             ("app.cgi", "from jotter import by_priority"),
             ("SConstruct", "from jotter import by_priority"),
             ("jotter.pxd", "cdef by_priority(notes)"),
-            ("jotter.spec", "datas = by_priority(notes)"),
+            ("jotter.spec", "labels = by_priority(notes)"),
         ] {
             let text = format!("\n{line}\n");
             assert_eq!(found(file, &text, "by_priority"), [2], "{line}");
