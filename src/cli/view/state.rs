@@ -405,6 +405,8 @@ impl RunState {
             ..
         } = event
             && !TOLD.contains(&tool.as_str())
+            // The program itself has tried an example: it is no agent that would go on with it.
+            && *agent != ActorId::Starling
         {
             self.did(agent, Doing::Reading, &format!("{tool} {argument}"));
         }

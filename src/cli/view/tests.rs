@@ -338,6 +338,19 @@ fn tree_shows_thinking_time_and_indexing_progress() {
 }
 
 #[test]
+fn tree_does_not_show_examples_that_the_program_tried_as_work() {
+    let tried = Event::ToolUsed {
+        agent: ActorId::Starling,
+        tool: "try".to_owned(),
+        argument: "late_fee(3)".to_owned(),
+        outcome: "4".to_owned(),
+    };
+    let state = state(&[beginning(), vec![tried]]);
+    let shown = plain(&view(&state, &Prompt::default(), 80));
+    assert!(!shown.contains("late_fee(3)"), "{shown}");
+}
+
+#[test]
 fn tree_shows_no_thinking_agent_after_the_run_ended() {
     let mut state = state(&[beginning(), reviews()]);
     state.agents_are_gone = true;
