@@ -9,7 +9,7 @@ use crate::check::property_uses::Turn;
 use crate::lookup::Lookup;
 use crate::state::contracts::Mentions;
 use crate::state::draft::Draft;
-use starling_index::{Certainty, Usage, is_test_file};
+use starling_index::{Certainty, Heritage, Usage, is_test_file};
 use starling_syntax::{
     Contract, FilePath, Receiver, Symbol, SymbolKind, SymbolPath, SymbolTree, arguments, object_of,
 };
@@ -32,14 +32,23 @@ pub(crate) struct BrokenLocation {
 }
 
 /// Returns the symbols that a draft removes, each with the locations that mention it before the
-/// removal.
+/// removal. A member that is removed together with its class has none if a base class has it, too.
 pub(crate) fn mentions_of_the_gone(lookup: &Lookup, draft: &Draft) -> Mentions {
     let after = SymbolTree::parse(draft.file.clone(), Arc::clone(&draft.text));
     let gone = draft
         .breaking
         .iter()
         .filter(|symbol| after.find(&symbol.name).is_none());
+    // Without the class, the same uses reach the member of the base class.
+    let goes_with_class = |symbol: &SymbolPath| {
+        let class = symbol.name.rsplit_once('.').map(|(class, _)| class);
+        class.is_some_and(|class| after.find(class).is_none())
+            && lookup.index().heritage(symbol) == Heritage::Overrides
+    };
     let mentions = |symbol: &SymbolPath| {
+        if goes_with_class(symbol) {
+            return (symbol.clone(), BTreeSet::new());
+        }
         // If a file imports the symbol under an alias, only the import mentions its name.
         let name = symbol.base_name().split('#').next().unwrap_or_default();
         let usages = sure_usages(lookup, symbol).into_iter();

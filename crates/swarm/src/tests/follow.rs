@@ -139,6 +139,31 @@ async fn callers_of_a_deleted_function_are_notified() {
     assert!(!text.contains("fee("), "{text}");
 }
 
+/// `item.label` reads the property of the base class as well, so it stays valid without the subclass;
+/// `item.seeds` does not.
+#[tokio::test(start_paused = true)]
+async fn code_that_reads_a_member_of_a_base_class_is_not_notified_of_a_deleted_subclass() {
+    let base = "class Bean:\n    @property\n    def label(self):\n        return 1\n";
+    let own = "class Squash(Bean):\n    @property\n    def label(self):\n        return 2\n\n    @property\n    def seeds(self):\n        return 3\n";
+    let reads = "def names(items):\n    return [item.label for item in items]\n\n\ndef counts(items):\n    return [item.seeds for item in items]\n";
+    let text = format!("{base}\n\n{own}\n\n{reads}");
+    let delete = json!({"reason": "r", "delete": ["a.py::Squash"]});
+    let model = Scripted::native()
+        .on("agent a.py::Squash", [call("propose", delete)])
+        .on(
+            "agent a.py::counts",
+            [whole("def counts(items):\n    return []\n")],
+        );
+    let mut bed = Bed::new(&[("a.py", &text)], model).begin(&["a.py::Squash"]);
+    let events = bed.run().await;
+    assert!(!bed.read("a.py").contains("Squash"), "{events:#?}");
+    let notified: Vec<String> = follow_ups(&events)
+        .into_iter()
+        .map(|(owner, _)| owner)
+        .collect();
+    assert_eq!(notified, ["a.py::counts"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn callers_of_a_function_with_a_one_letter_name_are_notified() {
     let text = "def f(x):\n    return x\n\n\ndef g(x):\n    return f(x)\n";
