@@ -3,11 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use super::plan::{FileUndoPlan, UndoRefusal, UndoStep, dependencies, plan};
 use super::trajectory::{ChangeRecord, PastRun, newest_first, started};
 use starling_core::Editor;
 use starling_index::{Index, newly_undefined};
+use starling_swarm::reading::{Lookup, outdated_locations};
 use starling_swarm::{AppliedChange, ProposalId, RunId, has_word};
 use starling_syntax::{FilePath, Language, SymbolPath, SymbolTree};
 use starling_text::ChangeSet;
@@ -108,22 +110,17 @@ fn refusal(proposal: ProposalId, why: String, held: Option<starling_swarm::Held>
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct LostUse {
     run: RunId,
-    file: FilePath,
-    symbol: SymbolPath,
-    name: String,
+    /// What is used and where, such as "`f` in a.py::g".
+    what: String,
 }
 
 impl LostUse {
     fn why(&self, undone: &RunId) -> String {
-        let place = match self.symbol.is_module() {
-            true => self.file.to_string(),
-            false => self.symbol.to_string(),
-        };
         format!(
-            "run {by} relies on it: it uses `{name}` in {place}; `starling undo {by}` and then `starling undo \
-             {undone}` take both back",
+            "run {by} relies on it: it uses {what}; `starling undo {by}` and then `starling undo {undone}` take \
+             both back",
             by = self.run.0,
-            name = self.name,
+            what = self.what,
             undone = undone.0
         )
     }
@@ -156,46 +153,91 @@ async fn lost_uses(
     for plan in &plans {
         let now = plan.now.as_ref().map(|now| now.text.clone());
         before = before.with(plan.file.clone(), now);
-        after = after.with(plan.file.clone(), plan.after.clone());
+        // Imports of a removed module find no name, as if the module were empty.
+        let text = plan.after.clone().unwrap_or_else(|| "".into());
+        after = after.with(plan.file.clone(), Some(text));
     }
     let files: Vec<FilePath> = plans.iter().map(|plan| plan.file.clone()).collect();
+    let worlds = World::both(index, before, after);
     let mut lost: Vec<LostUse> = Vec::new();
-    for (file, symbol, name) in newly_lost(index, &before, &after, &files) {
-        for other in others {
-            let relies = other.change.file == file && has_word(&inserted(&other.change), &name);
-            let one = LostUse {
-                run: other.run.clone(),
-                file: file.clone(),
-                symbol: symbol.clone(),
-                name: name.clone(),
-            };
-            if relies && !lost.contains(&one) {
-                lost.push(one);
+    let mut add = |other: &OtherChange, what: String| {
+        let one = LostUse {
+            run: other.run.clone(),
+            what,
+        };
+        if !lost.contains(&one) {
+            lost.push(one);
+        }
+    };
+    for (file, symbol, name) in newly_lost(&worlds, &files) {
+        let place = match symbol.is_module() {
+            true => file.to_string(),
+            false => symbol.to_string(),
+        };
+        for other in others.iter().filter(|other| other.change.file == file) {
+            if has_word(&inserted(&other.change), &name) {
+                add(other, format!("`{name}` in {place}"));
+            }
+        }
+    }
+    for (file, line) in outdated_locations((&worlds.0.lookup, &worlds.1.lookup), &files) {
+        let text = worlds.1.line(&file, line);
+        for other in others.iter().filter(|other| other.change.file == file) {
+            let inserted = inserted(&other.change);
+            let mut inserted = inserted.lines();
+            if inserted.any(|line| line.trim_end() == text) {
+                add(other, format!("in {file}:{line} what would be gone"));
             }
         }
     }
     lost
 }
 
-/// Returns the uses that have a meaning in `before` and none in `after`: their files, the symbols
-/// around them, and the used names.
+/// The project in one state.
+struct World {
+    snapshot: Snapshot,
+    index: Arc<Index>,
+    lookup: Lookup,
+}
+
+impl World {
+    fn both(index: &Index, before: Snapshot, after: Snapshot) -> (World, World) {
+        let world = |snapshot: Snapshot| {
+            let index = Arc::new(index.after(snapshot.clone()));
+            World {
+                lookup: Lookup::new(snapshot.clone(), Arc::clone(&index)),
+                snapshot,
+                index,
+            }
+        };
+        (world(before), world(after))
+    }
+
+    /// Returns a line, counted from 1, without white space at its end.
+    fn line(&self, file: &FilePath, number: u32) -> String {
+        let text = self.snapshot.read(file).unwrap_or_else(|_| "".into());
+        let line = text.lines().nth(number.saturating_sub(1) as usize);
+        line.unwrap_or_default().trim_end().to_owned()
+    }
+}
+
+/// Returns the uses that have a meaning in the first world and none in the second: their files, the
+/// symbols around them, and the used names.
 fn newly_lost(
-    index: &Index,
-    before: &Snapshot,
-    after: &Snapshot,
+    (before, after): &(World, World),
     files: &[FilePath],
 ) -> Vec<(FilePath, SymbolPath, String)> {
-    let (earlier, later) = (index.after(before.clone()), index.after(after.clone()));
-    let calls = later.newly_bad_calls(&earlier, files).into_iter();
+    let (earlier, later) = (&before.index, &after.index);
+    let calls = later.newly_bad_calls(earlier, files).into_iter();
     let mut lost: Vec<_> = calls
         .map(|call| (call.file, call.symbol, call.name))
         .collect();
-    let names = later.newly_dangling(&earlier, files).into_iter();
-    let names = names.chain(later.lost_attributes(&earlier, files));
+    let names = later.newly_dangling(earlier, files).into_iter();
+    let names = names.chain(later.lost_attributes(earlier, files));
     lost.extend(names.map(|use_| (use_.file, use_.symbol, use_.name)));
     for file in files {
-        let tree = |world: &Snapshot| {
-            let text = world.read(file).unwrap_or_else(|_| "".into());
+        let tree = |world: &World| {
+            let text = world.snapshot.read(file).unwrap_or_else(|_| "".into());
             SymbolTree::parse(file.clone(), text)
         };
         let undefined = newly_undefined(&tree(before), &tree(after)).into_iter();

@@ -71,8 +71,9 @@ pub mod renaming {
     pub use crate::run::by_rule::{RenameEdits, rename_edits};
 }
 
-/// Read-only access to the workspace for other crates: lookups and tool descriptions.
+/// Read-only access to the workspace for other crates: lookups, outdated locations and tool descriptions.
 pub mod reading {
+    pub use crate::check::left_behind::outdated_locations;
     pub use crate::excerpt::found::Found;
     pub use crate::excerpt::{Focus, Layout, chosen, numbered, stems};
     pub use crate::lookup::{Lookup, Mention, cap};

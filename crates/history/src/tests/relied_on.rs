@@ -107,3 +107,66 @@ async fn change_of_another_run_that_uses_nothing_of_it_does_not_hold_a_change() 
     project.write(&other);
     assert_eq!(held(&project, &first, &[1]).await, []);
 }
+
+/// Returns why the undo of a run that adds `used` to `module.py` is refused after another run wrote
+/// a file with this text.
+async fn why_held_by(file: &str, text: &str) -> Vec<String> {
+    let project = TestProject::new();
+    let root = project.root();
+    let in_file = |file: &str, before, after| AppliedChange {
+        file: FilePath::new(file),
+        ..made(before, after)
+    };
+    let module = "def used(x):\n    return x\n";
+    let first = project.recorded("1-1", &root, &[in_file("module.py", "", module)]);
+    project.recorded("2-1", &root, &[in_file(file, "", text)]);
+    std::fs::write(root.join("module.py"), module).unwrap();
+    std::fs::write(root.join(file), text).unwrap();
+    let held = held(&project, &first, &[1]).await;
+    held.into_iter().map(|(_, why)| why).collect()
+}
+
+#[tokio::test]
+async fn new_module_is_held_by_code_scripts_examples_and_strings_of_another_run() {
+    for (file, text, place) in [
+        (
+            "b.py",
+            "from module import used\n\n\ndef g():\n    return used(1)\n",
+            "`used` in b.py",
+        ),
+        (
+            "b.py",
+            "import module\n\n\ndef g():\n    return module.used(1)\n",
+            "`used` in b.py::g",
+        ),
+        (
+            "run.sh",
+            "#!/bin/sh\npython3 -c \"from module import used; used(1)\"\n",
+            "in run.sh:2 what would be gone",
+        ),
+        (
+            "b.py",
+            "def g():\n    \"\"\"G.\n\n    >>> from module import used\n    >>> used(1)\n    1\n    \"\"\"\n",
+            "in b.py:4 what would be gone",
+        ),
+        (
+            "conf.yaml",
+            "handler: module:used\n",
+            "in conf.yaml:1 what would be gone",
+        ),
+    ] {
+        let why = why_held_by(file, text).await;
+        let expected = format!("run 2-1 relies on it: it uses {place}; ");
+        assert!(
+            why.len() == 1 && why[0].starts_with(&expected),
+            "{text}: {why:?}"
+        );
+    }
+    for (file, text) in [
+        ("b.py", "def used(x):\n    return x\n\n\nY = used(1)\n"),
+        ("notes.md", "The module is used.\n"),
+        ("conf.yaml", "state: used\n"),
+    ] {
+        assert_eq!(why_held_by(file, text).await, [""; 0], "{text}");
+    }
+}

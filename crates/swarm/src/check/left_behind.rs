@@ -46,6 +46,16 @@ pub(crate) fn left_behind(
     found
 }
 
+/// Returns the locations (file and line, counted from 1) that still refer to what the changes of
+/// `files` remove, judging by these changes alone.
+pub fn outdated_locations(
+    (before, after): (&Lookup, &Lookup),
+    files: &[FilePath],
+) -> BTreeSet<(FilePath, u32)> {
+    let found = left_behind(&ExplicitEdits::default(), (before, after), files);
+    found.into_iter().map(|one| (one.file, one.line)).collect()
+}
+
 /// A module and its stub file (`.pyi`), before and after a change.
 struct ModuleAndStub<'l> {
     after: &'l Lookup,
