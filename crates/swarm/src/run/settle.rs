@@ -109,14 +109,16 @@ impl WokenOwners {
     }
 }
 
-/// Returns the test report for the current workspace. If the workspace has not changed since the
-/// tests of the last proposal ran, returns their report.
+/// Returns the test report for the current workspace. If neither the workspace nor the files on disk
+/// changed since the tests of the last proposal ran, returns their report.
 async fn latest_report(run: &Arc<RunContext>) -> Option<TestReport> {
     run.services.tests.command()?;
     if run.proposals().is_nothing_applied() {
         return run.tests().before.clone();
     }
-    let latest = run.tests().latest.clone();
+    let world = run.world().snapshot.clone();
+    let is_outdated = run.disk.is_untested(&world).await;
+    let latest = run.tests().latest.clone().filter(|_| !is_outdated);
     let is_told = latest.is_none();
     let mut report = match latest {
         Some(report) => report,

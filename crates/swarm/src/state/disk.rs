@@ -17,6 +17,8 @@ pub(crate) struct DiskStamps(Arc<[(FilePath, Stamp)]>);
 pub(crate) struct DiskWatch {
     at_start: DiskStamps,
     newest: Mutex<DiskStamps>,
+    /// The files on disk before the last test run at the end of the run, or else at its start.
+    tested: Mutex<DiskStamps>,
 }
 
 impl DiskWatch {
@@ -25,6 +27,7 @@ impl DiskWatch {
         let at_start = DiskStamps(Arc::clone(start.stamps()));
         DiskWatch {
             newest: Mutex::new(at_start.clone()),
+            tested: Mutex::new(at_start.clone()),
             at_start,
         }
     }
@@ -52,6 +55,17 @@ impl DiskWatch {
         let is_replaced = |file| worlds.iter().any(|one| one.overlay().contains_key(file));
         let has_changed = now.differing(earlier).iter().any(|file| !is_replaced(file));
         *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = now;
+        has_changed
+    }
+
+    /// Returns whether others changed files on disk since the last call, or since the run started, except
+    /// files that `world` replaces. To be called before a test run at the end of the run, or to find
+    /// out whether one is needed.
+    pub async fn is_untested(&self, world: &Snapshot) -> bool {
+        let tested = self.tested.lock();
+        let tested = tested.unwrap_or_else(PoisonError::into_inner).clone();
+        let has_changed = self.has_changed(&tested, [world, world]).await;
+        *self.tested.lock().unwrap_or_else(PoisonError::into_inner) = self.newest();
         has_changed
     }
 

@@ -85,6 +85,31 @@ async fn text_typed_during_a_check_is_reported_and_tested_at_the_end() {
     assert_eq!(failing, ["t1"]);
 }
 
+/// Another program writes a closed file right after the tests of the proposal.
+#[tokio::test(start_paused = true)]
+async fn file_that_another_program_writes_after_a_check_is_tested_at_the_end() {
+    for (text, expected) in [(WRONG, &["t1"][..]), ("def mine():\n    return 2\n", &[])] {
+        let bed = bed();
+        let closed = bed.path("mine.py");
+        let mut bed = bed.tests(move |all| {
+            if all.contains("x + 1") {
+                std::fs::write(&closed, text).unwrap();
+            }
+            match all.contains("wrong") {
+                true => vec![("t1".to_owned(), "NameError: wrong".to_owned())],
+                false => Vec::new(),
+            }
+        });
+        let events = bed.run().await;
+        let failing = match stop(&events) {
+            StopReason::TestsFail { failing } => failing,
+            StopReason::Settled => Vec::new(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(failing, expected, "{events:#?}");
+    }
+}
+
 /// A file is open with unsaved text when the run starts, and is closed without saving during the
 /// run. Then its text on disk counts. The test passes because of that text, and not because of the
 /// change.
