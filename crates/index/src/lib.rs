@@ -71,7 +71,7 @@ use std::sync::{Arc, OnceLock};
 
 use code::{Code, IndexedFile};
 use read::{ReadCode, Reuse};
-pub use resolve::{Certainty, Dangling, Heritage, Holder};
+pub use resolve::{Certainty, Dangling, Heritage, Holder, is_common};
 use starling_syntax::{FilePath, Language, SymbolPath, SymbolTree};
 use starling_workspace::{ReadError, Snapshot};
 use store::Store;

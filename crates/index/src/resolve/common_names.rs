@@ -26,6 +26,6 @@ const COMMON: &str = "acquire add add_argument add_note all any append args as_i
 
 /// Returns whether types outside of the workspace commonly have an attribute of this name. If so,
 /// an attribute access says nothing about its type.
-pub(super) fn is_common(name: &str) -> bool {
+pub fn is_common(name: &str) -> bool {
     name.starts_with("__") || COMMON.split_whitespace().any(|one| one == name)
 }

@@ -29,6 +29,7 @@ mod value;
 
 pub(super) use attribute::AttributeHolders;
 pub(super) use calls::{Callee, SureCall};
+pub use common_names::is_common;
 pub use dangling::{Dangling, Holder};
 pub(super) use definition::DefinedAt;
 pub use kin::Heritage;

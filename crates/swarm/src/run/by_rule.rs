@@ -387,6 +387,7 @@ fn rename_definition(
     if let Some(class) = class {
         hazards::not_private(to)?;
         hazards::free_in_kin(lookup, &class.path, to)?;
+        hazards::free_in_outside_bases(lookup, &class.path, to)?;
     }
     if symbol.kind == SymbolKind::Class {
         hazards::no_private_name_of(lookup, old)?;

@@ -4,7 +4,7 @@
 use super::uses::offset;
 use crate::lookup::Lookup;
 use crate::task::whole_word::is_word_part;
-use starling_index::{Position, Usage, binds, is_built_in, sets_attribute};
+use starling_index::{Position, Usage, binds, is_built_in, is_common, sets_attribute};
 use starling_syntax::{SymbolKind, SymbolPath};
 
 /// Base classes from outside the project that do not register their subclasses. `is_plain` adds the
@@ -132,6 +132,46 @@ pub(super) fn free_in_kin(lookup: &Lookup, class: &SymbolPath, to: &str) -> Resu
     Ok(())
 }
 
+/// Checks that no base class outside of the project has a member with the new name.
+///
+/// # Errors
+/// Returns a message that names the base class.
+pub(super) fn free_in_outside_bases(
+    lookup: &Lookup,
+    class: &SymbolPath,
+    to: &str,
+) -> Result<(), String> {
+    for one in lookup.index().kin(class) {
+        let found = lookup.symbol(&one)?;
+        for base in &found.symbol.contract.bases {
+            let base = base.split('[').next().unwrap_or(base);
+            let base = base.rsplit('.').next().unwrap_or(base).trim();
+            let definitions = lookup.index().definitions_of(base).into_iter();
+            let is_own = definitions
+                .into_iter()
+                .any(|one| one.kind == SymbolKind::Class);
+            if !base.contains('=') && !is_own && may_have(base, to) {
+                return Err(format!(
+                    "`{base}`, a base class of {one}, has or may have the name `{to}`"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether a class from outside the project has a member with this name, or whether an unknown
+/// class may have it, because the name is common.
+fn may_have(base: &str, name: &str) -> bool {
+    match base {
+        "ABC" | "Generic" | "Protocol" | "TypedDict" | "object" => false,
+        "NamedTuple" => ["count", "index"].contains(&name),
+        _ if base.ends_with("Enum") || base.ends_with("Flag") => ["name", "value"].contains(&name),
+        _ if is_exception(base) => ["add_note", "args", "with_traceback"].contains(&name),
+        _ => is_common(name),
+    }
+}
+
 /// Which base classes count as registering their subclasses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Registering {
@@ -193,6 +233,10 @@ pub(super) fn no_registering_base(
 }
 
 fn is_plain(base: &str) -> bool {
+    PLAIN_BASES.contains(&base) || is_exception(base)
+}
+
+fn is_exception(base: &str) -> bool {
     const EXCEPTIONS: [&str; 3] = ["Error", "Exception", "Warning"];
-    PLAIN_BASES.contains(&base) || EXCEPTIONS.iter().any(|ending| base.ends_with(ending))
+    EXCEPTIONS.iter().any(|ending| base.ends_with(ending))
 }

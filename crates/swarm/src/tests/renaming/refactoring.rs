@@ -327,6 +327,20 @@ async fn listed_use_of_a_name_that_nothing_defines_any_more_does_not_undo_the_re
     assert_eq!(texts[1], user.replace("one.load_all", "one.read_all"));
 }
 
+/// Classes with bases from outside the project.
+const KINDS: &str = "from enum import Enum\nfrom threading import Thread\n\n\nclass Kind(Enum):\n    DAY = 1\n\n    \
+                     def hours(self):\n        return 6\n\n\nclass Worker(Thread):\n    def go(self):\n        return 1\n";
+
+#[tokio::test(start_paused = true)]
+async fn name_that_no_base_class_has_is_free() {
+    let ended = run(&[("kinds.py", KINDS)], rename("Kind.hours", "duty_hours")).await;
+    assert!(
+        ended.texts[0].contains("def duty_hours("),
+        "{:?}",
+        ended.ending
+    );
+}
+
 #[tokio::test(start_paused = true)]
 async fn rename_is_refused_if_it_changes_what_another_name_means() {
     let kin = "class Base:\n    def f(self):\n        return 1\n\n\nclass Sub(Base):\n    kind = 1\n\n    \
@@ -353,6 +367,18 @@ async fn rename_is_refused_if_it_changes_what_another_name_means() {
             "Base.f",
             "extra",
             "kin.py::Sub or its objects already have the name `extra`",
+        ),
+        (
+            &[("kinds.py", KINDS)],
+            "Kind.hours",
+            "value",
+            "`Enum`, a base class of kinds.py::Kind, has or may have the name `value`",
+        ),
+        (
+            &[("kinds.py", KINDS)],
+            "Worker.go",
+            "run",
+            "`Thread`, a base class of kinds.py::Worker, has or may have the name `run`",
         ),
         (
             &[("kin.py", kin)],
