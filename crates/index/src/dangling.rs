@@ -27,6 +27,9 @@ pub(super) fn newly_dangling(
     for file in changed {
         let was = before.find(file).map(|file| earlier.bound_names(file));
         let is = after.find(file).map(|file| later.bound_names(file));
+        if is.is_none() {
+            gone.extend(module_name(file).map(str::to_owned));
+        }
         let is = is.unwrap_or_default();
         let taken = was.into_iter().flatten().filter(|one| !is.contains(one));
         gone.extend(taken.map(|(_, name)| name));
@@ -50,6 +53,7 @@ pub(super) fn newly_dangling(
         };
         let mut dangling = later.dangling(file, &is_wanted);
         dangling.retain(|one| !is_folder(one, new) && !is_tried(one, new));
+        dangling.retain(|one| !is_unlisted_module(one, new, changed));
         dangling.retain(|one| gone.contains(&one.name) || is_sure(one, new, after));
         if !dangling.is_empty() {
             remove_known(&mut earlier, before, &mut dangling, &path);
@@ -109,6 +113,38 @@ fn is_folder(one: &Dangling, world: &Snapshot) -> bool {
     files
         .get(at)
         .is_some_and(|file| file.as_str().starts_with(&folder))
+}
+
+/// Returns the name under which other code imports a module.
+fn module_name(file: &FilePath) -> Option<&str> {
+    match file.name().strip_suffix(".py")? {
+        "__init__" => file.directory().rsplit('/').next(),
+        name => Some(name),
+    }
+}
+
+/// Returns whether the unresolved name is a submodule that is not part of the workspace or is not written in
+/// Python: a generated file that is ignored (`_version.py`), or an extension module.
+fn is_unlisted_module(one: &Dangling, world: &Snapshot, changed: &[FilePath]) -> bool {
+    let Holder::Module(package) = &one.of else {
+        return false;
+    };
+    if !package.name().starts_with("__init__.") {
+        return false;
+    }
+    let directory = package.directory();
+    let Ok(entries) = std::fs::read_dir(world.root().join(directory)) else {
+        return false;
+    };
+    entries.flatten().any(|entry| {
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else {
+            return false;
+        };
+        let stem = name.split('.').next().unwrap_or(name);
+        let is_changed = |file: &FilePath| file.directory() == directory && file.name() == name;
+        stem == one.name && !changed.iter().any(is_changed)
+    })
 }
 
 /// Returns whether the unresolved name is used in the body of a `try`, so that the code handles the
@@ -204,6 +240,35 @@ mod tests {
 
     fn user(import: &str, body: &str) -> String {
         format!("{import}\n\n\ndef f(cart):\n    {body}\n")
+    }
+
+    #[test]
+    fn import_of_a_missing_submodule_dangles() {
+        let files = [
+            ("pk/__init__.py", ""),
+            ("pk/real.py", "X = 1\n"),
+            ("dyn/__init__.py", "__path__ = []\n"),
+            ("pk/inner/deep.py", "X = 1\n"),
+        ];
+        for (line, expected) in [
+            ("from pk.gone import g", &["pk/b.py:1 gone"][..]),
+            ("import pk.gone", &["pk/b.py:1 gone"]),
+            ("import pk.gone as gone", &["pk/b.py:1 gone"]),
+            ("from .gone import g", &["pk/b.py:1 gone"]),
+            ("from pk.real import X", &[]),
+            ("import pk.inner", &[]),
+            ("from .inner.deep import X", &[]),
+            ("from dyn.gone import g", &[]),
+            ("from elsewhere.gone import g", &[]),
+            ("import json, gone", &[]),
+            (
+                "try:\n    from pk.gone import g\nexcept ImportError:\n    g = None",
+                &[],
+            ),
+        ] {
+            let text = format!("{line}\n");
+            assert_eq!(dangling(&files, &[("pk/b.py", &text)]), expected, "{line}");
+        }
     }
 
     #[test]

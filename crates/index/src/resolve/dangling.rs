@@ -31,6 +31,8 @@ const MAKES_ATTRIBUTES: [&str; 7] = [
     "type",
     "vars",
 ];
+/// A package that mentions one of these words may have modules that are not in its directory.
+const MAKES_MODULES: [&str; 3] = ["__path__", "import_module", "modules"];
 /// Maximum depth of star imports to follow.
 const STARS_DEEP: usize = 4;
 
@@ -85,9 +87,11 @@ impl<S: Source> Resolver<'_, S> {
                 | Role::Definition
                 | Role::Parameter
                 | Role::Keyword
-                | Role::ImportedModule
                 | Role::Alias
                 | Role::Declared => None,
+                Role::ImportedModule => {
+                    self.imported_module_of_none(file, &names, OccurrenceId(index as u32))
+                }
                 Role::Export => self.exported_from_nowhere(file, &names, one),
             };
             let Some(of) = holder else { continue };
@@ -135,6 +139,33 @@ impl<S: Source> Resolver<'_, S> {
         }
         let module = self.imported_module(file, names, import, import.parts as usize)?;
         self.lacks(module, names.name(one.name))
+    }
+
+    /// Returns the package of the workspace that certainly does not contain the submodule at `id`, as
+    /// `gone` in `from package.gone import f`.
+    fn imported_module_of_none(
+        &mut self,
+        file: FileId,
+        names: &Names,
+        id: OccurrenceId,
+    ) -> Option<Holder> {
+        let import = names.import(names.occurrence(id)?.import()?)?;
+        let at = (id.0.checked_sub(import.module.0)?) as usize;
+        let package = self.package_of_part(file, names, import, at)?;
+        let body = self.module_file(package)?;
+        let name = names.name(names.occurrence(id)?.name);
+        let is_package = self.path(body).name().starts_with("__init__.");
+        if !is_package || self.submodule(package, name).is_some() {
+            return None;
+        }
+        let of_body = self.names(body);
+        let has_path = MAKES_MODULES
+            .iter()
+            .any(|word| of_body.find(word).is_some());
+        if has_path || self.makes_names(body, STARS_DEEP) {
+            return None;
+        }
+        Some(Holder::Module(self.path(body)))
     }
 
     /// Returns the module of a file if a plain name in it is neither bound nor built in, and certainly no

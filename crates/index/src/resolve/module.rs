@@ -141,6 +141,28 @@ impl<S: Source> Resolver<'_, S> {
         Some(self.module_at(&path))
     }
 
+    /// Returns the module that must contain part `at` of an import's dotted name as a submodule, or `None`
+    /// if the part is a top-level module or its package is not in the workspace.
+    pub(super) fn package_of_part(
+        &mut self,
+        file: FileId,
+        names: &Names,
+        import: &Import,
+        at: usize,
+    ) -> Option<ModuleId> {
+        if at == 0 && import.level == 0 {
+            return None;
+        }
+        let written: Vec<&str> = names.module_parts(import).collect();
+        let package = written.get(..at)?;
+        let whole = Import {
+            what: Imported::Whole,
+            ..*import
+        };
+        let base = self.base_of(file, names, &whole, package)?;
+        Some(self.module_at(&joined(&base, package)))
+    }
+
     /// Returns the directory in which a dotted name resolves.
     fn base_of(
         &mut self,
