@@ -337,7 +337,7 @@ impl Undo<'_> {
                 return Ok(Outcome::NotSettled);
             }
         }
-        let mut outcome = open.undo(&self.editor, self.root, &possible).await?;
+        let mut outcome = open.undo(&self.editor, self.root, &possible).await;
         outcome.refused.extend(relied_on);
         outcome.refused = self.explained(&open.run, outcome.refused).await;
         let undone = outcome.undone.iter().copied().collect();
@@ -537,6 +537,10 @@ fn summary(run: &PastRun, outcome: &UndoOutcome, planned: usize) -> Vec<Line> {
         let ids = names(ids.collect());
         lines.push(Line::of(Style::Bad, &format!("not taken back: {ids}")));
     }
+    if let Some(why) = &outcome.unrecorded {
+        let line = format!("this is not recorded ({why}); the next start finds it in the files");
+        lines.push(Line::of(Style::Warning, &line));
+    }
     lines
 }
 
@@ -589,6 +593,9 @@ struct UndoOutput<'a> {
     /// Proposals whose changes were no longer in the files, so that nothing was reverted.
     absent: Vec<ProposalId>,
     refused: Vec<RefusedOutput<'a>>,
+    /// Why the undo could not be recorded. The next start finds it in the files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unrecorded: Option<&'a str>,
     /// A warning about code that may be broken, because related proposals stay.
     #[serde(skip_serializing_if = "Option::is_none")]
     warning: Option<String>,
@@ -620,6 +627,7 @@ impl<'a> UndoOutput<'a> {
             undone: outcome.taken_back(),
             absent: outcome.absent.clone(),
             refused: outcome.refused.iter().map(stays).collect(),
+            unrecorded: outcome.unrecorded.as_deref(),
             warning: None,
         }
     }

@@ -2,6 +2,7 @@
 //! cannot be undone after all, the members of the set that were already undone are applied again.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -200,6 +201,7 @@ impl<R: UndoRecorder> UndoProgress<'_, R> {
             undone: self.done.into_iter().flat_map(|plan| plan.undone).collect(),
             absent,
             refused,
+            unrecorded: None,
         }
     }
 }
@@ -359,15 +361,17 @@ impl OpenRun {
         editor: &Arc<dyn Editor>,
         root: &Path,
         chosen: &BTreeSet<ProposalId>,
-    ) -> Result<UndoOutcome, HistoryError> {
+    ) -> UndoOutcome {
         let changes = self.run.changes.clone();
         let mut recorder = JournalingRecorder {
             open: self,
             chosen: chosen.clone(),
+            unrecorded: None,
         };
-        let outcome = undo_with(editor, Some(root), &changes, chosen, &mut recorder).await?;
+        let Ok(mut outcome) = undo_with(editor, Some(root), &changes, chosen, &mut recorder).await;
+        outcome.unrecorded = recorder.unrecorded;
         self.forget_journal();
-        Ok(outcome)
+        outcome
     }
 
     /// Removes the journal after the undo has ended.
@@ -390,16 +394,27 @@ impl OpenRun {
     }
 }
 
-/// A recorder that writes the events to the trajectory and the progress to a journal.
+/// A recorder that writes the events to the trajectory and the progress to a journal. The undo goes on
+/// if they cannot be written, because the next start finds it in the files.
 struct JournalingRecorder<'r> {
     open: &'r mut OpenRun,
     chosen: BTreeSet<ProposalId>,
+    /// The first error of a write.
+    unrecorded: Option<String>,
+}
+
+impl JournalingRecorder<'_> {
+    fn note(&mut self, written: Result<(), HistoryError>) {
+        if let Err(error) = written {
+            self.unrecorded.get_or_insert(error.to_string());
+        }
+    }
 }
 
 impl UndoRecorder for JournalingRecorder<'_> {
-    type Error = HistoryError;
+    type Error = Infallible;
 
-    fn before_write(&mut self, plan: &FileUndoPlan) -> Result<(), HistoryError> {
+    fn before_write(&mut self, plan: &FileUndoPlan) -> Result<(), Infallible> {
         let journal = UndoJournal {
             chosen: self.chosen.clone(),
             file: plan.file.clone(),
@@ -413,11 +428,17 @@ impl UndoRecorder for JournalingRecorder<'_> {
             file.flush()?;
             file.sync_all()
         });
-        written.map_err(|source| HistoryError::Io { path, source })
+        if written.is_err() {
+            self.open.forget_journal();
+        }
+        self.note(written.map_err(|source| HistoryError::Io { path, source }));
+        Ok(())
     }
 
-    fn record(&mut self, events: Vec<Event>) -> Result<(), HistoryError> {
-        self.open.record(events)
+    fn record(&mut self, events: Vec<Event>) -> Result<(), Infallible> {
+        let recorded = self.open.record(events);
+        self.note(recorded);
+        Ok(())
     }
 }
 

@@ -83,6 +83,8 @@ pub struct UndoOutcome {
     /// The members of `undone` that were already missing before the undo.
     pub absent: Vec<ProposalId>,
     pub refused: Vec<UndoRefusal>,
+    /// Why the undo could not be recorded, if so. The next start finds it in the files.
+    pub unrecorded: Option<String>,
 }
 
 impl UndoOutcome {

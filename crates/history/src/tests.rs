@@ -434,7 +434,7 @@ impl TestProject {
         let editor: Arc<dyn Editor> = Arc::new(DiskEditor::new(&self.root()));
         let mut open = self.open(found).await.unwrap();
         let chosen = open.run.applied().map(|one| one.proposal).collect();
-        open.undo(&editor, &self.root(), &chosen).await.unwrap()
+        open.undo(&editor, &self.root(), &chosen).await
     }
 }
 
@@ -476,6 +476,22 @@ async fn undo_is_recorded_and_locks_the_run() {
     };
     record(&found, vec![undone]).unwrap();
     assert_eq!(PastRun::read(&found.path).unwrap().records, 3);
+}
+
+/// A directory stands where the journal of the undo would be written.
+#[tokio::test]
+async fn undo_is_made_and_says_so_although_it_cannot_be_recorded() {
+    let project = TestProject::new();
+    let (one, other) = ("X = 1\n", "X = 2\n");
+    let found = project.recorded("1-1", &project.root(), &[made(one, other)]);
+    project.write(other);
+    std::fs::create_dir(found.path.with_extension("undo")).unwrap();
+    let outcome = project.undo(&found).await;
+    assert_eq!(outcome.undone, [ProposalId(1)]);
+    let why = outcome.unrecorded.expect("a reason");
+    assert!(why.contains("1-1.undo: "), "{why}");
+    let text = std::fs::read_to_string(project.root().join("a.py")).unwrap();
+    assert_eq!(text, one);
 }
 
 #[tokio::test]

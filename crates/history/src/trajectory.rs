@@ -308,11 +308,11 @@ impl PastRun {
         file: &mut File,
         events: Vec<Event>,
     ) -> io::Result<()> {
-        self.append(file, events.clone())?;
+        let appended = self.append(file, events.clone());
         for event in events {
             apply_event(&mut self.changes, event, &mut Vec::new());
         }
-        Ok(())
+        appended
     }
 
     /// Appends events to the trajectory.
