@@ -1,4 +1,4 @@
-//! Finds the tests and fixtures that take a pytest fixture as a parameter.
+//! Finds the parameters of tests and fixtures that take a pytest fixture, and the uses of these parameters.
 
 use super::references::Certainty;
 use super::resolver::Resolver;
@@ -6,7 +6,7 @@ use super::source::{FileId, Source};
 use super::value::{Target, Variable};
 use crate::facts::is_test;
 use crate::names::{
-    Expr, ExprContent, ExprId, Function, Names, OccurrenceId, Role, ScopeId, ScopeKind,
+    Expr, ExprContent, ExprId, Function, Names, Occurrence, OccurrenceId, Role, ScopeId, ScopeKind,
 };
 use starling_syntax::FilePath;
 
@@ -24,8 +24,8 @@ impl<S: Source> Resolver<'_, S> {
         })
     }
 
-    /// Returns how certain it is that pytest passes a fixture to the parameter at `id`; `None` if it
-    /// does not.
+    /// Returns how certain it is that pytest passes a fixture to the parameter at `id`, or to the
+    /// parameter that the variable at `id` refers to; `None` if it does not.
     pub(super) fn takes_fixture(
         &mut self,
         file: FileId,
@@ -33,9 +33,11 @@ impl<S: Source> Resolver<'_, S> {
         id: OccurrenceId,
         fixture: Variable,
     ) -> Option<Certainty> {
-        let found = names
-            .occurrence(id)
-            .filter(|one| one.role == Role::Parameter)?;
+        let found = names.occurrence(id)?;
+        if found.role != Role::Parameter {
+            let id = Self::parameter_behind(names, found)?;
+            return self.takes_fixture(file, names, id, fixture);
+        }
         let mut functions = names.functions().iter();
         let function = functions.find(|one| one.scope == found.scope)?;
         let path = self.source.symbol(file, function.symbol)?;
@@ -64,6 +66,23 @@ impl<S: Source> Resolver<'_, S> {
             true => Some(Certainty::Certain),
             false => Some(Certainty::Possible),
         }
+    }
+
+    /// Returns the parameter that a variable refers to.
+    fn parameter_behind(names: &Names, found: &Occurrence) -> Option<OccurrenceId> {
+        let is_variable = matches!(
+            found.role,
+            Role::Read | Role::Call | Role::Store | Role::Delete
+        );
+        if !is_variable || found.receiver().is_some() {
+            return None;
+        }
+        let scope = Self::scope_of(names, found)?;
+        let is_it = |one: &Occurrence| {
+            one.role == Role::Parameter && one.scope == scope && one.name == found.name
+        };
+        let at = names.occurrences().iter().position(is_it)?;
+        Some(OccurrenceId(at as u32))
     }
 
     /// Returns whether a module-level fixture is the one that functions of a file get: true if it is

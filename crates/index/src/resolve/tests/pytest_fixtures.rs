@@ -3,7 +3,7 @@
 use super::fixture::check_references;
 
 #[test]
-fn tests_and_fixtures_that_take_a_fixture_refer_to_it() {
+fn parameters_that_take_a_fixture_and_their_uses_refer_to_it() {
     let conftest = "import pytest\n\n\n@pytest.fixture\ndef message():\n    return 1\n\n\n\
                     @pytest.fixture()\ndef sent(message):\n    return message\n";
     let unit = "import pytest\n\n\ndef test_a(message):\n    pass\n\n\ndef helper(message):\n    pass\n\n\n\
@@ -41,7 +41,9 @@ fn tests_and_fixtures_that_take_a_fixture_refer_to_it() {
         &[
             "tests/conftest.py:5:4",
             "tests/conftest.py:10:9",
+            "tests/conftest.py:11:11",
             "tests/deep/conftest.py:5:12",
+            "tests/deep/conftest.py:6:11",
             "tests/test_unit.py:4:11",
             "tests/test_unit.py:13:11 possible",
             "tests/test_unit.py:18:21",
