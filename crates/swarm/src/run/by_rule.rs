@@ -398,7 +398,7 @@ fn rename_definition(
         ))?;
     }
     not_of_python(from)?;
-    doubts.add(not_registered(lookup, from, symbol))?;
+    doubts.add(not_registered(lookup, from, symbol, decorator::is_fixture))?;
     doubts.add(looked_up_in_its_place(lookup, from, symbol))?;
     edits.replace(&from.file, symbol.name.start, old, to);
     if let Some(twin) = stub_symbol(lookup, from)? {
@@ -493,7 +493,7 @@ fn delete_symbol(
     if found.symbol.kind == SymbolKind::Class {
         hazards::no_registering_base(lookup, symbol, Registering::Possible)?;
     }
-    not_registered(lookup, symbol, &found.symbol)?;
+    not_registered(lookup, symbol, &found.symbol, |_| false)?;
     looked_up_in_its_place(lookup, symbol, &found.symbol)?;
     uses::in_no_string(lookup, symbol.base_name())?;
     may_be_missed(lookup, symbol)?;
@@ -543,13 +543,20 @@ fn not_of_python(path: &SymbolPath) -> Result<(), String> {
     }
 }
 
-/// Checks that no decorator of a symbol may register the symbol under its name.
+/// Checks that no decorator of a symbol may register the symbol under its name, except decorators whose
+/// uses are `known`.
 ///
 /// # Errors
 /// Returns a message that names the decorator.
-fn not_registered(lookup: &Lookup, path: &SymbolPath, symbol: &Symbol) -> Result<(), String> {
+fn not_registered(
+    lookup: &Lookup,
+    path: &SymbolPath,
+    symbol: &Symbol,
+    known: fn(&str) -> bool,
+) -> Result<(), String> {
     let decorators = symbol.contract.decorators.iter();
-    let registers = |one: &&String| !decorator::registers_nothing(lookup, one, path.base_name());
+    let registers =
+        |one: &&String| !known(one) && !decorator::registers_nothing(lookup, one, path.base_name());
     let mut others = decorators.filter(registers);
     match others.next() {
         None => Ok(()),

@@ -43,6 +43,14 @@ const MODULES: [&str; 11] = [
     "",
 ];
 
+/// Returns whether a decorator makes a pytest fixture with the name of its function. The parameters that
+/// take the fixture count as uses of the function.
+pub(super) fn is_fixture(decorator: &str) -> bool {
+    let called = decorator.trim().trim_start_matches('@');
+    let (called, arguments) = called.split_once('(').unwrap_or((called, ""));
+    ["fixture", "pytest.fixture"].contains(&called.trim()) && !arguments.contains("name")
+}
+
 /// Returns whether a decorator (`@functools.wraps(f)`) does not register the symbol called `own` under its
 /// name. A decorator of the project that has a name of the standard library is another one.
 pub(super) fn registers_nothing(lookup: &Lookup, decorator: &str, own: &str) -> bool {

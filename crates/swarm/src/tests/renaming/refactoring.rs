@@ -332,6 +332,27 @@ const KINDS: &str = "from enum import Enum\nfrom threading import Thread\n\n\ncl
                      def hours(self):\n        return 6\n\n\nclass Worker(Thread):\n    def go(self):\n        return 1\n";
 
 #[tokio::test(start_paused = true)]
+async fn fixture_is_renamed_with_the_parameters_that_take_it_and_their_uses() {
+    let conftest = "import pytest\n\n\n@pytest.fixture\ndef day():\n    return 1\n";
+    let test = "def test_a(day):\n    assert day == 1\n\n\ndef helper(day):\n    return day\n";
+    let files = [("tests/conftest.py", conftest), ("tests/test_a.py", test)];
+    let ended = run(&files, rename("tests/conftest.py::day", "first_day")).await;
+    assert_eq!(
+        ended.texts[0],
+        conftest.replace("day", "first_day"),
+        "{:?}",
+        ended.ending
+    );
+    let renamed = "def test_a(first_day):\n    assert first_day == 1\n";
+    assert_eq!(
+        ended.texts[1],
+        test.replace("def test_a(day):\n    assert day == 1\n", renamed)
+    );
+    let (_, headline) = ended.ending;
+    assert!(headline.starts_with("Done, untested: "), "{headline}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn name_that_no_base_class_has_is_free() {
     let ended = run(&[("kinds.py", KINDS)], rename("Kind.hours", "duty_hours")).await;
     assert!(
