@@ -3,7 +3,8 @@
 use crate::lookup::Lookup;
 use crate::task::refactoring::Refactoring;
 use crate::task::stated::{ExplicitEdit, ExplicitEdits, KeptStrings, Named, is_identifier};
-use starling_syntax::SymbolPath;
+use starling_index::sets_attribute;
+use starling_syntax::{SymbolKind, SymbolPath};
 
 /// Maximum number of symbols that are listed if a name is ambiguous.
 const LISTED: usize = 8;
@@ -82,10 +83,7 @@ fn named(lookup: &Lookup, name: &str) -> Result<Named, String> {
     match (symbols.as_slice(), variables.as_slice()) {
         ([symbol], []) => Ok(Named::Symbol(symbol.clone())),
         ([], [variable]) => Ok(Named::Variable(variable.clone())),
-        ([], []) => Err(match lookup.index().nearest_name(name) {
-            Some(near) => format!("there is no symbol `{name}`; did you mean `{near}`?"),
-            None => format!("there is no symbol `{name}`"),
-        }),
+        ([], []) => Err(none_of_this_name(lookup, name)),
         (symbols, variables) => {
             let variables = variables.iter();
             let variables = variables.map(|one| format!("{}::{}", one.file, one.name));
@@ -101,4 +99,30 @@ fn named(lookup: &Lookup, name: &str) -> Result<Named, String> {
             ))
         }
     }
+}
+
+/// Explains that no symbol or variable of a module has this name.
+fn none_of_this_name(lookup: &Lookup, name: &str) -> String {
+    if let Some(class) = class_with_attribute(lookup, name) {
+        return format!(
+            "`{name}` is an attribute, set in {class}: only functions, methods, classes and the variables of \
+             modules are renamed or deleted by rule; `starling run` takes it as a task"
+        );
+    }
+    match lookup.index().nearest_name(name) {
+        Some(near) => format!("there is no symbol `{name}`; did you mean `{near}`?"),
+        None => format!("there is no symbol `{name}`"),
+    }
+}
+
+/// Returns the class whose body or methods set the attribute `name`, such as `Rank.CAPTAIN`.
+fn class_with_attribute(lookup: &Lookup, name: &str) -> Option<SymbolPath> {
+    let (class, attribute) = name.rsplit_once('.')?;
+    let definitions = lookup.index().definitions_of(class).into_iter();
+    let mut classes = definitions.filter(|one| one.kind == SymbolKind::Class);
+    let sets = |class: &SymbolPath| {
+        let found = lookup.symbol(class);
+        found.is_ok_and(|found| sets_attribute(&found.tree, attribute, found.symbol.span))
+    };
+    classes.find(|one| sets(&one.symbol)).map(|one| one.symbol)
 }

@@ -104,12 +104,27 @@ async fn nothing_is_renamed_if_only_a_certain_rename_is_wanted_and_a_use_is_not(
 
 #[tokio::test(start_paused = true)]
 async fn name_that_is_not_that_of_one_symbol_is_refused() {
-    let files = [("shapes.py", SHAPES), ("uses.py", USES)];
+    let ranks = "class Rank:\n    CAPTAIN = 1\n";
+    let files = [
+        ("shapes.py", SHAPES),
+        ("uses.py", USES),
+        ("ranks.py", ranks),
+    ];
     for (symbol, to, expected) in [
         (
             "area",
             "surface",
             "several symbols are called `area`: shapes.py::Other.area, shapes.py::Shape.area",
+        ),
+        (
+            "Rank.CAPTAIN",
+            "CHIEF",
+            "`Rank.CAPTAIN` is an attribute, set in ranks.py::Rank: only functions, ",
+        ),
+        (
+            "Rank.LIEUTENANT",
+            "CHIEF",
+            "there is no symbol `Rank.LIEUTENANT`",
         ),
         (
             "Shap",
@@ -140,7 +155,7 @@ async fn name_that_is_not_that_of_one_symbol_is_refused() {
             panic!("{symbol}: {why:?}");
         };
         assert!(why.starts_with(expected), "{symbol}: {why}");
-        assert_eq!(texts, [SHAPES, USES]);
+        assert_eq!(texts, [SHAPES, USES, ranks]);
     }
 }
 
