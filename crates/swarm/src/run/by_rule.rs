@@ -17,7 +17,7 @@ use crate::state::run_context::RunContext;
 use crate::task::mentions;
 use crate::task::method_family::{self, MethodFamily};
 use crate::task::refactoring::Refactoring;
-use crate::task::requested::requested;
+use crate::task::requested::{named, requested};
 use crate::task::stated::{ExplicitEdit, ExplicitEdits, Named, stub_of};
 use crate::task::whole_word::is_word_at;
 use doubts::Doubts;
@@ -92,7 +92,8 @@ pub(crate) fn change(run: &RunContext) -> Option<Result<ChangeByRule, String>> {
             return Some(change.map_err(|why| for_larger_model(&why)));
         }
         let why = of_several_classes(&lookup, statements);
-        let why = why.or_else(|| of_attribute(statements))?;
+        let why = why.or_else(|| of_attribute(statements));
+        let why = why.or_else(|| of_ambiguous_name(&lookup, statements))?;
         return Some(Err(for_larger_model(&why)));
     }
     let change = of_all(&lookup, &statements.all, Doubts::refused());
@@ -160,6 +161,22 @@ fn of_attribute(statements: &ExplicitEdits) -> Option<String> {
         };
         let is_attribute = word.is_member || !word.of.is_empty();
         is_attribute.then(|| not_known(stated.named()))
+    })
+}
+
+/// Returns why a rename or deletion of a name that several unrelated symbols have is not made without a
+/// model; `None` if the task asks for something else, or says where it means the name.
+fn of_ambiguous_name(lookup: &Lookup, statements: &ExplicitEdits) -> Option<String> {
+    if !statements.are_whole_task {
+        return None;
+    }
+    statements.all.iter().find_map(|stated| {
+        let Named::Word(word) = stated.named() else {
+            return None;
+        };
+        let is_restricted = word.is_parameter || word.is_text || !word.within.is_empty();
+        let is_ambiguous = word.is_symbol && !is_restricted && word.kept_by.is_empty();
+        named(lookup, &word.name).err().filter(|_| is_ambiguous)
     })
 }
 

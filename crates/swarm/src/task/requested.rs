@@ -58,7 +58,10 @@ pub(crate) fn whole_task(lookup: &Lookup, refactoring: &Refactoring) -> Explicit
 }
 
 /// Returns the symbol or the variable of a module with this name, with or without its file.
-fn named(lookup: &Lookup, name: &str) -> Result<Named, String> {
+///
+/// # Errors
+/// Returns a message if there is none, or if there are several, which are listed.
+pub(crate) fn named(lookup: &Lookup, name: &str) -> Result<Named, String> {
     let name = name.trim_start_matches('#').trim_end_matches("()");
     let variables = lookup.index().variables(name);
     if name.contains("::") {

@@ -352,6 +352,27 @@ async fn attribute_with_a_unique_name_is_renamed_without_the_model() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn name_of_several_symbols_is_not_given_to_the_small_model() {
+    let model = "class Kind:\n    def hours(self):\n        return 1\n";
+    let report = "def hours(rota):\n    return rota\n\n\ndef table(rota):\n    return rota\n";
+    let files = [("model.py", model), ("report.py", report)];
+    for task in [
+        "Delete `table` and `hours`.",
+        "Delete `hours`.",
+        "Rename `hours` to `duty_hours`.",
+    ] {
+        let why = by_rule(task, &files).await.unwrap_err();
+        let expected = "several symbols are called `hours`: model.py::Kind.hours, report.py::hours; name one of \
+                        them with its file";
+        assert!(why.contains(expected), "{task}: {why}");
+    }
+    let texts = by_rule("Delete `hours` in report.py.", &files)
+        .await
+        .unwrap();
+    assert!(!texts[1].contains("hours"), "{texts:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn field_or_enum_member_is_not_given_to_the_small_model() {
     let of = "class D(Enum):\n    TEN_K = 10\n\n\n@dataclass\nclass Run:\n    day: int = 0\n";
     let user = "def f(run):\n    return D.TEN_K, run.day\n";

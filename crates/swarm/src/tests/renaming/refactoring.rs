@@ -121,11 +121,7 @@ async fn name_that_is_not_that_of_one_symbol_is_refused() {
             "CHIEF",
             "`Rank.CAPTAIN` is an attribute, set in ranks.py::Rank: only functions, ",
         ),
-        (
-            "Rank.LIEUTENANT",
-            "CHIEF",
-            "there is no symbol `Rank.LIEUTENANT`",
-        ),
+        ("Rank.LIEUTENANT", "CHIEF", "there is no `Rank.LIEUTENANT`"),
         (
             "Shap",
             "Form",
