@@ -68,8 +68,10 @@ pub fn summary(state: &RunState, traces: Traces<'_>) -> Vec<Line> {
         | TestedText::BeforeRevertedChanges => "",
     };
     lines.push(field("tests", &format!("{tests}{of}")));
-    if !state.not_woken.is_empty() {
-        let not_woken: Vec<String> = state.not_woken.iter().cloned().collect();
+    // Another owner may have changed the symbol all the same.
+    let not_woken = state.not_woken.iter().filter(|one| !changed.contains(one));
+    let not_woken: Vec<String> = not_woken.cloned().collect();
+    if !not_woken.is_empty() {
         lines.push(field("not woken", &words::few(&not_woken)));
     }
     let users = |owners: &BTreeSet<(SymbolPath, SymbolPath)>| {

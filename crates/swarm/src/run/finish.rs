@@ -322,7 +322,11 @@ fn summary(stop_reason: &StopReason, applied: &[SymbolPath], run: &RunContext) -
         1 => "; 1 caller of a changed contract was notified, but not updated".to_owned(),
         count => format!("; {count} callers of changed contracts were notified, but not updated"),
     };
-    let not_woken: Vec<String> = run.agents().not_woken.iter().cloned().collect();
+    // Another owner may have changed the symbol all the same.
+    let applied = self::changed(run);
+    let applied: BTreeSet<String> = applied.iter().map(ToString::to_string).collect();
+    let not_woken = run.agents().not_woken.clone().into_iter();
+    let not_woken: Vec<String> = not_woken.filter(|one| !applied.contains(one)).collect();
     let not_woken = match not_woken.len() {
         0 => String::new(),
         1 => format!("; the owner of {} was not woken", not_woken[0]),

@@ -51,6 +51,14 @@ const BESIDE_DOCUMENTS: &[&str] = &[
     "^bump .. version",
 ];
 
+/// Patterns for sentences that describe what code does wrong or must do. Beside a document that must
+/// change, they are about code.
+const TELLS_OF_BEHAVIOUR: &[&str] = &[
+    "should|must|shall print|return|raise|write|show|give|yield|accept|reject|output|exit",
+    "prints|returns|raises|writes|shows|gives|yields|outputs|accepts no|nothing|none|wrong|only|instead|twice",
+    "crashes|hangs|ignores",
+];
+
 /// Patterns for sentences that only describe what a document says. If the whole task consists of
 /// them, it means that the document is wrong.
 const TOLD_ALONE: &[&str] = &["^@readme .. @says"];
@@ -225,7 +233,9 @@ fn is_documentation(sentences: &[Sentence]) -> bool {
         let are_beside = clauses.iter().all(|one| is_told(one) || is_beside(one));
         return clauses.iter().any(is_told) && are_beside;
     }
-    let is_other = |clause: &&Sentence| fits_any(clause, CHANGES) && !is_beside(clause);
+    let is_other = |clause: &&Sentence| {
+        fits_any(clause, CHANGES) && !is_beside(clause) || fits_any(clause, TELLS_OF_BEHAVIOUR)
+    };
     !others.iter().any(is_other)
 }
 

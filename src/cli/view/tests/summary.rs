@@ -42,6 +42,31 @@ fn summary_shows_the_result_and_names_every_reason_to_stop() {
 }
 
 #[test]
+fn summary_names_only_symbols_that_nobody_changed_as_not_woken() {
+    let traces = Traces {
+        trajectory: Path::new("/c/runs/1.jsonl"),
+        repo: None,
+        tree: ProjectLifetime::Stays,
+    };
+    let not_woken = |symbol: &str| Event::NotWoken {
+        symbol: symbol.to_owned(),
+        from: ActorId::Scout,
+        why: "the limit of agents".to_owned(),
+    };
+    let mut events = vec![
+        not_woken("loans/fees.py::late_fee"),
+        not_woken("loans/desk.py::lend"),
+    ];
+    let mut end = ending(StopReason::Settled);
+    if let Some(Event::RunFinished { applied, .. }) = end.last_mut() {
+        *applied = vec![symbol("loans/fees.py::late_fee")];
+    }
+    events.append(&mut end);
+    let said = plain(&summary(&state(&[events]), traces));
+    assert!(said.contains("not woken  loans/desk.py::lend\n"), "{said}");
+}
+
+#[test]
 fn summary_says_if_the_tests_ran_before_the_last_change() {
     let traces = Traces {
         trajectory: Path::new("/c/runs/1.jsonl"),

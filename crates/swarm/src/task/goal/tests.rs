@@ -123,6 +123,15 @@ const TASKS: &[(Goal, &[&str])] = &[
         ],
     ),
     (
+        Goal::Bug,
+        &[
+            "`plan --phones` prints no phone numbers:\n\n$ plan --phones\n\nshould print 0170 444. Document --phones in \
+             README.md, in German.",
+            "`f` returns nothing for an empty list. Mention it in the README.",
+            "`load` crashes on an empty file. Document what it accepts.",
+        ],
+    ),
+    (
         Goal::Refactoring,
         &[
             "Rename `total` to `sum_total`",
@@ -164,6 +173,8 @@ const TASKS: &[(Goal, &[&str])] = &[
             "Update the README to match the docstrings",
             "README says nosetests, we use pytest",
             "Update the docs and add an example",
+            "Document that `f` returns nothing for an empty list",
+            "Explain in README.md what `plan` prints. It should be short.",
         ],
     ),
     (
