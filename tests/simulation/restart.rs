@@ -94,7 +94,7 @@ pub async fn check(world: &Arc<World>, at_first: &Texts) {
         world.judge().tree_after_kill(&files);
     }
 
-    let outcome = open.undo(&editor, &root, &wanted).await.unwrap();
+    let outcome = open.undo(&editor, &root, &wanted).await;
     let undone = world.desk().texts(&world.project);
     // Changes that belong to the same set as a change of a touched file are not undone either.
     let stays = |file: &String| {
