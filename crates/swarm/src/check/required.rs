@@ -42,6 +42,7 @@ use crate::task::command_line::CommandLine;
 use crate::task::goal::Goal;
 use crate::task::goal::excluded::ExcludedTests;
 use crate::task::names::Names;
+use crate::task::runnable::without_commands;
 use crate::task::test_names::{names_function, names_test};
 use crate::task::whole_word::has_word;
 use conditions::{Condition, Conditions};
@@ -333,7 +334,11 @@ fn belonging(
                 lacks_fixture(case) || lacks_module() && !is_said()
             };
             near = ids(&|case| !cannot_run(case) && of_files.includes(lookup, case));
-            let wishes = Wishes::of(task);
+            // The command line says which tests run the commands of the task. Their words are no wish.
+            let wishes = match about.command_line.words.is_empty() {
+                true => Wishes::of(task),
+                false => Wishes::of(&without_commands(task)),
+            };
             let runs = |case: &TestCase, is_in: fn(&CommandLine, &str) -> bool| {
                 let test = test_of(lookup, case).and_then(|test| lookup.symbol(&test).ok());
                 test.is_some_and(|test| is_in(&about.command_line, test.source()))

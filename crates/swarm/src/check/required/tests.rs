@@ -641,3 +641,24 @@ fn test_that_does_not_give_an_option_is_no_part_of_a_task_about_the_code_behind_
         );
     }
 }
+
+#[test]
+fn options_of_an_example_draw_no_test_if_the_prose_names_the_command_line() {
+    let told = "rota plan --phones prints no phone numbers";
+    let command = "python -m rota plan m.csv --days 1 --phones";
+    for task in [
+        format!("{told}."),
+        format!("{told}:\n\n$ {command}\n\nshould print 0170 444 behind the name."),
+        format!("{told}.\n\n    $ {command}\n    Vogt, Jana\n"),
+        format!("{told}:\n```sh\n{command}\n```\n"),
+        format!("`rota plan --phones` prints no numbers\n```\n$ {command}\nVogt, Jana\n```\n"),
+        format!("With `--phones`, no numbers are printed:\n~~~console\n$ {command}\n~~~\n"),
+    ] {
+        assert_eq!(found_in_rota(&task), (Vec::new(), Vec::new()), "{task}");
+    }
+    // The prose names no command line, so the example does.
+    let task = "This prints one day too few:\n\n$ rota plan m.csv --days 2\n";
+    let (required, _) = found_in_rota(task);
+    let minimum = "test_plan_lists_minimum".to_owned();
+    assert!(required.contains(&minimum), "{required:?}");
+}
