@@ -662,3 +662,37 @@ fn options_of_an_example_draw_no_test_if_the_prose_names_the_command_line() {
     let minimum = "test_plan_lists_minimum".to_owned();
     assert!(required.contains(&minimum), "{required:?}");
 }
+
+#[test]
+fn name_of_a_new_parameter_is_no_word_of_a_test_that_does_not_pass_it() {
+    let files = [
+        (
+            "weather.py",
+            "def fetch(day):\n    return day\n\n\ndef one(day):\n    return fetch(day)\n\n\n\
+             def lines(day):\n    return one(day)\n",
+        ),
+        (
+            "test_weather.py",
+            "from weather import fetch, lines\n\n\ndef test_plan():\n    \
+             assert lines(1) == '01.01. night'\n\n\ndef test_heat():\n    \
+             assert lines(1) == 0 or fetch(1, night=True)\n",
+        ),
+    ];
+    let red = ["test_plan", "test_heat"].map(|name| TestCase {
+        id: format!("test_weather.py::{name}"),
+        ..case(name, "assert 1 == 2")
+    });
+    for declared in [
+        "a keyword-only argument night: bool = False",
+        "`night: bool = False`",
+        "an argument night: str | None=None",
+        "an optional parameter `night: int = 0`, for the night,",
+    ] {
+        let task = format!("`fetch` should take {declared} and not count the sun at night.");
+        let found = found_in(&files, &task, &[], red.to_vec());
+        assert_eq!(names(found.required), ["test_heat"], "{task}");
+    }
+    let task = "`fetch` is wrong: at night = 3 it crashes";
+    let found = found_in(&files, task, &[], red.to_vec());
+    assert_eq!(names(found.required).len(), 2, "{task}");
+}
