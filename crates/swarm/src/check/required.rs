@@ -12,7 +12,8 @@
 //!   use a file named in the task, or a module whose body is picked or changed, are "near": they are
 //!   shown to models, but the task may be about something else in that file. Tests that reach the
 //!   code only from afar, or that one of the task's wishes fits only by its words, are "possible":
-//!   they are shown, and a run that leaves them red is not proven ([`wishes`]). Once the tests that
+//!   they are shown, and a run that leaves them red is not proven ([`wishes`]). Tests that run only
+//!   another subcommand do not reach the code of a subcommand ([`conditions`]). Once the tests that
 //!   use the changed code directly pass, those that only run it are set aside ([`set_aside`]).
 //! - Every other goal requires only the tests that the task names or whose error it quotes.
 //! - A task that states only renames and deletions requires no tests.
@@ -22,6 +23,7 @@
 //! - Tests that the task says to leave as they are, and tests that fail because a module cannot be
 //!   found and that the task does not name, are never required.
 
+mod conditions;
 mod modules;
 pub(crate) mod set_aside;
 #[cfg(test)]
@@ -40,8 +42,10 @@ use crate::task::command_line::CommandLine;
 use crate::task::goal::Goal;
 use crate::task::goal::excluded::ExcludedTests;
 use crate::task::names::Names;
+use crate::task::runnable::without_commands;
 use crate::task::test_names::{names_function, names_test};
 use crate::task::whole_word::has_word;
+use conditions::{Condition, Conditions};
 use starling_core::{TestCase, TestReport, TestStatus};
 use starling_index::{Certainty, frames, is_test_file};
 use starling_syntax::{FilePath, SymbolPath};
@@ -320,7 +324,7 @@ fn belonging(
                 .partition(SymbolPath::is_module);
             let files: Vec<SymbolPath> = about.files.iter().cloned().chain(modules).collect();
             let (reach, of_files) = (
-                ReachingTests::of(lookup, &symbols),
+                ReachingTests::of_task(lookup, &symbols, &about.command_line),
                 ReachingTests::of(lookup, &files),
             );
             let cannot_run = |case: &TestCase| {
@@ -330,7 +334,11 @@ fn belonging(
                 lacks_fixture(case) || lacks_module() && !is_said()
             };
             near = ids(&|case| !cannot_run(case) && of_files.includes(lookup, case));
-            let wishes = Wishes::of(task);
+            // The command line says which tests run the commands of the task. Their words are no wish.
+            let wishes = match about.command_line.words.is_empty() {
+                true => Wishes::of(task),
+                false => Wishes::of(&without_commands(task)),
+            };
             let runs = |case: &TestCase, is_in: fn(&CommandLine, &str) -> bool| {
                 let test = test_of(lookup, case).and_then(|test| lookup.symbol(&test).ok());
                 test.is_some_and(|test| is_in(&about.command_line, test.source()))
@@ -515,25 +523,72 @@ enum Distance {
 /// tests.
 struct ReachingTests<'a> {
     targets: &'a [SymbolPath],
-    /// The symbols and their users, each with its number of steps from a symbol.
-    users: Vec<(SymbolPath, usize)>,
+    /// The symbols and their users.
+    users: Vec<User>,
+}
+
+/// A symbol that the searched symbols are, or that uses them directly or indirectly.
+struct User {
+    symbol: SymbolPath,
+    /// Number of steps from a searched symbol.
+    steps: usize,
+    /// The conditions on the way from the user to a searched symbol.
+    conditions: Vec<Condition>,
 }
 
 impl ReachingTests<'_> {
     fn of<'a>(lookup: &Lookup, targets: &'a [SymbolPath]) -> ReachingTests<'a> {
+        Self::of_task(lookup, targets, &CommandLine::default())
+    }
+
+    /// Returns the tests that reach the symbols. A test that runs only another subcommand does not
+    /// reach the functions that carry out the subcommands of the task.
+    fn of_task<'a>(
+        lookup: &Lookup,
+        targets: &'a [SymbolPath],
+        command_line: &CommandLine,
+    ) -> ReachingTests<'a> {
+        let words = || Condition::of_words(lookup, command_line.words.clone());
+        let of_words: Vec<Condition> = match command_line.handlers.is_empty() {
+            true => Vec::new(),
+            false => words().into_iter().collect(),
+        };
         let symbols = targets.iter().filter(|symbol| !symbol.is_module());
-        let mut users: Vec<(SymbolPath, usize)> = symbols.map(|one| (one.clone(), 0)).collect();
+        let symbols = symbols.map(|symbol| User {
+            symbol: symbol.clone(),
+            steps: 0,
+            conditions: match command_line.handlers.contains(symbol) {
+                true => of_words.clone(),
+                false => Vec::new(),
+            },
+        });
+        let mut users: Vec<User> = symbols.collect();
+        let mut conditions = Conditions::default();
         let mut from = 0;
         for step in 0..STEPS {
             let until = users.len();
             for at in from..until {
-                let uses = lookup.index().references(&users[at].0.to_string(), USES);
+                let uses = lookup
+                    .index()
+                    .references(&users[at].symbol.to_string(), USES);
                 for one in uses.found {
                     // Uncertain uses are followed only in the first step.
                     let is_sure = one.certainty != Certainty::Possible || step == 0;
-                    let is_new = !users.iter().any(|(known, _)| *known == one.symbol);
-                    if is_sure && is_new && !one.symbol.is_module() && users.len() < USERS {
-                        users.push((one.symbol, step + 1));
+                    if !is_sure || one.symbol.is_module() || users.len() >= USERS {
+                        continue;
+                    }
+                    let mut all = users[at].conditions.clone();
+                    all.extend(conditions.of_use(lookup, &one));
+                    let is_known = |known: &User| {
+                        let is_as_open = known.conditions.is_empty() || known.conditions == all;
+                        known.symbol == one.symbol && is_as_open
+                    };
+                    if !users.iter().any(is_known) {
+                        users.push(User {
+                            symbol: one.symbol,
+                            steps: step + 1,
+                            conditions: all,
+                        });
                     }
                 }
             }
@@ -565,7 +620,7 @@ impl ReachingTests<'_> {
             return Some(Distance::Near);
         }
         match test_of(lookup, case) {
-            Some(test) => self.distance_of(lookup, &test),
+            Some(test) => self.distance_of(lookup, &test, &case.id),
             None => {
                 let mut names = self.targets.iter().filter(|target| !target.is_module());
                 names
@@ -575,7 +630,7 @@ impl ReachingTests<'_> {
         }
     }
 
-    fn distance_of(&self, lookup: &Lookup, test: &SymbolPath) -> Option<Distance> {
+    fn distance_of(&self, lookup: &Lookup, test: &SymbolPath, id: &str) -> Option<Distance> {
         let source = lookup.symbol(test).map(|found| found.source().to_owned());
         let source = source.unwrap_or_default();
         let class = test.name.rsplit_once('.').map(|(class, _)| class);
@@ -585,10 +640,15 @@ impl ReachingTests<'_> {
         };
         let is_test_code =
             |user: &SymbolPath| is_test_file(&user.file) || user.file.name() == "conftest.py";
-        let steps = |(user, steps): &(SymbolPath, usize)| {
+        let steps = |one: &User| {
+            let (user, steps) = (&one.symbol, one.steps);
             let in_file = user.file == test.file;
+            let mut conditions = one.conditions.iter();
+            if !conditions.all(|condition| condition.may_hold(id, &source)) {
+                return None;
+            }
             if test.encloses(user) {
-                return Some(*steps);
+                return Some(steps);
             }
             let uses = in_file && class.is_some() && is_set_up(user)
                 // A test requests a fixture by its name.

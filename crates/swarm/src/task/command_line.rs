@@ -237,18 +237,23 @@ fn programs_of(manifest: &str) -> Vec<String> {
     found
 }
 
-fn is_option(word: &str) -> bool {
+/// Returns whether a variable usually holds the parsed options.
+pub(crate) fn is_parsed(variable: &str) -> bool {
+    PARSED.contains(&variable)
+}
+
+pub(crate) fn is_option(word: &str) -> bool {
     let name = word.strip_prefix("--").map(|rest| rest.split('=').next());
     name.flatten()
         .is_some_and(|name| name.len() > 1 && is_name(name))
 }
 
-fn is_name(word: &str) -> bool {
+pub(crate) fn is_name(word: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     word.starts_with(|c: char| c.is_ascii_alphabetic()) && word.chars().all(is_part)
 }
 
-fn is_string_in(source: &str, word: &str) -> bool {
+pub(crate) fn is_string_in(source: &str, word: &str) -> bool {
     ['"', '\''].iter().any(|quote| {
         source.contains(&format!("{quote}{word}{quote}"))
             || word.starts_with('-') && source.contains(&format!("{quote}{word}="))

@@ -2,7 +2,7 @@
 
 use crate::lookup::{Lookup, Mention, MissingFile};
 use crate::task::command_line::CommandLine;
-use crate::task::runnable::without_examples;
+use crate::task::runnable::{prose, without_examples};
 use starling_index::is_test_file;
 use starling_syntax::{FilePath, Language, SymbolKind, SymbolPath};
 
@@ -42,7 +42,7 @@ impl Names {
                 sure.push(symbol);
             }
         }
-        let command_line = CommandLine::of(lookup, text);
+        let command_line = command_line(lookup, text);
         sure.extend(command_line.handlers.iter().cloned());
         let is_in_file = |symbol: &SymbolPath| {
             let mut named = sure.iter();
@@ -111,6 +111,16 @@ impl Names {
     pub fn code(&self) -> impl Iterator<Item = &SymbolPath> {
         let sure = self.sure.iter();
         sure.filter(|symbol| Language::of(&symbol.file) != Language::Plain)
+    }
+}
+
+/// Returns the command line in the prose of a task; if the prose names none, the one in its examples.
+/// Beside the command line in the prose, the options of an example only show how the fault was seen.
+fn command_line(lookup: &Lookup, text: &str) -> CommandLine {
+    let in_prose = CommandLine::of(lookup, &prose(text));
+    match in_prose.words.is_empty() {
+        true => CommandLine::of(lookup, text),
+        false => in_prose,
     }
 }
 

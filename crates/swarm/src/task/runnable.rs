@@ -12,6 +12,10 @@ const MOST: usize = 3;
 const LONGEST: usize = 4_000;
 const PROMPTS: [&str; 2] = [">>>", "..."];
 const FENCES: [&str; 2] = ["```", "~~~"];
+/// Languages of fenced blocks that contain shell commands.
+const SHELLS: [&str; 4] = ["sh", "bash", "shell", "console"];
+/// The prompt before a shell command.
+const SHELL_PROMPT: &str = "$ ";
 /// Modules outside the project that `python -m` may run, because they run the project's tests.
 const RUNNERS: [&str; 3] = ["pytest", "doctest", "unittest"];
 /// Directories that contain importable modules, besides the root.
@@ -21,7 +25,7 @@ const SHELL: &str = "|&;<>$`\\\"'(){}*?[]!~#=%";
 
 /// Returns whether a text may contain an example. This check is fast, and avoids the search in most tasks.
 pub(crate) fn may_be_in(text: &str) -> bool {
-    let marks = FENCES.iter().chain(&[PROMPTS[0], "$ "]);
+    let marks = FENCES.iter().chain(&[PROMPTS[0], SHELL_PROMPT]);
     marks.into_iter().any(|mark| text.contains(mark)) || text.lines().any(is_indented)
 }
 
@@ -62,6 +66,33 @@ pub(crate) fn without_examples(text: &str) -> String {
     prose
 }
 
+/// Returns a text without the shell commands on lines of their own. What the commands print stays.
+pub(crate) fn without_commands(text: &str) -> String {
+    let is_shown = |line: &str| line.trim_start().starts_with(SHELL_PROMPT);
+    let has_prompt = text.lines().any(is_shown);
+    let mut left: Vec<&str> = Vec::new();
+    let mut fence: Option<(&str, bool)> = None;
+    for line in text.lines() {
+        let written = line.trim_start();
+        match fence {
+            Some((by, _)) if written.starts_with(by) => fence = None,
+            Some((_, true)) => continue,
+            Some((_, false)) => {}
+            None => {
+                let opened = FENCES.iter().find(|one| written.starts_with(**one));
+                fence = opened.map(|by| {
+                    let language = written.trim_start_matches(&by[..1]).trim();
+                    (*by, SHELLS.contains(&language) && !has_prompt)
+                });
+            }
+        }
+        if !is_shown(line) {
+            left.push(line);
+        }
+    }
+    left.join("\n")
+}
+
 /// A part of the task that may contain an example.
 struct Block {
     kind: BlockKind,
@@ -88,7 +119,7 @@ fn blocks(text: &str) -> Vec<Block> {
                 kind: BlockKind::Python,
                 text: dedented(&lines),
             }),
-            "sh" | "bash" | "shell" | "console" if !is_shown => {
+            language if SHELLS.contains(&language) && !is_shown => {
                 let commands = lines.iter().map(|line| Block {
                     kind: BlockKind::Command,
                     text: line.trim().to_owned(),
@@ -174,7 +205,7 @@ pub(crate) fn prose(text: &str) -> String {
     let (_, outside) = fenced(text);
     let has_prompt = |line: &&&str| {
         let line = line.trim_start();
-        line.starts_with(PROMPTS[0]) || line.starts_with("$ ")
+        line.starts_with(PROMPTS[0]) || line.starts_with(SHELL_PROMPT)
     };
     let mut prose = String::new();
     for paragraph in paragraphs(&outside).filter(|paragraph| !is_code(paragraph)) {
@@ -198,7 +229,7 @@ fn add_lines(blocks: &mut Vec<Block>, lines: &[&str]) {
     }
     let commands = lines
         .iter()
-        .filter_map(|line| line.trim().strip_prefix("$ "));
+        .filter_map(|line| line.trim().strip_prefix(SHELL_PROMPT));
     blocks.extend(commands.map(|line| Block {
         kind: BlockKind::Command,
         text: line.trim().to_owned(),
@@ -209,7 +240,7 @@ fn add_lines(blocks: &mut Vec<Block>, lines: &[&str]) {
 fn blocks_of_lines<'t>(lines: &'t [&'t str]) -> impl Iterator<Item = &'t str> {
     let commands = lines
         .iter()
-        .filter_map(|line| line.trim().strip_prefix("$ "));
+        .filter_map(|line| line.trim().strip_prefix(SHELL_PROMPT));
     session(lines).chain(commands)
 }
 

@@ -388,3 +388,40 @@ async fn names_that_only_stand_in_the_example_of_a_feature_are_no_targets() {
     let but = "Done, but nothing in `Bean`, which the task names, was changed";
     assert!(headline.starts_with(but), "{headline}");
 }
+
+const ROTA: &str = "import sys\n\n\ndef counts(members):\n    return len(members) + 1\n\n\n\
+    def table(days):\n    return days\n\n\n\
+    def main(argv):\n    if argv[0] == 'stats':\n        print(counts([]))\n        return 0\n    \
+    if argv[0] == 'plan':\n        print(table(argv[1]))\n    return 1\n";
+const TEST_ROTA: &str = "from rota import main\n\n\ndef test_plan_lists_minimum(capsys):\n    \
+    main(['plan', '2'])\n    assert 'night' in capsys.readouterr().out\n";
+
+/// Returns the failing tests: the test of the subcommand `plan` always fails.
+fn of_plan(_: &str) -> Vec<(String, String)> {
+    let message = "test_rota.py:6: in test_plan_lists_minimum\nE   assert 'night' in '2'";
+    vec![(
+        "test_rota.py::test_plan_lists_minimum".to_owned(),
+        message.to_owned(),
+    )]
+}
+
+#[tokio::test(start_paused = true)]
+async fn failing_test_that_runs_another_subcommand_does_not_block_a_fix() {
+    for task in [
+        "`counts` counts one member too many. Fix it.",
+        "`counts` counts one member too many",
+    ] {
+        let right = "def counts(members):\n    return len(members)\n";
+        let model = Scripted::native()
+            .on("scout", [wake(&["rota.py::counts"])])
+            .on("agent rota.py::counts", [whole(right)])
+            .always("agent", finish("nothing more"));
+        let files = [("rota.py", ROTA), ("test_rota.py", TEST_ROTA)];
+        let mut bed = Bed::new(&files, model)
+            .tests(of_plan)
+            .with(|it| it.text = task.to_owned());
+        let events = bed.run().await;
+        assert!(bed.read("rota.py").contains(right), "{task}: {events:#?}");
+        assert_eq!(malformed(&events), [""; 0], "{task}");
+    }
+}

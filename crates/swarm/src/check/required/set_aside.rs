@@ -98,7 +98,7 @@ impl ReachingTests<'_> {
     /// the test is not found.
     fn is_used_by(&self, lookup: &Lookup, case: &TestCase) -> Option<bool> {
         let test = super::test_of(lookup, case)?;
-        let mut users = self.users.iter().filter(|(_, steps)| *steps <= 1);
-        Some(users.any(|(user, _)| test.encloses(user)))
+        let mut users = self.users.iter().filter(|user| user.steps <= 1);
+        Some(users.any(|user| test.encloses(&user.symbol)))
     }
 }

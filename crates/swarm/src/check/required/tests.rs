@@ -550,3 +550,149 @@ fn tests_that_the_task_excludes_are_not_required() {
         assert_eq!(required_of_seeds(&named), ["test_text"], "{named}");
     }
 }
+
+/// A program whose main function carries out its subcommands itself.
+const ROTA: [(&str, &str); 4] = [
+    ("pyproject.toml", "[project.scripts]\nrota = \"cli:main\"\n"),
+    (
+        "report.py",
+        "def counts(members):\n    return len(members)\n\n\ndef table(rota):\n    return str(rota)\n\n\n\
+         def forecast(day):\n    return day\n\n\ndef weather_lines(days):\n    \
+         return [forecast(day) for day in days]\n",
+    ),
+    (
+        "cli.py",
+        "import argparse\nimport report\n\n\ndef build_parser():\n    \
+         parser = argparse.ArgumentParser()\n    commands = parser.add_subparsers(dest='command')\n    \
+         for name, text in (('plan', 'print a rota'), ('ical', 'write'), ('stats', 'count')):\n        \
+         one = commands.add_parser(name, help=text)\n        if name == 'stats':\n            \
+         continue\n        one.add_argument('--days')\n        one.add_argument('--weather')\n    \
+         commands.choices['plan'].add_argument('--phones')\n    return parser\n\n\n\
+         def main(argv):\n    args = build_parser().parse_args(argv)\n    \
+         if args.command == 'stats':\n        print(report.counts([]))\n        return 0\n    \
+         if args.command == \"ical\":\n        return 1\n    print(report.table(args.days))\n    \
+         if args.weather:\n        for line in report.weather_lines(args.weather):\n            \
+         print(line)\n    return 0\n",
+    ),
+    (
+        "test_rota.py",
+        "from cli import main\n\n\ndef test_plan_lists_minimum(capsys):\n    \
+         main(['plan', '--days', '2'])\n    assert '01.01. night' in capsys.readouterr().out\n\n\n\
+         def test_numbers():\n    assert main(['stats']) == 5\n\n\n\
+         def test_storm():\n    assert main(['plan', '--weather=w.json']) == 5\n\n\n\
+         def test_given(words):\n    assert main(words) == 5\n",
+    ),
+];
+
+fn found_in_rota(task: &str) -> (Vec<String>, Vec<String>) {
+    let red = [
+        "test_plan_lists_minimum",
+        "test_numbers",
+        "test_storm",
+        "test_given",
+    ];
+    let red = red.map(|name| TestCase {
+        id: format!("test_rota.py::{name}"),
+        ..case(name, "assert 1 == 2")
+    });
+    let found = found_in(&ROTA, task, &[], red.to_vec());
+    (names(found.required), names(&found.possible | &found.near))
+}
+
+#[test]
+fn test_that_runs_another_subcommand_is_no_part_of_the_task() {
+    for task in [
+        "counts() counts one member too many. Fix it.",
+        "`counts` counts one member too many",
+        "report.counts counts one member too many, fix it.",
+        "`counts` is wrong. Please repair this.",
+        "rota stats should print a headline.",
+        "`rota stats` counts twice. Fix it.",
+        "rota stats prints the wrong number",
+    ] {
+        let expected = (
+            vec!["test_given".to_owned(), "test_numbers".to_owned()],
+            Vec::new(),
+        );
+        assert_eq!(found_in_rota(task), expected, "{task}");
+    }
+    let (required, possible) = found_in_rota("rota ical should write a line X-CALNAME.");
+    assert_eq!(
+        (required, possible),
+        (vec!["test_given".to_owned()], Vec::new())
+    );
+    let (required, _) = found_in_rota("`table` shows no names");
+    assert_eq!(required.len(), 4, "{required:?}");
+}
+
+#[test]
+fn test_that_does_not_give_an_option_is_no_part_of_a_task_about_the_code_behind_it() {
+    for task in [
+        "`forecast` is wrong at night",
+        "`weather_lines` is wrong at night",
+    ] {
+        let (required, possible) = found_in_rota(task);
+        let others = ["test_numbers", "test_plan_lists_minimum"];
+        let all = [required, possible].concat();
+        assert!(all.contains(&"test_storm".to_owned()), "{task}: {all:?}");
+        assert!(
+            !others.iter().any(|one| all.iter().any(|id| id == one)),
+            "{task}: {all:?}"
+        );
+    }
+}
+
+#[test]
+fn options_of_an_example_draw_no_test_if_the_prose_names_the_command_line() {
+    let told = "rota plan --phones prints no phone numbers";
+    let command = "python -m rota plan m.csv --days 1 --phones";
+    for task in [
+        format!("{told}."),
+        format!("{told}:\n\n$ {command}\n\nshould print 0170 444 behind the name."),
+        format!("{told}.\n\n    $ {command}\n    Vogt, Jana\n"),
+        format!("{told}:\n```sh\n{command}\n```\n"),
+        format!("`rota plan --phones` prints no numbers\n```\n$ {command}\nVogt, Jana\n```\n"),
+        format!("With `--phones`, no numbers are printed:\n~~~console\n$ {command}\n~~~\n"),
+    ] {
+        assert_eq!(found_in_rota(&task), (Vec::new(), Vec::new()), "{task}");
+    }
+    // The prose names no command line, so the example does.
+    let task = "This prints one day too few:\n\n$ rota plan m.csv --days 2\n";
+    let (required, _) = found_in_rota(task);
+    let minimum = "test_plan_lists_minimum".to_owned();
+    assert!(required.contains(&minimum), "{required:?}");
+}
+
+#[test]
+fn name_of_a_new_parameter_is_no_word_of_a_test_that_does_not_pass_it() {
+    let files = [
+        (
+            "weather.py",
+            "def fetch(day):\n    return day\n\n\ndef one(day):\n    return fetch(day)\n\n\n\
+             def lines(day):\n    return one(day)\n",
+        ),
+        (
+            "test_weather.py",
+            "from weather import fetch, lines\n\n\ndef test_plan():\n    \
+             assert lines(1) == '01.01. night'\n\n\ndef test_heat():\n    \
+             assert lines(1) == 0 or fetch(1, night=True)\n",
+        ),
+    ];
+    let red = ["test_plan", "test_heat"].map(|name| TestCase {
+        id: format!("test_weather.py::{name}"),
+        ..case(name, "assert 1 == 2")
+    });
+    for declared in [
+        "a keyword-only argument night: bool = False",
+        "`night: bool = False`",
+        "an argument night: str | None=None",
+        "an optional parameter `night: int = 0`, for the night,",
+    ] {
+        let task = format!("`fetch` should take {declared} and not count the sun at night.");
+        let found = found_in(&files, &task, &[], red.to_vec());
+        assert_eq!(names(found.required), ["test_heat"], "{task}");
+    }
+    let task = "`fetch` is wrong: at night = 3 it crashes";
+    let found = found_in(&files, task, &[], red.to_vec());
+    assert_eq!(names(found.required).len(), 2, "{task}");
+}

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use crate::excerpt::stems;
 use crate::lookup::Lookup;
+use crate::task::whole_word::is_word_part;
 use starling_core::TestCase;
 use starling_syntax::SymbolPath;
 
@@ -36,6 +37,8 @@ pub(super) struct TestWords {
     name: BTreeSet<String>,
     /// The words of the name and of the source.
     all: BTreeSet<String>,
+    /// The words before a `=` in the source: keyword arguments and variables.
+    assigned: BTreeSet<String>,
 }
 
 impl TestWords {
@@ -45,16 +48,26 @@ impl TestWords {
         name.retain(|word| !word.starts_with("test"));
         let source = super::test_of(lookup, case).and_then(|test| {
             let found = lookup.symbol(&test).ok()?;
-            Some(stems(found.source()))
+            Some(found.source().to_owned())
         });
-        let all = source.unwrap_or_default().union(&name).cloned().collect();
-        TestWords { name, all }
+        let source = source.unwrap_or_default();
+        let all = stems(&source).union(&name).cloned().collect();
+        let before = source.split('=').map(str::trim_end);
+        let last = before.filter_map(|text| text.rsplit(|c| !is_word_part(c)).next());
+        let assigned = last.flat_map(stems).collect();
+        TestWords {
+            name,
+            all,
+            assigned,
+        }
     }
 }
 
 /// The wishes of a task, each as its significant words.
 pub(super) struct Wishes {
     all: Vec<BTreeSet<String>>,
+    /// The words of the parameters that the task declares.
+    parameters: BTreeSet<String>,
 }
 
 impl Wishes {
@@ -73,14 +86,32 @@ impl Wishes {
                 }
             }
         }
-        Wishes { all }
+        Wishes {
+            all,
+            parameters: parameters(task),
+        }
+    }
+
+    /// Returns the words of a test that may be those of a wish. The name of a parameter that the task
+    /// declares is none, unless the test passes the parameter: no test can speak of it otherwise.
+    fn known<'t>(
+        &'t self,
+        words: &'t BTreeSet<String>,
+        test: &'t TestWords,
+    ) -> BTreeSet<&'t String> {
+        let is_known =
+            |word: &&String| !self.parameters.contains(*word) || test.assigned.contains(*word);
+        words.iter().filter(is_known).collect()
     }
 
     /// Returns how well the words of a test fit one of the wishes; `None` if they fit none.
     pub fn fit(&self, test: &TestWords) -> Option<WordFit> {
         let fit = |wish: &BTreeSet<String>| {
-            let of_name = test.name.intersection(wish).count();
-            let of_all = test.all.intersection(wish).count();
+            let of_wish = |words| {
+                let known = self.known(words, test).into_iter();
+                known.filter(|word| wish.contains(*word)).count()
+            };
+            let (of_name, of_all) = (of_wish(&test.name), of_wish(&test.all));
             match (of_name, of_all) {
                 (count, _) if count >= 2 && count == test.name.len() => Some(WordFit::Whole),
                 (1.., 2..) => Some(WordFit::Partly),
@@ -92,7 +123,9 @@ impl Wishes {
 
     /// Returns whether the name or the source of a test contains a word of a wish.
     pub fn share_a_word(&self, test: &TestWords) -> bool {
-        self.all.iter().any(|wish| !wish.is_disjoint(&test.all))
+        let known = self.known(&test.all, test);
+        let mut wishes = self.all.iter();
+        wishes.any(|wish| known.iter().any(|word| wish.contains(*word)))
     }
 
     /// Returns whether tests fit some of the wishes, by their words or by those of the code that the
@@ -109,6 +142,26 @@ impl Wishes {
         let met = self.all.iter().filter(is_met).count();
         (1..self.all.len()).contains(&met)
     }
+}
+
+/// Returns the words of the parameters that a task declares with a type and a default: `night: bool =
+/// False`.
+fn parameters(task: &str) -> BTreeSet<String> {
+    let declared = task.match_indices(": ").filter_map(|(at, mark)| {
+        let (name, rest) = (&task[..at], &task[at + mark.len()..]);
+        let name = name.rsplit(|c| !is_word_part(c)).next()?;
+        let (kind, _) = rest.split_once('=')?;
+        let is_type = |c: char| is_word_part(c) || "[]|. ".contains(c);
+        let kind = kind.trim_end();
+        let is_one = !kind.is_empty() && kind.chars().all(is_type) && !is_prose(kind);
+        is_one.then_some(name)
+    });
+    declared.flat_map(stems).collect()
+}
+
+/// Returns whether a text before `=` is prose instead of a type: it has words without a `|` between.
+fn is_prose(kind: &str) -> bool {
+    kind.split('|').any(|one| one.trim().contains(' '))
 }
 
 fn explains(part: &str) -> bool {
