@@ -5,7 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::absence::{Around, refuting_use};
-use super::{Citation, CitedPart, Claim, Files, words};
+use super::stated_call::missing_call;
+use super::{Citation, CitedPart, Claim, Denial, Files, words};
 use starling_index::{Index, is_built_in};
 use starling_syntax::{FilePath, Symbol, SymbolTree};
 use starling_workspace::{Snapshot, UnusualPaths};
@@ -36,12 +37,21 @@ pub enum CitationVerdict {
     Wrong(String),
 }
 
+/// Why the index refutes a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refutation {
+    /// The code that refutes the sentence: its file and lines, and what to see there.
+    pub place: String,
+    /// The offset in the sentence at which the refuted statement ends.
+    pub end: usize,
+}
+
 /// Checks citations against a snapshot of the files.
 #[derive(Clone)]
 pub struct CitationChecker {
     files: Snapshot,
     unusual: Arc<UnusualPaths>,
-    /// The index in which uses are looked up that a sentence denies.
+    /// The index in which uses are looked up that a sentence denies or states.
     index: Option<Arc<Index>>,
 }
 
@@ -55,7 +65,7 @@ impl CitationChecker {
         }
     }
 
-    /// Makes the checker look up uses in an index that a sentence denies.
+    /// Makes the checker look up uses in an index that a sentence denies or states.
     pub fn with_index(self, index: Arc<Index>) -> Self {
         CitationChecker {
             index: Some(index),
@@ -63,9 +73,31 @@ impl CitationChecker {
         }
     }
 
-    /// Returns a place that refutes a sentence which says that something is nowhere used.
-    pub fn refuting_use(&self, sentence: &str, around: &Around<'_>) -> Option<String> {
-        refuting_use(sentence, around, self.index.as_ref()?)
+    /// Returns why the index refutes a sentence without citations: a use that the sentence denies, or a
+    /// function without the call that the sentence states.
+    pub fn refutation(
+        &self,
+        sentence: &str,
+        denial: Denial,
+        around: &Around<'_>,
+    ) -> Option<Refutation> {
+        let index = self.index.as_ref()?;
+        match denial {
+            Denial::Presence => {
+                let place = refuting_use(sentence, around, index)?;
+                let end = sentence.len();
+                Some(Refutation { place, end })
+            }
+            Denial::No => {
+                let missing = missing_call(sentence, index)?;
+                let (place, caller, callee) = (missing.place, missing.caller, missing.callee);
+                Some(Refutation {
+                    place: format!("{place}, where `{caller}` does not contain `{callee}`"),
+                    end: missing.end,
+                })
+            }
+            Denial::Behaviour => None,
+        }
     }
 
     /// Checks one line range of a claim's citation.

@@ -262,6 +262,17 @@ fn without(block: &str, span: &Range<usize>, marks: &[CitationMark]) -> String {
     prose
 }
 
+/// Returns the sentence of a claim with spaces in place of its citations.
+pub fn without_citations(block: &str, claim: &Claim) -> String {
+    let mut sentence = block[claim.span.clone()].to_owned();
+    for cited in &claim.cited {
+        let span = &cited.mark.span;
+        let (from, to) = (span.start - claim.span.start, span.end - claim.span.start);
+        sentence.replace_range(from..to, &" ".repeat(to - from));
+    }
+    sentence
+}
+
 /// Splits a block into sentences. Together, they contain every byte of the block. No sentence ends
 /// inside a citation, brackets or back-quotes.
 fn sentences(block: &str, marks: &[CitationMark]) -> Vec<Range<usize>> {
