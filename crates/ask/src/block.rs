@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cite::{
     Around, Citation, CitationChecker, CitationMark, CitationVerdict, CitedPart, Claim, Denial,
-    claims, marks, range, words,
+    Refutation, claims, marks, only_subject, range, without_citations, words,
 };
 
 /// A citation that was removed from an answer.
@@ -35,7 +35,7 @@ pub enum FlawKind {
     WrongCitation(DroppedCitation),
     /// A claim about code without a supporting citation.
     Uncited {
-        /// A place that uses what the claim says is nowhere used.
+        /// The code that refutes the claim.
         refuted_by: Option<String>,
     },
 }
@@ -71,7 +71,7 @@ struct UncitedClaim {
     is_new: bool,
     /// True for the first sentence of its block.
     is_first: bool,
-    /// A place that uses what the claim says is nowhere used.
+    /// The code that refutes the claim.
     refuted_by: Option<String>,
 }
 
@@ -108,18 +108,29 @@ impl Block {
         }
         let claims = claims(source, checker);
         let so_far = format!("{before}{source}");
-        let around = Around {
+        let mut around = Around {
             cited: marks(&so_far, checker),
             text: &so_far,
+            it: None,
         };
         let mut at = 0;
         for (nth, claim) in claims.iter().enumerate() {
-            for cited in &claim.cited {
+            let sentence = without_citations(source, claim);
+            let refutation = checker.refutation(&sentence, claim.denial, &around);
+            let refuted = refutation.as_ref().map(|one| refuted_citation(claim, one));
+            for (nth, cited) in claim.cited.iter().enumerate() {
                 block.text.push_str(&source[at..cited.mark.span.start]);
                 at = cited.mark.span.end;
-                let shown = block.check_cited(cited, claim, checker);
+                let shown = match &refutation {
+                    Some(refutation) if refuted == Some(nth) => {
+                        block.refuse(cited, claim, refutation)
+                    }
+                    Some(_) | None => block.check_cited(cited, claim, checker),
+                };
                 block.text.push_str(&shown);
             }
+            around.it = only_subject(&sentence).map(str::to_owned);
+            let refuted_by = refutation.map(|one| one.place);
             let is_cited = |claim: &Claim| !claim.cited.is_empty();
             let is_behind = claims[..nth].iter().any(is_cited);
             // The first citation of a block also supports the sentences before it.
@@ -129,16 +140,12 @@ impl Block {
             };
             let least = if is_behind { WORDS_BEHIND } else { WORDS };
             let sentence = &source[claim.span.clone()];
-            let refuted_by = match claim.denial {
-                Denial::Presence if claim.cited.is_empty() => {
-                    checker.refuting_use(sentence, &around)
-                }
-                Denial::Presence | Denial::Behaviour | Denial::No => None,
-            };
-            let is_claim = claim.denial != Denial::Presence || refuted_by.is_some();
+            let is_claim = claim.denial != Denial::Presence;
             if is_covered && refuted_by.is_none() {
                 block.borne_out.extend(claim.names.iter().cloned());
-            } else if is_claim && says_something(sentence, claim, least) {
+            } else if is_cited(claim) {
+                // The refuted citation is among the wrong ones.
+            } else if refuted_by.is_some() || is_claim && says_something(sentence, claim, least) {
                 block.bare.push(UncitedClaim {
                     span: claim.span.clone(),
                     names: claim.own_names.clone(),
@@ -159,6 +166,28 @@ impl Block {
         Block { leads, ..block }
     }
 
+    /// Records that the index refutes the statement of a citation, and returns the text that replaces the
+    /// citation.
+    fn refuse(&mut self, cited: &CitedPart, claim: &Claim, refutation: &Refutation) -> String {
+        let mark = &cited.mark;
+        let lines: Vec<String> = mark.lines.iter().map(|one| range(one.0, one.1)).collect();
+        let written = format!("{}:{}", mark.path, lines.join(","));
+        self.add_wrong(written, claim, format!("not so: see {}", refutation.place));
+        self.unverified(mark)
+    }
+
+    fn add_wrong(&mut self, citation: String, claim: &Claim, why: String) {
+        let dropped = DroppedCitation {
+            citation,
+            claim: self.source[claim.span.clone()].trim().to_owned(),
+            why,
+        };
+        self.wrong.push(ClaimFlaw {
+            span: claim.span.clone(),
+            what: FlawKind::WrongCitation(dropped),
+        });
+    }
+
     /// Checks each line range of a citation and returns the text that replaces the citation.
     fn check_cited(
         &mut self,
@@ -176,17 +205,7 @@ impl Block {
                     self.moved.push((written, citation.place()));
                     good.push(citation);
                 }
-                CitationVerdict::Wrong(why) => {
-                    let text = self.source[claim.span.clone()].trim().to_owned();
-                    let dropped = DroppedCitation {
-                        citation: written,
-                        claim: text,
-                        why,
-                    };
-                    let span = claim.span.clone();
-                    let what = FlawKind::WrongCitation(dropped);
-                    self.wrong.push(ClaimFlaw { span, what });
-                }
+                CitationVerdict::Wrong(why) => self.add_wrong(written, claim, why),
             }
         }
         let Some(first) = good.first() else {
@@ -273,9 +292,13 @@ impl Block {
         claims.dedup_by_key(|(span, _)| span.start);
         for (span, new) in claims {
             let old = &self.source[span.clone()];
+            if new.is_empty() {
+                delete_claim(&mut text, span, old);
+                continue;
+            }
             let lead = &old[..old.len() - old.trim_start().len()];
             let tail = &old[old.trim_end().len()..];
-            let bullet = match starts_item(old) && !starts_item(&new) && !new.is_empty() {
+            let bullet = match starts_item(old) && !starts_item(&new) {
                 true => item_head(old.trim_start()),
                 false => "",
             };
@@ -290,6 +313,34 @@ impl UncitedClaim {
     fn rests_on_nothing(&self, borne_out: &BTreeSet<String>) -> bool {
         self.names.intersection(borne_out).count() * 2 < self.names.len()
     }
+}
+
+/// Deletes a claim from a block, with the white space before it. The bullet of a list item stays if the
+/// item has another sentence.
+fn delete_claim(text: &mut String, span: Range<usize>, old: &str) {
+    let tail = &old[old.trim_end().len()..];
+    let after = &text[span.end..];
+    let next = span.end + after.len() - after.trim_start_matches(' ').len();
+    let lead = &old[..old.len() - old.trim_start().len()];
+    if !text[..span.start].trim().is_empty() {
+        text.replace_range(span, tail);
+    } else if text[next..].trim().is_empty() {
+        text.replace_range(span, &format!("{lead}{tail}"));
+    } else {
+        let head = format!("{lead}{}", item_head(old.trim_start()));
+        text.replace_range(span.start..next, &head);
+    }
+}
+
+/// Returns the position of the citation that stands for a refuted statement: the first one behind it, or
+/// else the last one of the sentence.
+fn refuted_citation(claim: &Claim, refutation: &Refutation) -> usize {
+    let end = claim.span.start + refutation.end;
+    let behind = claim
+        .cited
+        .iter()
+        .position(|cited| cited.mark.span.start >= end);
+    behind.unwrap_or_else(|| claim.cited.len().saturating_sub(1))
 }
 
 /// Whether a sentence makes a claim: it names code, or has at least `least` words. Headings, table

@@ -2,128 +2,46 @@
 //! "Nothing calls `pay`.", against the index. No line can be cited for them.
 
 use super::CitationMark;
+use super::denied::{Denied, denied};
 use starling_index::{Certainty, Index, Usage, is_test_file};
+use starling_syntax::{FilePath, SymbolKind, SymbolPath};
 
 /// Maximum number of uses that are considered.
 const USES_MOST: usize = 200;
-/// Words for "no code at all", which use or call a name.
-const NOBODY: [&str; 5] = ["no", "nobody", "none", "nothing", "nowhere"];
-/// Words that deny what is said of a name: "`f` is never used".
-const NOT: [&str; 2] = ["never", "not"];
-const CALLS: [&str; 4] = ["call", "caller", "callers", "calls"];
-const CALLED: &str = "called";
-const USES: [&str; 8] = [
-    "accesses",
-    "mention",
-    "mentions",
-    "reads",
-    "reference",
-    "references",
-    "use",
-    "uses",
-];
-const USED: [&str; 5] = ["accessed", "mentioned", "read", "referenced", "used"];
-/// Words for code that is only read: an assignment does not refute a sentence with one of them.
-const READS: [&str; 2] = ["read", "reads"];
-/// Words that leave out what the text around a sentence names: "Nothing else uses `f`".
-const ELSE: [&str; 2] = ["else", "other"];
 /// Maximum distance, in lines, between a use and a citation of it.
 const NEAR: u32 = 2;
-const TEMPLATES: [&str; 2] = ["template", "templates"];
-const TESTS: [&str; 2] = ["test", "tests"];
-/// Words for all code, templates or tests of the project. "The" before them does not restrict a sentence.
-const WHOLE: [&str; 6] = [
-    "code",
-    "codebase",
-    "project",
-    "repository",
-    "templates",
-    "tests",
-];
-/// Words that do not restrict what a sentence says. A sentence with any other word, such as "No admin
-/// view uses `f`" or "Nothing in the class uses `f`", is not checked.
-const OTHERS: [&str; 20] = [
-    "any",
-    "anywhere",
-    "are",
-    "at",
-    "by",
-    "class",
-    "classes",
-    "file",
-    "files",
-    "function",
-    "functions",
-    "in",
-    "is",
-    "method",
-    "methods",
-    "module",
-    "modules",
-    "place",
-    "that",
-    "there",
-];
 
 /// What a sentence says does not use a name.
-enum AbsentUser {
+pub(super) enum AbsentUser {
     Templates,
     Tests,
     Anything,
+}
+
+/// The code to which a sentence is restricted: "no function of rota.py", "no method of `Rota`".
+pub(super) enum Scope {
+    File(FilePath),
+    Symbol(SymbolPath),
+}
+
+impl Scope {
+    fn holds(&self, one: &Usage) -> bool {
+        match self {
+            Scope::File(file) => one.file == *file,
+            Scope::Symbol(symbol) => *symbol == one.symbol || symbol.encloses(&one.symbol),
+        }
+    }
 }
 
 /// Returns a place that uses a name although `sentence` says that nothing does, or that no test or no
 /// template does. `None` if there is no such place, or if the sentence may say something else. `around`
 /// is the text around the sentence, which "nothing else" leaves out.
 pub fn refuting_use(sentence: &str, around: &Around<'_>, index: &Index) -> Option<String> {
-    let mut quoted = sentence.split('`').skip(1).step_by(2);
-    let name = quoted.next().filter(|_| quoted.next().is_none())?;
-    let name = name.trim().trim_end_matches("()");
-    let prose: String = sentence.split('`').step_by(2).collect::<Vec<_>>().join(" ");
-    let prose = prose.to_lowercase().replace("n't", " not");
-    let words = prose.split(|c: char| !c.is_alphanumeric());
-    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-    let has = |known: &[&str]| words.iter().any(|word| known.contains(word));
-    let all = [
-        &NOBODY[..],
-        &NOT,
-        &CALLS,
-        &[CALLED],
-        &USES,
-        &USED,
-        &TEMPLATES,
-        &TESTS,
-        &WHOLE,
-        &OTHERS,
-        &ELSE,
-    ]
-    .concat();
-    let is_plain = words.iter().enumerate().all(|(at, word)| {
-        let is_whole = || words.get(at + 1).is_some_and(|next| WHOLE.contains(next));
-        all.contains(word) || *word == "the" && is_whole()
-    });
-    let (is_active, is_passive) = (has(&CALLS) || has(&USES), has(&[CALLED]) || has(&USED));
-    // "It does not use `f`" says nothing about other code.
-    let is_denied = match has(&NOBODY) {
-        true => is_active || is_passive,
-        false => has(&NOT) && is_passive && !is_active,
-    };
-    if !is_plain || !is_denied {
-        return None;
-    }
-    let only_calls = has(&CALLS) || has(&[CALLED]);
-    let user = match (has(&TEMPLATES), has(&TESTS)) {
-        (true, true) => return None,
-        (true, false) => AbsentUser::Templates,
-        (false, true) => AbsentUser::Tests,
-        (false, false) => AbsentUser::Anything,
-    };
-    let only = Only {
-        calls: only_calls,
-        reads: has(&READS),
-        others: has(&ELSE),
-    };
-    use_of(name, &user, &only, around, index)
+    use_of(
+        &denied(sentence, around.it.as_deref(), index)?,
+        around,
+        index,
+    )
 }
 
 /// Returns the names by which the uses of a name are searched: itself, and those of its definitions if
@@ -145,6 +63,8 @@ fn meant(name: &str, around: &Around<'_>, index: &Index) -> Vec<String> {
 pub struct Around<'t> {
     pub text: &'t str,
     pub cited: Vec<CitationMark>,
+    /// The name of code that "it" means in the sentence, if that is certain.
+    pub it: Option<String>,
 }
 
 impl Around<'_> {
@@ -168,22 +88,24 @@ impl Around<'_> {
 }
 
 /// Which uses refute a sentence.
-struct Only {
-    calls: bool,
+pub(super) struct Only {
+    pub calls: bool,
     /// Whether assignments do not count.
-    reads: bool,
+    pub reads: bool,
     /// Whether uses that the answer tells of do not count.
-    others: bool,
+    pub others: bool,
+    /// The kind of symbol in which a use must stand: "no function uses it".
+    pub within: Option<SymbolKind>,
 }
 
 /// Returns the first place, as `path:line`, where a name is used in a way that counts.
-fn use_of(
-    name: &str,
-    user: &AbsentUser,
-    only: &Only,
-    around: &Around<'_>,
-    index: &Index,
-) -> Option<String> {
+fn use_of(denied: &Denied<'_>, around: &Around<'_>, index: &Index) -> Option<String> {
+    let Denied {
+        name,
+        user,
+        scope,
+        only,
+    } = denied;
     let base = name.rsplit(['.', ':']).next().unwrap_or(name);
     let in_templates = || {
         let found = index.in_templates(base).into_iter().next()?;
@@ -204,19 +126,37 @@ fn use_of(
             one.is_import || is_write || only.others && around.tells_of(one)
         };
         let is_sure =
-            |one: &Usage| one.certainty != Certainty::Possible && (one.is_call || !only.calls);
-        let mut sure = found.filter(|one| is_sure(one) && !is_left_out(one));
+            |one: &Usage| one.certainty == Certainty::Certain && (one.is_call || !only.calls);
+        let is_within = |one: &Usage| {
+            let scope = scope.as_ref();
+            scope.is_none_or(|scope| scope.holds(one))
+                && only.within.is_none_or(|kind| is_in(one, kind, index))
+        };
+        let mut sure = found.filter(|one| is_sure(one) && !is_left_out(one) && is_within(one));
         let found = sure.find(|one| fits(one))?;
         Some(format!("{}:{}", found.file, found.line))
     };
+    let is_restricted = only.others || only.within.is_some() || scope.is_some();
     match user {
-        // "Other" templates and strings cannot be told apart from those that the text names.
-        AbsentUser::Templates if only.others => None,
-        AbsentUser::Anything if only.others => in_code(&|_| true),
+        // Templates and strings are part of no symbol, and "other" ones cannot be told apart from those
+        // that the text names.
+        AbsentUser::Templates if is_restricted => None,
         AbsentUser::Templates => in_templates(),
         AbsentUser::Tests => in_code(&|one| is_test_file(&one.file)),
-        AbsentUser::Anything if only.calls => in_code(&|_| true),
+        AbsentUser::Anything if only.calls || is_restricted => in_code(&|_| true),
         AbsentUser::Anything => in_code(&|_| true).or_else(in_templates).or_else(in_strings),
+    }
+}
+
+/// Returns whether a use stands in a symbol of a kind. A use in a method is in a class, too.
+fn is_in(one: &Usage, kind: SymbolKind, index: &Index) -> bool {
+    let Ok(tree) = index.snapshot().tree(&one.file) else {
+        return false;
+    };
+    let found = tree.find(&one.symbol.name).map(|symbol| symbol.kind);
+    match kind {
+        SymbolKind::Class => matches!(found, Some(SymbolKind::Class | SymbolKind::Method)),
+        SymbolKind::Module | SymbolKind::Function | SymbolKind::Method => found == Some(kind),
     }
 }
 
@@ -288,6 +228,7 @@ mod tests {
             let around = Around {
                 text: sentence,
                 cited: Vec::new(),
+                it: None,
             };
             let found = refuting_use(sentence, &around, &index);
             assert_eq!(found.as_deref(), place, "{sentence}");
@@ -345,6 +286,7 @@ mod tests {
             let around = Around {
                 text: &text,
                 cited: cited.to_vec(),
+                it: None,
             };
             let found = refuting_use(sentence, &around, &index);
             assert_eq!(found.as_deref(), place, "{text}");

@@ -5,7 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::absence::{Around, refuting_use};
-use super::{Citation, CitedPart, Claim, Files, words};
+use super::stated_call::missing_call;
+use super::{Citation, CitedPart, Claim, Denial, Files, words};
 use starling_index::{Index, is_built_in};
 use starling_syntax::{FilePath, Symbol, SymbolTree};
 use starling_workspace::{Snapshot, UnusualPaths};
@@ -36,12 +37,21 @@ pub enum CitationVerdict {
     Wrong(String),
 }
 
+/// Why the index refutes a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refutation {
+    /// The code that refutes the sentence: its file and lines, and what to see there.
+    pub place: String,
+    /// The offset in the sentence at which the refuted statement ends.
+    pub end: usize,
+}
+
 /// Checks citations against a snapshot of the files.
 #[derive(Clone)]
 pub struct CitationChecker {
     files: Snapshot,
     unusual: Arc<UnusualPaths>,
-    /// The index in which uses are looked up that a sentence denies.
+    /// The index in which uses are looked up that a sentence denies or states.
     index: Option<Arc<Index>>,
 }
 
@@ -55,7 +65,7 @@ impl CitationChecker {
         }
     }
 
-    /// Makes the checker look up uses in an index that a sentence denies.
+    /// Makes the checker look up uses in an index that a sentence denies or states.
     pub fn with_index(self, index: Arc<Index>) -> Self {
         CitationChecker {
             index: Some(index),
@@ -63,9 +73,31 @@ impl CitationChecker {
         }
     }
 
-    /// Returns a place that refutes a sentence which says that something is nowhere used.
-    pub fn refuting_use(&self, sentence: &str, around: &Around<'_>) -> Option<String> {
-        refuting_use(sentence, around, self.index.as_ref()?)
+    /// Returns why the index refutes a sentence without citations: a use that the sentence denies, or a
+    /// function without the call that the sentence states.
+    pub fn refutation(
+        &self,
+        sentence: &str,
+        denial: Denial,
+        around: &Around<'_>,
+    ) -> Option<Refutation> {
+        let index = self.index.as_ref()?;
+        match denial {
+            Denial::Presence => {
+                let place = refuting_use(sentence, around, index)?;
+                let end = sentence.len();
+                Some(Refutation { place, end })
+            }
+            Denial::No => {
+                let missing = missing_call(sentence, index)?;
+                let (place, caller, callee) = (missing.place, missing.caller, missing.callee);
+                Some(Refutation {
+                    place: format!("{place}, where `{caller}` does not contain `{callee}`"),
+                    end: missing.end,
+                })
+            }
+            Denial::Behaviour => None,
+        }
     }
 
     /// Checks one line range of a claim's citation.
@@ -155,7 +187,8 @@ impl CitationChecker {
         let says_so = text.says_so(first, last, &cited.words);
         if text.bears_out(first, last, claim) || says_so {
             let beside = text.nearest((first, last), NEAR, cited, claim);
-            let beside = beside.filter(|_| first == last && !says_so);
+            let is_itself_meant = || says_so || text.has_word(first, last, &cited.short_words);
+            let beside = beside.filter(|_| first == last && !is_itself_meant());
             let is_wanted = |line: &u32| {
                 !text.is_named_at(first, claim) || text.is_named_only_at(*line, first, claim)
             };
@@ -498,6 +531,12 @@ impl<'t> FileLines<'t> {
         (first..=last).any(|line| !words(self.line(line)).is_disjoint(wanted))
     }
 
+    /// Whether the lines contain one of these words as a name.
+    fn has_word(&self, first: u32, last: u32, wanted: &BTreeSet<String>) -> bool {
+        let is_wanted = |name: &&str| wanted.contains(*name);
+        (first..=last).any(|line| names_of(self.line(line)).iter().any(is_wanted))
+    }
+
     /// Whether the lines, the symbol around them or the file share a significant word with
     /// `wanted`.
     fn shares_words(
@@ -524,7 +563,8 @@ impl<'t> FileLines<'t> {
 
     /// Returns the line nearest to the cited lines, at most `most` lines away, that contains a name of
     /// the claim, or one of its words if the claim has no names. If the claim or its citation names
-    /// symbols of this file, only lines of these symbols count.
+    /// symbols of this file, only lines of these symbols count. The class of a member
+    /// (`Class.member`) does not count if a line near the citation contains the member.
     fn nearest(
         &self,
         (first, last): (u32, u32),
@@ -535,14 +575,38 @@ impl<'t> FileLines<'t> {
         let meant = self.meant(cited);
         let is_of = |line: u32, symbol: &&Symbol| (symbol.lines.0..=symbol.lines.1).contains(&line);
         let is_meant = |line: u32| meant.is_empty() || meant.iter().any(|one| is_of(line, one));
-        let bears = |line: u32| match claim.names.is_empty() {
+        let bears = |line: u32, names: &BTreeSet<String>| match claim.names.is_empty() {
             true => !words(self.line(line)).is_disjoint(&claim.words),
             false => names_of(self.line(line))
                 .iter()
-                .any(|name| claim.names.contains(*name)),
+                .any(|name| names.contains(*name)),
         };
-        let mut near = around(first, last, most, self.count());
-        near.find(|line| is_meant(*line) && bears(*line))
+        let near = || around(first, last, most, self.count());
+        let names = self.without_classes(cited, claim, near());
+        near().find(|line| is_meant(*line) && bears(*line, &names))
+    }
+
+    /// Returns the names of a claim without the classes of the members (`Class.member`) that one of
+    /// these lines contains.
+    fn without_classes(
+        &self,
+        cited: &CitedPart,
+        claim: &Claim,
+        lines: impl Iterator<Item = u32> + Clone,
+    ) -> BTreeSet<String> {
+        let mut names = claim.names.clone();
+        for member in &cited.members {
+            let Some((classes, last)) = member.rsplit_once('.') else {
+                continue;
+            };
+            if lines
+                .clone()
+                .any(|line| names_of(self.line(line)).contains(&last))
+            {
+                names.retain(|name| name == last || !names_of(classes).contains(&name.as_str()));
+            }
+        }
+        names
     }
 
     /// Returns a message for the model: the cited line's text and the missing names.
@@ -577,7 +641,7 @@ fn squeezed(text: &str) -> String {
 }
 
 /// Returns the line numbers around a range, up to `most` lines away, nearest first.
-fn around(first: u32, last: u32, most: u32, count: u32) -> impl Iterator<Item = u32> {
+fn around(first: u32, last: u32, most: u32, count: u32) -> impl Iterator<Item = u32> + Clone {
     let near = (0..=most).flat_map(move |off| {
         let below = last.checked_add(off);
         let above = first.checked_sub(off);

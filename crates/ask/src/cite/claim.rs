@@ -29,6 +29,9 @@ pub struct CitedPart {
     pub quotes: Vec<String>,
     /// Pieces of code in back-quotes that are no names, and too short for `quotes`: `> 0`.
     pub signs: Vec<String>,
+    /// Words of three letters in the sentence, outside of code. They are too short for `words`, but a
+    /// cited line may contain one as a name: `low`.
+    pub short_words: BTreeSet<String>,
 }
 
 /// One sentence of a block.
@@ -117,6 +120,13 @@ const KEYWORDS: [&str; 14] = [
     "else", "not", "in",
 ];
 
+/// Words of three letters that are no evidence for a line, because most texts or lines contain them.
+const COMMON: [&str; 34] = [
+    "The", "all", "and", "any", "are", "but", "can", "def", "del", "for", "get", "had", "has",
+    "how", "its", "may", "new", "nor", "not", "now", "off", "one", "out", "own", "per", "set",
+    "the", "too", "try", "two", "use", "via", "was", "who",
+];
+
 /// Returns the claims of one block of prose, in order.
 pub fn claims(block: &str, files: &impl Files) -> Vec<Claim> {
     let all = marks(block, files);
@@ -177,7 +187,8 @@ fn cited(
     let others_of_sentence = others(&without(plain, span, &marks));
     let (mut about, mut others_before) = (BTreeSet::new(), BTreeSet::new());
     let code_of_sentence = names_as_code(&without(plain, span, &marks));
-    let signs = signs_in(&without(block, span, &marks));
+    let prose = without(block, span, &marks);
+    let (signs, short_words) = (signs_in(&prose), short_words(&prose));
     let mut code;
     for mark in marks {
         let quoted = match is_only {
@@ -211,6 +222,7 @@ fn cited(
             others_of_sentence: others_of_sentence.clone(),
             quotes: quotes.clone(),
             signs: signs.clone(),
+            short_words: short_words.clone(),
         });
     }
     found
@@ -248,6 +260,17 @@ fn without(block: &str, span: &Range<usize>, marks: &[CitationMark]) -> String {
     }
     prose.push_str(&block[at..span.end]);
     prose
+}
+
+/// Returns the sentence of a claim with spaces in place of its citations.
+pub fn without_citations(block: &str, claim: &Claim) -> String {
+    let mut sentence = block[claim.span.clone()].to_owned();
+    for cited in &claim.cited {
+        let span = &cited.mark.span;
+        let (from, to) = (span.start - claim.span.start, span.end - claim.span.start);
+        sentence.replace_range(from..to, &" ".repeat(to - from));
+    }
+    sentence
 }
 
 /// Splits a block into sentences. Together, they contain every byte of the block. No sentence ends
@@ -332,6 +355,14 @@ fn signs_in(prose: &str) -> Vec<String> {
         is_short && text.contains(|c: char| !c.is_alphanumeric() && !"_.()".contains(c))
     };
     in_ticks.filter(is_sign).map(str::to_owned).collect()
+}
+
+/// Returns the words of three letters outside of code that may be names in a line of code.
+fn short_words(prose: &str) -> BTreeSet<String> {
+    let outside = prose.split('`').step_by(2);
+    let words = outside.flat_map(|text| text.split(|c: char| !c.is_alphanumeric() && c != '_'));
+    let words = words.filter(|word| word.chars().count() == 3 && !COMMON.contains(word));
+    words.map(str::to_owned).collect()
 }
 
 /// Returns the quoted texts that are more than a name: code in back-quotes and text in double

@@ -3,15 +3,18 @@
 mod absence;
 mod check;
 mod claim;
+mod denied;
 mod mark;
+mod stated_call;
 #[cfg(test)]
 mod tests;
 
 pub use absence::Around;
-pub use check::{CitationChecker, CitationVerdict};
-pub use claim::{CitedPart, Claim, Denial, claims, identifiers};
+pub use check::{CitationChecker, CitationVerdict, Refutation};
+pub use claim::{CitedPart, Claim, Denial, claims, identifiers, without_citations};
 pub use mark::{CitationMark, Files, marks};
 pub use starling_swarm::reading::stems as words;
+pub use stated_call::only_subject;
 
 use serde::{Deserialize, Serialize};
 

@@ -318,3 +318,20 @@ async fn sentence_that_denies_a_use_which_the_index_knows_is_sent_back_and_marke
     let project = AskTestProject::new(AskScriptedModel::new([say(first)]));
     assert_eq!(project.ask("Who pays?").await.uncited, [""; 0]);
 }
+
+#[tokio::test]
+async fn stated_call_that_the_index_refutes_is_sent_back_and_its_citation_is_dropped() {
+    let first = "`run` calls `pay` [main.py:5]. `pay` calls `run` [shop.py:13].";
+    let project = AskTestProject::new(AskScriptedModel::new([say(first), say("")]));
+    let answer = project.ask("Who pays?").await;
+    assert_eq!(
+        answer.answer,
+        "`run` calls `pay` [main.py:5]. `pay` calls `run` [unverified]."
+    );
+    let back = project.model.prompt(1);
+    let why = "where `pay` does not contain `run`";
+    assert!(
+        back.contains("not so: see shop.py:11-13") && back.contains(why),
+        "{back}"
+    );
+}

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::check::expected;
 use crate::lookup::Lookup;
+use crate::task::whole_word::has_word;
 use starling_core::TestReport;
 use starling_index::is_test_file;
 use starling_syntax::{FilePath, SymbolTree, module_imports};
@@ -14,10 +15,10 @@ use starling_workspace::Snapshot;
 
 /// A definition that moved.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct MovedDefinition {
-    name: String,
-    from: FilePath,
-    to: FilePath,
+pub(crate) struct MovedDefinition {
+    pub name: String,
+    pub from: FilePath,
+    pub to: FilePath,
 }
 
 /// The definitions that moved between two states of the workspace.
@@ -65,6 +66,15 @@ fn is_code(file: &FilePath) -> bool {
 
 impl Moves {
     pub fn between(without: &Snapshot, with: &Snapshot) -> Moves {
+        Moves::of(without, with, |_| false)
+    }
+
+    /// Returns the moves, including those of definitions that a task names and whose texts changed.
+    pub fn named(task: &str, without: &Snapshot, with: &Snapshot) -> Moves {
+        Moves::of(without, with, |name| has_word(task, name))
+    }
+
+    fn of(without: &Snapshot, with: &Snapshot, may_change: impl Fn(&str) -> bool) -> Moves {
         let changed = expected::changed_files(without, with);
         let files: Vec<&FilePath> = changed.iter().filter(|file| is_code(file)).collect();
         if files.len() < 2 {
@@ -77,7 +87,9 @@ impl Moves {
             let gone = before[from].iter();
             for (name, text) in gone.filter(|(name, _)| !after[from].contains_key(*name)) {
                 let stands = |to: &usize| {
-                    after[*to].get(name) == Some(text) && !before[*to].contains_key(name)
+                    let new = after[*to].get(name);
+                    let is_it = new.is_some_and(|new| new == text || may_change(name));
+                    is_it && !before[*to].contains_key(name)
                 };
                 let places = (0..files.len()).filter(stands);
                 all.extend(places.map(|to| MovedDefinition {
@@ -88,6 +100,10 @@ impl Moves {
             }
         }
         Moves(all)
+    }
+
+    pub fn all(&self) -> &[MovedDefinition] {
+        &self.0
     }
 
     /// Returns whether a test that did not run at its old location was moved and ran at its new
@@ -232,13 +248,8 @@ fn tail_of(id: &str, moved: &MovedDefinition) -> String {
     tail(id, moved).unwrap_or_default()
 }
 
-/// Describes the definitions that a run copied although the task asks to move them. The text has
-/// the form `` `f` stands twice: a.py and b.py``.
-pub(crate) fn standing_twice(
-    task: &str,
-    (without, with): (&Snapshot, &Snapshot),
-    lookup: &Lookup,
-) -> Vec<String> {
+/// Returns whether a task asks to move code.
+pub(crate) fn asks_to_move(task: &str) -> bool {
     const MOVE: [&str; 8] = [
         "move",
         "moves",
@@ -249,10 +260,20 @@ pub(crate) fn standing_twice(
         "splitting",
         "relocate",
     ];
-    const LINES: usize = 2;
     let words = task.split(|c: char| !c.is_alphanumeric());
     let mut words = words.map(str::to_lowercase);
-    if !words.any(|word| MOVE.contains(&word.as_str())) {
+    words.any(|word| MOVE.contains(&word.as_str()))
+}
+
+/// Describes the definitions that a run copied although the task asks to move them. The text has
+/// the form `` `f` stands twice: a.py and b.py``.
+pub(crate) fn standing_twice(
+    task: &str,
+    (without, with): (&Snapshot, &Snapshot),
+    lookup: &Lookup,
+) -> Vec<String> {
+    const LINES: usize = 2;
+    if !asks_to_move(task) {
         return Vec::new();
     }
     let is_meant = |file: &&FilePath| is_code(file) && !is_test_file(file);

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::check::{moved, required, task_examples};
+use crate::check::{left_imports, moved, required, task_examples};
 use crate::lookup::Lookup;
 use crate::state::run_context::RunContext;
 use crate::task::{new_files, stated};
@@ -25,6 +25,17 @@ pub(crate) fn unmet(run: &RunContext) -> Vec<String> {
         unmet.extend(task_examples::failing_before(run));
     }
     unmet
+}
+
+/// Describes the code that still takes a definition from the module from which the task asks to move it.
+/// The program works with it, so the run is done, but the end says so.
+pub(crate) fn old_imports(run: &RunContext) -> Vec<String> {
+    let lookup = run.lookup();
+    let (before, after) = {
+        let state = run.state();
+        (state.without_the_run(), state.world.snapshot.clone())
+    };
+    left_imports::left_imports(&run.task.text, (&before, &after), &lookup)
 }
 
 /// Returns a lookup in the workspace as it was before the run.

@@ -20,6 +20,7 @@ mod joint_check;
 mod landing;
 mod layers;
 mod left_behind;
+mod left_imports;
 mod log;
 mod long;
 mod look_alikes;

@@ -36,6 +36,27 @@ fn replaced_claim_keeps_its_position_in_the_block() {
     assert_eq!(block.replaced(vec![(span, String::new())]).trim(), "");
 }
 
+#[test]
+fn deleted_claim_leaves_no_white_space_and_keeps_the_bullet_of_its_item() {
+    let pay = "`pay` works [lib/shop.py:11].";
+    let wrong = "`pay` waits [lib/gone.py:1].";
+    for (text, expected) in [
+        (format!("{pay} {wrong} {pay}"), format!("{pay} {pay}")),
+        (format!("{wrong} {pay}\n\n"), format!("{pay}\n\n")),
+        (format!("{pay} {wrong}\n\n"), format!("{pay}\n\n")),
+        (format!("- {wrong} {pay}\n"), format!("- {pay}\n")),
+        (format!("{pay}\n{wrong} {pay}"), format!("{pay} {pay}")),
+        (format!("{wrong} {wrong} {pay}"), pay.to_owned()),
+    ] {
+        let block = check(&text);
+        let wrong = block
+            .wrong
+            .iter()
+            .map(|flaw| (flaw.span.clone(), String::new()));
+        assert_eq!(block.replaced(wrong.collect()), expected, "{text}");
+    }
+}
+
 /// Generates fragments of answers. Joined together, they form valid and invalid answers.
 fn bit() -> impl Strategy<Value = String> {
     prop_oneof![

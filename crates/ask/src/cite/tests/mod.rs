@@ -3,4 +3,5 @@ mod claims;
 mod fixture;
 mod moving;
 mod notation;
+mod refuted;
 mod wrong;

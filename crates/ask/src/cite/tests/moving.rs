@@ -250,6 +250,46 @@ fn citation_of_a_line_that_the_sentence_names_is_kept_and_one_beside_the_named_l
     }
 }
 
+/// An enumeration, and a function that returns its members.
+const WEATHER: &str = "class Warning(Enum):
+    NONE = 0
+    HEAT = 2
+    ICE = 3
+
+
+def warning(self):
+    if self.high >= 32:
+        return Warning.HEAT
+    if self.low < 0:
+        return Warning.ICE
+    if self.text:
+        return self.text
+    return Warning.NONE
+";
+
+#[test]
+fn citation_of_a_member_is_moved_to_a_line_that_contains_the_member_and_not_only_its_class() {
+    let place = place();
+    let file = starling_syntax::FilePath::new("weather.py");
+    let checker = CitationChecker::new(place.files.clone().with(file, Some(WEATHER.into())));
+    for (text, expected) in [
+        // Line 10 is the condition. The lines before and after it contain `Warning`.
+        ("`Warning.ICE` needs a low below 0 [weather.py:10].", ""),
+        ("`Warning.ICE` needs a frost [weather.py:11].", ""),
+        (
+            "`Warning.ICE` needs a frost [weather.py:10].",
+            "`Warning.ICE` needs a frost [weather.py:11].",
+        ),
+        (
+            "`Warning.NONE` needs neither [weather.py:13].",
+            "`Warning.NONE` needs neither [weather.py:14].",
+        ),
+    ] {
+        let expected = if expected.is_empty() { text } else { expected };
+        assert_eq!(Block::check(text, &checker).text, expected);
+    }
+}
+
 #[test]
 fn citation_of_a_claim_without_symbol_names_is_kept() {
     assert_eq!(places("Otherwise once [lib/shop.py:8]."), ["lib/shop.py:8"]);
