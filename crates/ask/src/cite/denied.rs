@@ -285,9 +285,10 @@ fn resolved(token: &Token<'_>, index: &Index) -> Option<Scope> {
     Some(Scope::Symbol(found.symbol))
 }
 
-/// Returns the kind of symbol that "no" denies: "no function uses it".
+/// Returns the kind of symbol that is denied: "no function uses it", "not used by any function".
 fn kind_of_user(tokens: &[Token<'_>]) -> Option<SymbolKind> {
-    let no = tokens.iter().position(|token| token.is_in(&["no"]))?;
+    const NO: [&str; 2] = ["any", "no"];
+    let no = tokens.iter().position(|token| token.is_in(&NO))?;
     let mut after = tokens[no + 1..].iter().filter(|token| !token.is_in(&ELSE));
     let noun = after.next()?;
     match noun {

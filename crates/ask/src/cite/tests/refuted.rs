@@ -110,6 +110,11 @@ fn sentence_that_denies_a_use_in_a_file_or_class_is_refuted_by_a_use_there() {
             "`is_away` asks each absence [duty/model.py:10]. It is called by no function of rota.py.",
             "duty/rota.py:11",
         ),
+        (
+            "`is_away` is not called by any method of `Rota`.",
+            "duty/rota.py:6",
+        ),
+        ("`free` is not called by any method of rota.py.", ""),
         // True, or it is not certain what the sentence says.
         ("`is_away` is called by no function of weather.py.", ""),
         ("No method of `Absence` calls `is_away`.", ""),
