@@ -7,6 +7,9 @@
 mod follow;
 #[cfg(test)]
 mod tests;
+mod with_tests;
+
+pub(crate) use with_tests::to_remove_with_tests;
 
 use std::collections::BTreeSet;
 

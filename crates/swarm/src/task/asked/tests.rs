@@ -197,3 +197,51 @@ fn test_that_fails_because_of_a_renamed_name_may_be_changed() {
     assert!(!for_other_names("Rename f to g", "E   assert 1 == 2"));
     assert!(!for_other_names("Rename f to g", ""));
 }
+
+#[test]
+fn tests_may_be_removed_with_their_code_only_if_the_task_asks_for_it() {
+    for task in [
+        "Remove the class Fixed and the test that uses it.",
+        "Remove the class Fixed and its test.",
+        "Remove the class Fixed together with the test that uses it",
+        "Remove the class Fixed together with the test that uses it; it was only for tests.",
+        "Delete `Fixed` along with its tests.",
+        "Delete Fixed, its tests and its docs",
+        "Drop Fixed, including all tests.",
+        "Please delete weather.Fixed and the unit tests for it",
+        "Remove Fixed from weather.py and its tests.",
+        "Remove Fixed from weather.py and the tests using it.",
+        "Delete the tests of Fixed and Fixed itself",
+        "Remove the class Fixed. Its test goes, too.",
+        "Remove the class Fixed; the test that uses it must be removed as well.",
+        "Remove Fixed. The tests for it can go.",
+        "Fixed is unused, delete it and its test",
+    ] {
+        assert!(to_remove_with_tests(task), "{task}");
+    }
+    for task in [
+        "Remove the class Fixed.",
+        "Remove the class Fixed and the test test_fixed.",
+        "Remove the class Fixed, but keep the test that uses it.",
+        "Remove the class Fixed, but not its test",
+        "Remove the class Fixed without removing its test",
+        "Do not remove Fixed and its test",
+        "Remove Fixed and update its test.",
+        "Remove Fixed and fix the test that uses it",
+        "Remove Fixed from the code and the tests",
+        "Remove the use of Fixed in the test",
+        "Remove Fixed so that the test passes",
+        "Remove Fixed, which only the test uses",
+        "Remove Fixed and run the tests.",
+        "Remove Fixed. The tests must pass.",
+        "Remove Fixed. Its tests must not go.",
+        "Remove Fixed and the test command",
+        "Rename Fixed and its test",
+        "Replace Fixed and move its tests",
+        "The test that uses Fixed fails.",
+        "Add a test for Fixed",
+        "",
+    ] {
+        assert!(!to_remove_with_tests(task), "{task}");
+    }
+}
