@@ -8,6 +8,7 @@ use crate::check::expected;
 use crate::state::checker::Checker;
 use crate::task::asked;
 use crate::task::stated::{ExplicitEdit, Named};
+use crate::task::whole_word::has_word;
 use starling_core::TestReport;
 use starling_syntax::{FilePath, Symbol, SymbolPath, SymbolTree};
 use starling_text::ChangeSet;
@@ -19,6 +20,8 @@ pub(crate) struct Renames<'c> {
     /// Old and new names. The name of an option begins with its dashes.
     pairs: Vec<(String, String)>,
     deleted: Vec<&'c str>,
+    /// Deleted names whose tests the task deletes, too.
+    deleted_with_tests: Vec<&'c str>,
 }
 
 impl<'c> Renames<'c> {
@@ -27,7 +30,15 @@ impl<'c> Renames<'c> {
             task: &checker.task.text,
             pairs: Vec::new(),
             deleted: Vec::new(),
+            deleted_with_tests: Vec::new(),
         };
+        if asked::to_remove_with_tests(renames.task) {
+            let index = &checker.services.index;
+            let names = renames.task.split(|c: char| !is_part(c));
+            let names = names.filter(|name| asked::to_delete(renames.task, name));
+            let names = names.filter(|name| !name.starts_with("test") && index.is_defined(name));
+            renames.deleted_with_tests = names.collect();
+        }
         for stated in &checker.stated().all {
             match stated {
                 ExplicitEdit::Renamed {
@@ -118,7 +129,8 @@ impl<'c> Renames<'c> {
     }
 
     /// Returns whether a test belongs to a symbol that the task deletes and that `with` no longer
-    /// contains. The id of a doctest ends in the names of its symbol.
+    /// contains, or uses a name that the task deletes with its tests. The id of a doctest ends in the
+    /// names of its symbol.
     pub fn takes_away(&self, (before, with): (&Snapshot, &Snapshot), id: &str) -> bool {
         let plain = id.split('[').next().unwrap_or(id);
         let parts: Vec<&str> = plain.split(['.', ':', '/']).collect();
@@ -136,8 +148,13 @@ impl<'c> Renames<'c> {
                 let names: Vec<&str> = path.name.split('.').collect();
                 !path.is_module() && parts.ends_with(&names)
             };
-            let mut symbols = old.symbols().iter().map(|one| &one.path);
-            symbols.any(|path| is_of(path) && self.is_deleted(path, new.as_deref()))
+            let uses_deleted = |symbol: &Symbol| {
+                let source = symbol.span.of(old.text());
+                let mut names = self.deleted_with_tests.iter();
+                names.any(|name| has_word(source, name))
+            };
+            let mut symbols = old.symbols().iter().filter(|one| is_of(&one.path));
+            symbols.any(|one| self.is_deleted(&one.path, new.as_deref()) || uses_deleted(one))
         })
     }
 
@@ -220,6 +237,7 @@ mod tests {
             task: "",
             pairs: Vec::new(),
             deleted: Vec::new(),
+            deleted_with_tests: Vec::new(),
         };
         for (from, to) in pairs {
             renames.rename(from, to);
@@ -353,5 +371,26 @@ mod tests {
         ] {
             assert!(!goes(task, new, id), "{task}: {id}");
         }
+    }
+
+    #[test]
+    fn test_of_code_that_the_task_deletes_with_its_tests_goes_with_the_code() {
+        let old = "from m import C, D\n\n\ndef test_c():\n    assert C()\n\n\n\
+                   def test_d():\n    assert D()\n";
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("test_m.py"), old).unwrap();
+        let world = Workspace::open(dir.path().canonicalize().unwrap()).unwrap();
+        let before = world.snapshot(Default::default());
+        let goes = |names: &[&'static str], id: &str| {
+            let with = before.with(FilePath::new("test_m.py"), Some("".into()));
+            let renames = Renames {
+                deleted_with_tests: names.to_vec(),
+                ..renames(&[])
+            };
+            renames.takes_away((&before, &with), id)
+        };
+        assert!(goes(&["C"], "test_m.py::test_c"));
+        assert!(!goes(&["C"], "test_m.py::test_d"));
+        assert!(!goes(&[], "test_m.py::test_c"));
     }
 }

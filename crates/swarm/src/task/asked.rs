@@ -4,6 +4,13 @@
 //! A task that only names a test does not ask to change it: in "make test_f pass", the test shows
 //! that the work is done.
 
+mod follow;
+#[cfg(test)]
+mod tests;
+mod with_tests;
+
+pub(crate) use with_tests::to_remove_with_tests;
+
 use std::collections::BTreeSet;
 
 use starling_syntax::FilePath;
@@ -73,8 +80,6 @@ const CHANGE: [&str; 40] = [
     "tighten",
     "reorganize",
 ];
-/// Further verbs that begin a request to change something in several places.
-const USES: [&str; 2] = ["use", "call"];
 /// Verbs that request a change of their object if the object is a file without tests. For a test,
 /// "fix" can mean to fix the code under test.
 const MEND: [&str; 7] = [
@@ -247,39 +252,9 @@ fn asks_for_tests(task: &str) -> bool {
     asks(task, &is_all_tests, &[&CHANGE])
         || sentences(task).iter().any(|sentence| {
             let tests = (0..sentence.len()).filter(|at| is_all_tests(sentence, *at));
-            tests.into_iter().any(|at| is_also_meant(sentence, at))
+            let mut tests = tests.into_iter();
+            tests.any(|at| follow::is_also_meant(sentence, at) || follow::must_follow(sentence, at))
         })
-}
-
-/// Returns whether a sentence asks for a change "also in the tests" or "in the tests, too", where
-/// `at` is the index of the word for the tests.
-fn is_also_meant(sentence: &[Token], at: usize) -> bool {
-    let lower = |token: &Token| token.word.to_lowercase();
-    let before: Vec<String> = sentence[..at].iter().map(lower).collect();
-    let after = sentence.get(at + 1).map(lower);
-    let place = match before.as_slice() {
-        [rest @ .., within, article]
-            if within == "in" && ["the", "its", "all"].contains(&article.as_str()) =>
-        {
-            rest
-        }
-        [rest @ .., within] if within == "in" => rest,
-        _ => return false,
-    };
-    let also = place.last().is_some_and(|word| word == "also");
-    let too = after.is_some_and(|word| ["too", "also"].contains(&word.as_str()));
-    let request = if also {
-        &place[..place.len() - 1]
-    } else {
-        place
-    };
-    let last = request.iter().rev().take(2);
-    let is_negated = last
-        .into_iter()
-        .any(|word| NEGATION.contains(&word.as_str()));
-    let is_change =
-        |word: &String| CHANGE.contains(&word.as_str()) || USES.contains(&word.as_str());
-    (also || too) && !is_negated && request.first().is_some_and(is_change)
 }
 
 /// Returns whether a task asks to change docstrings or the examples in them.
@@ -568,181 +543,4 @@ pub(crate) fn sentences(text: &str) -> Vec<Vec<Token>> {
         all.push(Vec::new());
     }
     all
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn test_may_be_removed_only_if_the_task_asks_to_remove_it() {
-        let id = "tests/test_a.py::T::test_old[1-2]";
-        for task in [
-            "Remove test_old.",
-            "rename `T.test_old` to test_new",
-            "Remove #test_old.",
-        ] {
-            assert!(to_remove(task, id), "{task}");
-        }
-        for task in [
-            "fix test_old",
-            "Remove test_older",
-            "Delete the cache",
-            "Remove the + 1 of total, see test_old and test_both",
-            "Rename nothing. Update total to match tests test_old and test_both",
-            "Remove f so that test_old passes",
-            "",
-        ] {
-            assert!(!to_remove(task, id), "{task}");
-        }
-    }
-
-    #[test]
-    fn test_may_be_changed_only_if_the_task_asks_to_change_it() {
-        let id = "tests/test_a.py::T::test_f[1]";
-        for task in [
-            "Update test_f to the new rate.",
-            "Rewrite `T.test_f`",
-            "f returns 2 now; change the expectation of test_f",
-            "test_f must be updated",
-            "tests/test_a.py::test_f is outdated: rates went up",
-        ] {
-            assert!(to_change_test(task, id), "{task}");
-        }
-        for task in [
-            "Fix test_f",
-            "Repair test_f",
-            "Return the correct values in test_f",
-            "Make test_f pass",
-            "Change f so that test_f passes",
-            "Change f to make test_f pass",
-            "Update f. test_f fails.",
-            "Update f, test_f fails",
-            "test_f fails since we changed f",
-            "Do not change test_f",
-            "Do not change #test_f",
-            "Fix f without changing test_f",
-            "test_f must not be changed",
-            "Update test_g",
-            "",
-        ] {
-            assert!(!to_change_test(task, id), "{task}");
-        }
-    }
-
-    #[test]
-    fn test_file_may_be_changed_if_the_task_names_it_or_all_tests() {
-        let file = FilePath::new("tests/test_a.py");
-        for task in [
-            "Update the tests.",
-            "Rename f to g and update its tests",
-            "Move the helpers in tests/test_a.py into a class",
-            "The tests should be adapted",
-            "simplify test_a.py",
-            "simplify @tests/test_a.py",
-            "f must return 3 instead of 2. Change the test, too.",
-            "f must return 3 instead of 2 and adapt the test",
-            "Return 3 and update its test accordingly.",
-            "Return 3. The test must be updated as well.",
-            "Return 3; adjust the corresponding test case",
-            "Return 3 and update the expected value in the test.",
-            "Use `days` instead of `weeks` everywhere, also in the tests",
-            "Rename f to g, in the tests too",
-            "Rename f to g, also in the tests.",
-        ] {
-            assert!(to_change_file(task, &file, true, &|_| false), "{task}");
-        }
-        for task in [
-            "Make the tests pass",
-            "Fix the tests",
-            "Change f and run the tests",
-            "Change whatever makes the tests fail",
-            "Add tests for f",
-            "fix tests/test_a.py",
-            "Don't change the tests",
-            "tests/test_a.py fails",
-            "Update f until the tests pass",
-            "Simplify f and ensure tests pass",
-            "Simplify f and the tests should pass",
-            "Refactor f without changing the tests",
-            "Refactor f, keeping the tests green",
-            "Change the test command",
-            "Change the test runner, too",
-            "Change f and add a test",
-            "Change f and add tests for it",
-            "Change f to satisfy the test.",
-            "Change f, following the test.",
-            "Change the value that the test expects",
-            "Return 3. Do not change the test.",
-            "Rename f to g, but not in the tests",
-            "Rename f to g, never also in the tests",
-            "f must return 3, also in the tests",
-            "Return 3 and change the test test_b, too",
-            "Add a test",
-            "Update test_b.py",
-        ] {
-            assert!(!to_change_file(task, &file, true, &|_| false), "{task}");
-        }
-        let conftest = FilePath::new("tests/conftest.py");
-        let task = "Fix the fixture in tests/conftest.py";
-        assert!(to_change_file(task, &conftest, false, &|_| false));
-        assert!(!to_change_file(
-            task,
-            &FilePath::new("tests/helpers.py"),
-            false,
-            &|_| false
-        ));
-        // If a file of the code has the same name, the name refers to that file.
-        let models = FilePath::new("tests/models.py");
-        let is_code = |token: &str| token == "models.py";
-        assert!(!to_change_file(
-            "Fix add in models.py",
-            &models,
-            false,
-            &is_code
-        ));
-        assert!(to_change_file(
-            "Fix add in tests/models.py",
-            &models,
-            false,
-            &is_code
-        ));
-        for task in [
-            "Fix f in conftest.py. Don't change any file under tests/.",
-            "Fix the fixture in conftest.py, but never touch anything in tests/",
-            "Update conftest.py without changing the tests",
-        ] {
-            assert!(
-                !to_change_file(task, &conftest, false, &|_| false),
-                "{task}"
-            );
-        }
-        assert!(!to_change_file(
-            "Fix f, see conftest.py",
-            &conftest,
-            false,
-            &|_| false
-        ));
-    }
-
-    #[test]
-    fn test_that_fails_because_of_a_renamed_name_may_be_changed() {
-        let missing =
-            "t.py:1: in <module>\nE   ImportError: cannot import name 'f' from 'a' (/w/a.py)";
-        assert!(for_other_names("Rename f to g.", missing));
-        assert!(for_other_names("Move `f` into b.py", missing));
-        assert!(!for_other_names("Fix f.", missing));
-        assert!(!for_other_names("Rename h to g.", missing));
-        let attribute = "AttributeError: 'Cart' object has no attribute 'total'";
-        assert!(for_other_names("Remove Cart.total", attribute));
-        for member in ["E   AttributeError: TEN_K", "E   KeyError: 'TEN_K'"] {
-            assert!(for_other_names("Rename D.TEN_K to TENK", member));
-            assert!(!for_other_names("Rename D.TEN to TENK", member));
-        }
-        let argument = "E   TypeError: Cart.f() missing 1 required positional argument: 'x'";
-        assert!(for_other_names("f takes a parameter x", argument));
-        assert!(!for_other_names("f is slow", argument));
-        assert!(!for_other_names("Rename f to g", "E   assert 1 == 2"));
-        assert!(!for_other_names("Rename f to g", ""));
-    }
 }

@@ -1,6 +1,7 @@
 mod aiming;
 mod applying;
 mod approve;
+mod asked_of_tests;
 mod bed;
 mod budget;
 mod calls;

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::lookup::Lookup;
 use crate::task::command_line::{is_name, is_option, is_parsed, is_string_in};
+use crate::task::whole_word::has_word;
 use starling_index::{Usage, is_test_file};
 use starling_syntax::FilePath;
 
@@ -41,13 +42,13 @@ impl Condition {
         (!words.is_empty() && !sources.is_empty()).then_some(Condition { words, sources })
     }
 
-    /// Returns whether a test with this source may meet the condition: it gives one of the words, or
-    /// it gives no other word of the functions that compare them.
+    /// Returns whether a test with this source may meet the condition: it contains one of the words, as
+    /// in `convert("3 kg", "lb")`, or it gives no other word of the functions that compare them.
     pub fn may_hold(&self, id: &str, source: &str) -> bool {
         let is_given = |word: &String| {
             let case = id.split_once('[').map_or("", |(_, case)| case);
             let mut parts = case.split(|c: char| !(c.is_alphanumeric() || c == '_'));
-            is_string_in(source, word) || parts.any(|part| part == word)
+            has_word(source, word) || parts.any(|part| part == word)
         };
         let is_other = |word: &&str| self.sources.iter().any(|code| is_string_in(code, word));
         self.words.iter().any(is_given) || !words_in(source).iter().any(is_other)

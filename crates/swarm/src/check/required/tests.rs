@@ -643,6 +643,30 @@ fn test_that_does_not_give_an_option_is_no_part_of_a_task_about_the_code_behind_
 }
 
 #[test]
+fn test_that_contains_the_compared_word_in_a_longer_string_reaches_the_code() {
+    let files = [
+        (
+            "units.py",
+            "def to_kg(x):\n    return x\n\n\ndef convert(text, to):\n    \
+             amount, unit = text.split()\n    if unit == 'kg':\n        return to_kg(amount)\n    \
+             if to == 'lb':\n        return 2\n    return 1\n",
+        ),
+        (
+            "test_units.py",
+            "from units import convert\n\n\ndef test_weight():\n    \
+             assert convert('3 kg', 'lb') == 3\n\n\ndef test_pound():\n    \
+             assert convert('3 st', 'lb') == 3\n",
+        ),
+    ];
+    let red = ["test_weight", "test_pound"].map(|name| TestCase {
+        id: format!("test_units.py::{name}"),
+        ..case(name, "assert 1 == 2")
+    });
+    let found = found_in(&files, "`to_kg` is wrong", &[], red.to_vec());
+    assert_eq!(names(found.required), ["test_weight"]);
+}
+
+#[test]
 fn options_of_an_example_draw_no_test_if_the_prose_names_the_command_line() {
     let told = "rota plan --phones prints no phone numbers";
     let command = "python -m rota plan m.csv --days 1 --phones";
