@@ -9,7 +9,13 @@
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
+mod avx2_panel;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod avx512_panel;
+#[cfg(target_arch = "x86_64")]
+mod panel;
 
 use candle_core::quantized::GgmlDType;
 
@@ -137,6 +143,19 @@ impl Instructions {
     }
 }
 
+/// Number of rows from which [`multiply_many`] is faster than [`multiply`].
+pub const MANY_ROWS: usize = 9;
+
+/// Same as [`multiply`], but faster for many rows. The products of a row are not exactly those that it
+/// has alone.
+pub fn multiply_many(matrices: &[BlockMatrix], x: &[f32]) -> Option<Vec<Vec<f32>>> {
+    let columns = matrices.first()?.columns;
+    if matrices.iter().any(|matrix| matrix.columns != columns) || !x.len().is_multiple_of(columns) {
+        return None;
+    }
+    Some(panel::multiply(matrices, columns, x))
+}
+
 /// Multiplies each matrix by the rows of `x`. Each product has a row for each row of `x`. Returns
 /// `None` if the length of `x` is no multiple of the number of columns.
 pub fn multiply(matrices: &[BlockMatrix], x: &[f32]) -> Option<Vec<Vec<f32>>> {
@@ -198,13 +217,7 @@ struct ActivationBlock {
 
 impl ActivationBlock {
     fn new(values: &[f32]) -> Self {
-        let largest = values.iter().fold(0f32, |max, value| max.max(value.abs()));
-        let mut quants = [0i8; BLOCK];
-        let factor = if largest > 0.0 { 127.0 / largest } else { 0.0 };
-        for (quant, value) in quants.iter_mut().zip(values) {
-            // Adding and subtracting 1.5 * 2^23 rounds to the nearest integer.
-            *quant = ((value * factor + 12_582_912.0) - 12_582_912.0) as i8;
-        }
+        let (quants, scale) = quantise(values);
         let sum = |quants: &[i8]| quants.iter().map(|quant| i16::from(*quant)).sum();
         let mut sums = [0; 16];
         for (to, part) in sums.iter_mut().zip(quants.chunks_exact(16)) {
@@ -222,11 +235,34 @@ impl ActivationBlock {
         Self {
             quants,
             paired,
-            scale: largest / 127.0,
+            scale,
             sums,
             wide_sums,
         }
     }
+}
+
+/// Converts a block to signed bytes with a scale.
+#[inline(always)]
+fn quantise(values: &[f32]) -> ([i8; BLOCK], f32) {
+    let mut maxima = [0f32; 16];
+    for values in values.as_chunks::<16>().0 {
+        for (max, value) in maxima.iter_mut().zip(values) {
+            *max = if value.abs() > *max {
+                value.abs()
+            } else {
+                *max
+            };
+        }
+    }
+    let largest = maxima.into_iter().fold(0f32, f32::max);
+    let factor = if largest > 0.0 { 127.0 / largest } else { 0.0 };
+    let mut quants = [0i8; BLOCK];
+    for (quant, value) in quants.iter_mut().zip(values) {
+        // Adding 1.5 * 2^23 rounds to the nearest integer and leaves it in the lowest bits.
+        *quant = (value * factor + 12_582_912.0).to_bits() as i8;
+    }
+    (quants, largest / 127.0)
 }
 
 #[cfg(not(target_arch = "x86_64"))]

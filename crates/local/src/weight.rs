@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use candle_core::quantized::{QMatMul, QTensor};
-use candle_core::{Module, Result, Tensor, bail};
+use candle_core::{CpuStorage, Module, Result, Storage, Tensor, bail};
 
 use super::gemv::{self, BlockMatrix};
 use super::mapped::TensorSpan;
@@ -19,11 +19,15 @@ pub enum RowKernels {
 }
 
 /// A weight matrix of the network.
-pub struct WeightMatrix {
-    /// Used for inputs with many rows, other devices and other layouts.
-    general: QMatMul,
-    /// Used for one or a few rows. It reads the file's blocks directly.
-    direct: Option<(gemv::BlockMatrixShape, TensorSpan)>,
+pub struct WeightMatrix(Source);
+
+/// Where the weights are, which decides how they are multiplied.
+enum Source {
+    /// The blocks in the mapped file, multiplied by the kernels in `gemv`. There is no copy of them.
+    File(gemv::BlockMatrixShape, TensorSpan),
+    /// A tensor for other devices, other layouts and other CPUs, multiplied by candle. On a CPU, candle
+    /// repacks it on first use.
+    Candle(QMatMul),
 }
 
 impl WeightMatrix {
@@ -34,17 +38,17 @@ impl WeightMatrix {
     /// Out of memory.
     pub fn new(tensor: QTensor, span: Option<TensorSpan>) -> Result<Self> {
         let columns = tensor.shape().dims().last().copied().unwrap_or(0);
-        let plan = gemv::BlockMatrixShape::new(tensor.dtype(), columns);
-        let direct = plan.zip(span);
-        Ok(Self {
-            general: QMatMul::from_arc(Arc::new(tensor))?,
-            direct,
-        })
+        let shape = gemv::BlockMatrixShape::new(tensor.dtype(), columns);
+        let source = match shape.zip(span) {
+            Some((shape, span)) => Source::File(shape, span),
+            None => Source::Candle(QMatMul::from_arc(Arc::new(tensor))?),
+        };
+        Ok(Self(source))
     }
 
     /// Returns whether [`RowKernels::Equal`] can be used for several rows.
     pub fn has_equal_rows(&self) -> bool {
-        self.direct.is_some()
+        self.blocks().is_some()
     }
 
     /// Multiplies each row of `x` by the matrix.
@@ -65,13 +69,15 @@ impl WeightMatrix {
         x: &Tensor,
         kernels: RowKernels,
     ) -> Result<[Tensor; N]> {
-        let products = match Self::forward_direct(&weights, x, kernels)? {
-            Some(products) => products,
+        let blocks: Option<Vec<BlockMatrix>> =
+            weights.iter().map(|weight| weight.blocks()).collect();
+        let products = match blocks {
+            Some(blocks) => Self::multiply_blocks(&blocks, x, kernels)?,
             None => match Self::forward_fused(&weights, x)? {
                 Some(products) => products,
                 None => weights
                     .iter()
-                    .map(|weight| weight.general.forward(x))
+                    .map(|weight| weight.forward_alone(x, kernels))
                     .collect::<Result<_>>()?,
             },
         };
@@ -81,29 +87,41 @@ impl WeightMatrix {
         }
     }
 
-    fn forward_direct(
-        weights: &[&Self],
+    fn forward_alone(&self, x: &Tensor, kernels: RowKernels) -> Result<Tensor> {
+        match &self.0 {
+            Source::File(shape, span) => {
+                let products = Self::multiply_blocks(&[shape.of(span.bytes())], x, kernels)?;
+                Tensor::cat(&products, 0)
+            }
+            Source::Candle(tensor) => tensor.forward(x),
+        }
+    }
+
+    /// Returns the blocks in the mapped file, if they are multiplied from there.
+    fn blocks(&self) -> Option<BlockMatrix<'_>> {
+        match &self.0 {
+            Source::File(shape, span) => Some(shape.of(span.bytes())),
+            Source::Candle(_) => None,
+        }
+    }
+
+    fn multiply_blocks(
+        blocks: &[BlockMatrix],
         x: &Tensor,
         kernels: RowKernels,
-    ) -> Result<Option<Vec<Tensor>>> {
-        let rows = x.elem_count() / x.dims().last().copied().unwrap_or(0).max(1);
-        if rows != 1 && kernels == RowKernels::Fastest || !x.device().is_cpu() {
-            return Ok(None);
-        }
-        let blocks: Option<Vec<BlockMatrix>> = weights
-            .iter()
-            .map(|weight| {
-                weight
-                    .direct
-                    .as_ref()
-                    .map(|(plan, span)| plan.of(span.bytes()))
-            })
-            .collect();
-        let Some(blocks) = blocks else {
-            return Ok(None);
+    ) -> Result<Vec<Tensor>> {
+        let x = x.contiguous()?;
+        let (storage, layout) = x.storage_and_layout();
+        let values = match (&*storage, layout.contiguous_offsets()) {
+            (Storage::Cpu(CpuStorage::F32(values)), Some((from, to))) => &values[from..to],
+            _ => bail!("32-bit floats on the CPU are needed"),
         };
-        let values = x.flatten_all()?.to_vec1::<f32>()?;
-        let Some(products) = gemv::multiply(&blocks, &values) else {
+        let rows = values.len() / layout.dims().last().copied().unwrap_or(0).max(1);
+        let products = match kernels {
+            RowKernels::Fastest if rows >= gemv::MANY_ROWS => gemv::multiply_many(blocks, values),
+            RowKernels::Fastest | RowKernels::Equal => gemv::multiply(blocks, values),
+        };
+        let Some(products) = products else {
             bail!(
                 "an input of {} values does not fit the matrix",
                 values.len()
@@ -113,15 +131,17 @@ impl WeightMatrix {
             let shape = (rows, product.len() / rows);
             Tensor::from_vec(product, shape, x.device())
         });
-        tensors.collect::<Result<_>>().map(Some)
+        tensors.collect()
     }
 
     fn forward_fused(weights: &[&Self], x: &Tensor) -> Result<Option<Vec<Tensor>>> {
         let tensors: Option<Vec<&QTensor>> = weights
             .iter()
-            .map(|weight| match &weight.general {
-                QMatMul::QTensor(tensor) => Some(tensor.as_ref()),
-                QMatMul::Tensor(_) | QMatMul::TensorF16(_) => None,
+            .map(|weight| match &weight.0 {
+                Source::Candle(QMatMul::QTensor(tensor)) => Some(tensor.as_ref()),
+                Source::Candle(QMatMul::Tensor(_) | QMatMul::TensorF16(_)) | Source::File(..) => {
+                    None
+                }
             })
             .collect();
         match tensors {
