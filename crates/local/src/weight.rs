@@ -89,10 +89,7 @@ impl WeightMatrix {
 
     fn forward_alone(&self, x: &Tensor, kernels: RowKernels) -> Result<Tensor> {
         match &self.0 {
-            Source::File(shape, span) => {
-                let products = Self::multiply_blocks(&[shape.of(span.bytes())], x, kernels)?;
-                Tensor::cat(&products, 0)
-            }
+            Source::File(..) => self.forward(x, kernels),
             Source::Candle(tensor) => tensor.forward(x),
         }
     }
@@ -116,7 +113,11 @@ impl WeightMatrix {
             (Storage::Cpu(CpuStorage::F32(values)), Some((from, to))) => &values[from..to],
             _ => bail!("32-bit floats on the CPU are needed"),
         };
-        let rows = values.len() / layout.dims().last().copied().unwrap_or(0).max(1);
+        let columns = layout.dims().last().copied().unwrap_or(0);
+        if blocks.iter().any(|matrix| matrix.columns() != columns) {
+            bail!("an input with rows of {columns} values does not fit the matrix")
+        }
+        let rows = values.len() / columns;
         let products = match kernels {
             RowKernels::Fastest if rows >= gemv::MANY_ROWS => gemv::multiply_many(blocks, values),
             RowKernels::Fastest | RowKernels::Equal => gemv::multiply(blocks, values),
@@ -147,6 +148,109 @@ impl WeightMatrix {
         match tensors {
             Some(tensors) => QTensor::gemv_fused_shared_lhs(&tensors, x),
             None => Ok(None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use candle_core::Device;
+    use candle_core::quantized::GgmlDType;
+    use tempfile::TempDir;
+
+    use super::super::file::ModelFile;
+    use super::super::fixture::{FORWARD, HIDDEN, TestModelRecipe, noise};
+    use super::*;
+
+    /// Returns two matrices of a file, of [`FORWARD`] rows and [`HIDDEN`] columns.
+    fn matrices(dtype: GgmlDType) -> [WeightMatrix; 2] {
+        let recipe = TestModelRecipe {
+            dtype,
+            ..TestModelRecipe::default()
+        };
+        let directory = TempDir::new().unwrap();
+        let file = ModelFile::open(&recipe.write(directory.path())).unwrap();
+        ["blk.0.ffn_gate.weight", "blk.0.ffn_up.weight"]
+            .map(|name| file.weight(name, &Device::Cpu).unwrap())
+    }
+
+    fn input(rows: usize) -> Tensor {
+        Tensor::from_vec(noise(rows * HIDDEN, 9), (rows, HIDDEN), &Device::Cpu).unwrap()
+    }
+
+    fn values(x: &Tensor) -> Vec<f32> {
+        x.flatten_all().unwrap().to_vec1().unwrap()
+    }
+
+    /// candle repacks a tensor in memory when it first multiplies many rows by it.
+    #[test]
+    fn matrix_that_is_multiplied_from_the_file_has_no_tensor_to_be_repacked() {
+        for dtype in [GgmlDType::Q4K, GgmlDType::Q6K] {
+            for WeightMatrix(source) in matrices(dtype) {
+                let has_kernels = gemv::BlockMatrixShape::new(dtype, HIDDEN).is_some();
+                assert_eq!(matches!(source, Source::File(..)), has_kernels, "{dtype:?}");
+            }
+        }
+        for WeightMatrix(source) in matrices(GgmlDType::Q8_0) {
+            assert!(matches!(source, Source::Candle(_)));
+        }
+    }
+
+    #[test]
+    fn matrices_of_all_layouts_multiply_any_number_of_rows() {
+        for dtype in [
+            GgmlDType::F32,
+            GgmlDType::Q8_0,
+            GgmlDType::Q4K,
+            GgmlDType::Q6K,
+        ] {
+            let [precise, _] = matrices(GgmlDType::F32);
+            let [matrix, other] = matrices(dtype);
+            for rows in [1, 2, 8, 9, 40, 200] {
+                let x = input(rows);
+                let expected = values(&precise.forward(&x, RowKernels::Fastest).unwrap());
+                let norm = expected.iter().map(|x| x * x).sum::<f32>().sqrt();
+                for kernels in [RowKernels::Fastest, RowKernels::Equal] {
+                    let found = matrix.forward(&x, kernels).unwrap();
+                    assert_eq!(found.dims(), [rows, FORWARD]);
+                    let pairs = expected.iter().zip(values(&found)).map(|(a, b)| a - b);
+                    let off = pairs.map(|off| off * off).sum::<f32>().sqrt() / norm;
+                    assert!(
+                        off < 0.1,
+                        "{dtype:?}, {rows} rows, {kernels:?}: off by {off}"
+                    );
+                    // Matrices of different layouts can share an input.
+                    let all = [&matrix, &precise, &other];
+                    let all = WeightMatrix::forward_all(all, &x, kernels).unwrap();
+                    assert_eq!(values(&all[0]), values(&found));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn equal_kernels_give_each_row_exactly_its_own_product() {
+        for dtype in [GgmlDType::Q4K, GgmlDType::Q6K] {
+            let [matrix, _] = matrices(dtype);
+            if !matrix.has_equal_rows() {
+                continue;
+            }
+            let x = input(20);
+            let together = values(&matrix.forward(&x, RowKernels::Equal).unwrap());
+            for (row, together) in together.chunks_exact(FORWARD).enumerate() {
+                let x = x.narrow(0, row, 1).unwrap();
+                let alone = values(&matrix.forward(&x, RowKernels::Equal).unwrap());
+                assert_eq!(alone, together, "{dtype:?}, row {row}");
+            }
+        }
+    }
+
+    #[test]
+    fn input_of_another_width_is_an_error() {
+        for dtype in [GgmlDType::Q4K, GgmlDType::Q8_0] {
+            let [matrix, _] = matrices(dtype);
+            let x = Tensor::zeros((20, 2 * HIDDEN), candle_core::DType::F32, &Device::Cpu);
+            assert!(matrix.forward(&x.unwrap(), RowKernels::Fastest).is_err());
         }
     }
 }

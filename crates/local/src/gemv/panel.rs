@@ -4,16 +4,21 @@
 //! cache. All activation rows are multiplied by it before the next block is unpacked, so unpacking
 //! costs little, and no repacked copy of the matrix is needed.
 
+mod avx2;
+mod avx512;
 mod unpack;
 
-use super::{BLOCK, BlockLayout, BlockMatrix, Instructions, avx2_panel, avx512_panel, quantise};
+use std::ops::Range;
+
+use super::{BLOCK, BlockLayout, BlockMatrix, Instructions, quantise};
 use crate::threads;
 
 /// Number of weight rows in a panel.
 pub const ROWS: usize = 32;
-/// Maximum number of activation rows that are multiplied at once.
+/// Maximum number of activation rows that are multiplied at once: as many as fit in the registers.
 const TILE: usize = 6;
-/// Maximum number of activation rows that are multiplied by a panel before it is discarded.
+/// Maximum number of activation rows that are multiplied by one panel. Their blocks and their sums fit in
+/// the second cache.
 const BATCH: usize = 24 * TILE;
 /// Number of weights that the instructions for dot products multiply at once.
 pub const QUAD: usize = 4;
@@ -71,120 +76,123 @@ impl PanelInput {
     }
 }
 
-/// Quantises the rows. The first blocks of all rows come before their second blocks.
-fn inputs(x: &[f32], columns: usize) -> Vec<PanelInput> {
-    #[target_feature(enable = "avx2")]
-    fn quantised(values: &[f32]) -> PanelInput {
-        PanelInput::new(values)
-    }
-
-    let rows = x.len() / columns;
-    let mut all = Vec::with_capacity(x.len() / BLOCK);
-    let base = all.as_mut_ptr() as usize;
-    threads::for_rows(rows, |range| {
-        for row in range {
-            let values = x[row * columns..][..columns].chunks_exact(BLOCK);
-            for (index, values) in values.enumerate() {
-                // SAFETY: the CPU has AVX2, which all kernels need. The place is within the
-                // capacity, and only this iteration writes to it.
-                unsafe {
-                    let input = quantised(values);
-                    let place = (base as *mut PanelInput).add(index * rows + row);
-                    place.write(input);
-                }
-            }
-        }
-    });
-    // SAFETY: each block of each row was written.
-    unsafe { all.set_len(x.len() / BLOCK) };
-    all
+/// The quantised activation rows. The first blocks of all rows come before their second blocks.
+struct Inputs {
+    blocks: Vec<PanelInput>,
+    rows: usize,
 }
 
-/// The rows of one panel, to be multiplied by a batch of activation rows.
-struct Task {
-    matrix: usize,
-    weights: usize,
-    rows: std::ops::Range<usize>,
+impl Inputs {
+    fn new(x: &[f32], columns: usize) -> Self {
+        #[target_feature(enable = "avx2")]
+        fn quantised(values: &[f32]) -> PanelInput {
+            PanelInput::new(values)
+        }
+
+        let rows = x.len() / columns;
+        let mut blocks = Vec::with_capacity(x.len() / BLOCK);
+        let base = blocks.as_mut_ptr() as usize;
+        threads::for_rows(rows, |range| {
+            for row in range {
+                let values = x[row * columns..][..columns].chunks_exact(BLOCK);
+                for (index, values) in values.enumerate() {
+                    // SAFETY: a matrix is only created if the CPU has AVX2. The place is within the
+                    // capacity, and only this iteration writes to it.
+                    unsafe {
+                        let place = (base as *mut PanelInput).add(index * rows + row);
+                        place.write(quantised(values));
+                    }
+                }
+            }
+        });
+        // SAFETY: each block of each row was written.
+        unsafe { blocks.set_len(x.len() / BLOCK) };
+        Self { blocks, rows }
+    }
+
+    /// Returns the blocks with the given index.
+    fn blocks(&self, index: usize, rows: Range<usize>) -> &[PanelInput] {
+        &self.blocks[index * self.rows..][rows]
+    }
+}
+
+/// The multiplication of up to [`ROWS`] rows of weights and a batch of activation rows.
+struct Task<'a> {
+    matrix: &'a BlockMatrix<'a>,
+    /// The first row of the weights.
+    first: usize,
+    /// The activation rows.
+    batch: Range<usize>,
+    /// The address of the matrix's output.
+    output: usize,
 }
 
 /// Multiplies each matrix by the rows of `x`. All matrices have the same number of columns.
 pub fn multiply(matrices: &[BlockMatrix], columns: usize, x: &[f32]) -> Vec<Vec<f32>> {
-    let count = x.len() / columns;
-    let inputs = inputs(x, columns);
-    let mut outputs: Vec<Vec<f32>> = (matrices.iter())
-        .map(|matrix| Vec::with_capacity(matrix.rows() * count))
-        .collect();
-    let bases: Vec<usize> = (outputs.iter_mut())
-        .map(|output| output.as_mut_ptr() as usize)
-        .collect();
+    let inputs = Inputs::new(x, columns);
+    let mut outputs = Vec::new();
     let mut tasks = Vec::new();
-    for (matrix, blocks) in matrices.iter().enumerate() {
-        for weights in (0..blocks.rows()).step_by(ROWS) {
-            tasks.extend((0..count).step_by(BATCH).map(|start| Task {
+    for matrix in matrices {
+        let mut output: Vec<f32> = Vec::with_capacity(matrix.rows() * inputs.rows);
+        for first in (0..matrix.rows()).step_by(ROWS) {
+            tasks.extend((0..inputs.rows).step_by(BATCH).map(|start| Task {
                 matrix,
-                weights,
-                rows: start..count.min(start + BATCH),
+                first,
+                batch: start..inputs.rows.min(start + BATCH),
+                output: output.as_mut_ptr() as usize,
             }));
         }
+        outputs.push(output);
     }
     threads::for_rows(tasks.len(), |range| {
         let mut panel = Panel::new();
         let mut sums = Vec::new();
         for task in &tasks[range] {
-            let matrix = &matrices[task.matrix];
-            let batch = Batch {
-                inputs: &inputs,
-                count,
-                rows: task.rows.clone(),
-            };
-            multiply_rows(matrix, task.weights, &batch, &mut panel, &mut sums);
-            let width = matrix.rows();
-            let used = ROWS.min(width - task.weights);
-            for (row, sums) in task.rows.clone().zip(&sums) {
-                let place = row * width + task.weights;
-                // SAFETY: the place is within the capacity, and only this iteration writes to it.
+            sums.clear();
+            sums.resize(task.batch.len(), [0.0; ROWS]);
+            task.add_products(&inputs, &mut panel, &mut sums);
+            let width = task.matrix.rows();
+            for (row, sums) in task.batch.clone().zip(&sums) {
+                let sums = &sums[..ROWS.min(width - task.first)];
+                // SAFETY: the place is within the output's capacity, and only this iteration writes
+                // to it.
                 unsafe {
-                    let to = (bases[task.matrix] as *mut f32).add(place);
-                    to.copy_from_nonoverlapping(sums.as_ptr(), used);
+                    let to = (task.output as *mut f32).add(row * width + task.first);
+                    to.copy_from_nonoverlapping(sums.as_ptr(), sums.len());
                 }
             }
         }
     });
     for (output, matrix) in outputs.iter_mut().zip(matrices) {
         // SAFETY: each product of each row was written.
-        unsafe { output.set_len(matrix.rows() * count) };
+        unsafe { output.set_len(matrix.rows() * inputs.rows) };
     }
     outputs
 }
 
-/// Activation rows that are multiplied by the same panels.
-struct Batch<'a> {
-    inputs: &'a [PanelInput],
-    /// Number of rows in `inputs`.
-    count: usize,
-    rows: std::ops::Range<usize>,
-}
-
-/// Stores the products of up to [`ROWS`] rows of weights and each row of the batch in `sums`.
-fn multiply_rows(
-    matrix: &BlockMatrix,
-    first: usize,
-    batch: &Batch,
-    panel: &mut Panel,
-    sums: &mut Vec<[f32; ROWS]>,
-) {
-    sums.clear();
-    sums.resize(batch.rows.len(), [0.0; ROWS]);
-    // All tiles have about the same number of rows.
-    let tiles = batch.rows.len().div_ceil(TILE);
-    let bound = |tile: usize| batch.rows.len() * tile / tiles;
-    for index in 0..matrix.columns / BLOCK {
-        // SAFETY: a shape is only created if the CPU has AVX2, which all kernels need.
-        unsafe { panel.unpack(matrix, first, index) };
-        let inputs = &batch.inputs[index * batch.count..][batch.rows.clone()];
-        for tile in 0..tiles {
-            let rows = bound(tile)..bound(tile + 1);
-            multiply_tile(matrix, panel, &inputs[rows.clone()], &mut sums[rows]);
+impl Task<'_> {
+    /// Adds the products to `sums`, which has an array for each row of the batch.
+    fn add_products(&self, inputs: &Inputs, panel: &mut Panel, sums: &mut [[f32; ROWS]]) {
+        // All tiles have about the same number of rows.
+        let tiles = sums.len().div_ceil(TILE);
+        let part = |count: usize, tile: usize| count * tile / tiles..count * (tile + 1) / tiles;
+        let blocks = self.matrix.columns / BLOCK;
+        for index in 0..blocks {
+            // SAFETY: a matrix is only created if the CPU has AVX2.
+            unsafe { panel.unpack(self.matrix, self.first, index) };
+            let x = inputs.blocks(index, self.batch.clone());
+            // The next block is read while this one is multiplied.
+            let next = match index + 1 {
+                next if next < blocks => (self.first, next),
+                _ => (self.first + ROWS, 0),
+            };
+            for tile in 0..tiles {
+                let rows = part(x.len(), tile);
+                multiply_tile(self.matrix, panel, &x[rows.clone()], &mut sums[rows]);
+                for row in part(ROWS, tile) {
+                    unpack::prefetch(self.matrix, next.0 + row, next.1);
+                }
+            }
         }
     }
 }
@@ -208,7 +216,7 @@ fn multiply_tile(
             }
         };
     }
-    of_length!(1 2 3 4 5 6 7 8);
+    of_length!(1 2 3 4 5 6);
 }
 
 #[inline]
@@ -218,13 +226,13 @@ fn multiply_exactly<const N: usize>(
     x: &[PanelInput; N],
     sums: &mut [[f32; ROWS]; N],
 ) {
-    // SAFETY: a shape is only created with instructions that the CPU has.
+    // SAFETY: a matrix is only created with instructions that the CPU has.
     unsafe {
         match (matrix.instructions, matrix.layout) {
-            (Instructions::Avx512, BlockLayout::Q4K) => avx512_panel::q4k(panel, x, sums),
-            (Instructions::Avx512, BlockLayout::Q6K) => avx512_panel::q6k(panel, x, sums),
-            (Instructions::Avx2, BlockLayout::Q4K) => avx2_panel::q4k(panel, x, sums),
-            (Instructions::Avx2, BlockLayout::Q6K) => avx2_panel::q6k(panel, x, sums),
+            (Instructions::Avx512, BlockLayout::Q4K) => avx512::q4k(panel, x, sums),
+            (Instructions::Avx512, BlockLayout::Q6K) => avx512::q6k(panel, x, sums),
+            (Instructions::Avx2, BlockLayout::Q4K) => avx2::q4k(panel, x, sums),
+            (Instructions::Avx2, BlockLayout::Q6K) => avx2::q6k(panel, x, sums),
         }
     }
 }

@@ -19,9 +19,6 @@ impl Panel {
             matrix.bytes.get(start..).unwrap_or(&ZEROS)
         };
         let blocks: [&[u8]; ROWS] = std::array::from_fn(block);
-        for next in blocks {
-            prefetch(next, size);
-        }
         match matrix.layout {
             BlockLayout::Q4K => self.unpack_q4k(blocks.map(exact)),
             BlockLayout::Q6K => self.unpack_q6k(blocks.map(exact)),
@@ -34,7 +31,7 @@ impl Panel {
         for (first, rows) in blocks.as_chunks::<8>().0.iter().enumerate() {
             // 16 bytes are the low and the high nibbles of four quads, which are 8 quads apart.
             for part in 0..8 {
-                let packed = interleaved(rows.map(|block| load_128(&block[16 + 16 * part..])));
+                let packed = interleaved(rows, 16 + 16 * part);
                 for (at, packed) in packed.into_iter().enumerate() {
                     let low = 16 * (part / 2) + 4 * (part % 2) + at;
                     let high = _mm256_srli_epi16::<4>(packed);
@@ -45,7 +42,7 @@ impl Panel {
         }
         let halves = |at: usize| blocks.map(|block| u16::from_le_bytes([block[at], block[at + 1]]));
         let (scale, minimum) = (floats(halves(0)), floats(halves(2)));
-        let columns = by_group(blocks.map(q4k_scales));
+        let columns = by_group(&blocks.map(q4k_scales));
         self.set_scales(&columns, 0..8, &scale);
         self.set_minima(&columns, 8..16, minimum);
     }
@@ -66,12 +63,11 @@ impl Panel {
         for (first, rows) in blocks.as_chunks::<8>().0.iter().enumerate() {
             for part in 0..4 {
                 let (half, piece) = (part / 2, part % 2);
-                let bytes = |at: usize| interleaved(rows.map(|block| load_128(&block[at..])));
-                let low = [0, 32].map(|at| bytes(64 * half + 16 * piece + at));
-                let high = bytes(128 + 32 * half + 16 * piece);
+                let low = 64 * half + 16 * piece;
+                let (a, b) = (interleaved(rows, low), interleaved(rows, low + 32));
+                let high = interleaved(rows, 128 + 32 * half + 16 * piece);
                 for at in 0..QUAD {
-                    let [a, b] = low.map(|low| low[at]);
-                    let high = high[at];
+                    let (a, b, high) = (a[at], b[at], high[at]);
                     let quants = [
                         (a, _mm256_slli_epi16::<4>(high)),
                         (b, _mm256_slli_epi16::<2>(high)),
@@ -89,11 +85,7 @@ impl Panel {
             }
         }
         let scale = floats(blocks.map(|block| u16::from_le_bytes([block[208], block[209]])));
-        let columns = by_group(blocks.map(|block| {
-            let mut scales = [0; 16];
-            scales.copy_from_slice(&block[192..208]);
-            scales
-        }));
+        let columns = by_group(&blocks.map(|block| std::array::from_fn(|at| block[192 + at])));
         self.set_scales(&columns, 0..16, &scale);
         // The offset of 32 of all weights is a minimum of 32 times the scale.
         self.set_minima(&columns, 0..16, scale.map(|scale| 32.0 * scale));
@@ -165,22 +157,31 @@ fn exact<const N: usize>(bytes: &[u8]) -> &[u8; N] {
         .expect("no block has more bytes")
 }
 
-/// Loads the next block, which begins after `size` bytes, into the cache.
+/// Loads a block of a row into the cache. The row can be after the matrix's end.
 #[inline]
-#[target_feature(enable = "avx2")]
-fn prefetch(bytes: &[u8], size: usize) {
-    for at in [0, 64, 128, 192] {
-        _mm_prefetch::<_MM_HINT_T0>(bytes.as_ptr().wrapping_add(size + at).cast());
+pub fn prefetch(matrix: &BlockMatrix, row: usize, index: usize) {
+    let size = matrix.layout.block_bytes();
+    let start = matrix
+        .bytes
+        .as_ptr()
+        .wrapping_add(row * matrix.row_bytes() + index * size);
+    for at in (0..size).step_by(64).chain([size - 1]) {
+        // SAFETY: every CPU of this architecture has SSE. A prefetch has no effect but speed.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(at).cast()) };
     }
 }
 
-/// Returns four registers: the first four bytes of each row, then the next four of each row, and so
-/// on.
+/// Returns four registers with 16 bytes of each row, from the offset `at`: the first four bytes of each
+/// row, then the next four of each row, and so on.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn interleaved(rows: [__m128i; 8]) -> [__m256i; 4] {
-    let [a, b, c, d]: [__m256i; 4] =
-        std::array::from_fn(|at| _mm256_set_m128i(rows[at + 4], rows[at]));
+fn interleaved<const SIZE: usize>(rows: &[&[u8; SIZE]; 8], at: usize) -> [__m256i; 4] {
+    let mut pairs = [_mm256_setzero_si256(); 4];
+    for (index, pair) in pairs.iter_mut().enumerate() {
+        let (low, high) = (&rows[index][at..], &rows[index + 4][at..]);
+        *pair = _mm256_set_m128i(load_128(high), load_128(low));
+    }
+    let [a, b, c, d] = pairs;
     let (ab_low, ab_high) = (_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
     let (cd_low, cd_high) = (_mm256_unpacklo_epi32(c, d), _mm256_unpackhi_epi32(c, d));
     [
@@ -194,20 +195,20 @@ fn interleaved(rows: [__m128i; 8]) -> [__m256i; 4] {
 /// Turns 16 bytes of each row into the bytes of all rows for each of 16 groups.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn by_group(rows: [[u8; 16]; ROWS]) -> [[__m128i; ROWS / 16]; 16] {
+fn by_group(rows: &[[u8; 16]; ROWS]) -> [[__m128i; ROWS / 16]; 16] {
     let mut columns = [[_mm_setzero_si128(); ROWS / 16]; 16];
     for (part, rows) in rows.as_chunks::<16>().0.iter().enumerate() {
-        let mut lines = rows.map(|row| load_128(&row));
-        // Each round interleaves the first half with the second half.
+        let mut lines = [_mm_setzero_si128(); 16];
+        for (line, row) in lines.iter_mut().zip(rows) {
+            *line = load_128(row);
+        }
+        // Each round interleaves the first half of the lines with the second half.
         for _ in 0..4 {
-            lines = std::array::from_fn(|at| {
-                let (a, b) = (lines[at / 2], lines[at / 2 + 8]);
-                if at % 2 == 0 {
-                    _mm_unpacklo_epi8(a, b)
-                } else {
-                    _mm_unpackhi_epi8(a, b)
-                }
-            });
+            let before = lines;
+            for (at, pair) in lines.as_chunks_mut::<2>().0.iter_mut().enumerate() {
+                let (a, b) = (before[at], before[at + 8]);
+                *pair = [_mm_unpacklo_epi8(a, b), _mm_unpackhi_epi8(a, b)];
+            }
         }
         for (column, line) in columns.iter_mut().zip(lines) {
             column[part] = line;

@@ -2,32 +2,28 @@
 
 use std::arch::x86_64::*;
 
-use super::panel::{Panel, PanelInput, QUAD, ROWS};
+use super::{Panel, PanelInput, QUAD, ROWS};
 
 /// Adds the products of a panel of Q4_K weights and each of `N` rows to `sums`.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 pub fn q4k<const N: usize>(panel: &Panel, x: &[PanelInput; N], sums: &mut [[f32; ROWS]; N]) {
-    multiply::<8, N>(
-        panel,
-        x,
-        std::array::from_fn(|at| &x[at].wide_sums[..]),
-        sums,
-    );
+    multiply::<8, 4, N>(panel, x, |x| &x.wide_sums, sums);
 }
 
 /// Adds the products of a panel of Q6_K weights and each of `N` rows to `sums`.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 pub fn q6k<const N: usize>(panel: &Panel, x: &[PanelInput; N], sums: &mut [[f32; ROWS]; N]) {
-    multiply::<4, N>(panel, x, std::array::from_fn(|at| &x[at].sums[..]), sums);
+    multiply::<4, 8, N>(panel, x, |x| &x.sums, sums);
 }
 
 /// Adds the products of a panel and each of `N` rows to `sums`. A group has `GROUP` quads of weights.
+/// `group_sums` returns the sums of an input's groups, in pairs.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
-fn multiply<const GROUP: usize, const N: usize>(
+fn multiply<const GROUP: usize, const PAIRS: usize, const N: usize>(
     panel: &Panel,
     x: &[PanelInput; N],
-    group_sums: [&[[i16; 2]]; N],
+    group_sums: impl Fn(&PanelInput) -> &[[i16; 2]; PAIRS],
     sums: &mut [[f32; ROWS]; N],
 ) {
     let groups = panel.quants.as_chunks::<GROUP>().0;
@@ -57,7 +53,7 @@ fn multiply<const GROUP: usize, const N: usize>(
         let minimum = floats(&panel.minimum, half);
         for at in 0..N {
             let mut less = _mm512_setzero_si512();
-            for (minima, sums) in panel.minima.iter().zip(group_sums[at]) {
+            for (minima, sums) in panel.minima.iter().zip(group_sums(&x[at])) {
                 let [low, high] = sums.map(i16::to_ne_bytes);
                 let sums =
                     _mm512_set1_epi32(i32::from_ne_bytes([low[0], low[1], high[0], high[1]]));

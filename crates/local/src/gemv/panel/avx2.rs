@@ -2,30 +2,29 @@
 
 use std::arch::x86_64::*;
 
-use super::panel::{Panel, PanelInput, QUAD, ROWS};
+use super::{Panel, PanelInput, QUAD, ROWS};
 
 /// Adds the products of a panel of Q4_K weights and each of `N` rows to `sums`.
 #[target_feature(enable = "avx2,fma")]
 pub fn q4k<const N: usize>(panel: &Panel, x: &[PanelInput; N], sums: &mut [[f32; ROWS]; N]) {
-    let group_sums = std::array::from_fn(|at| &x[at].wide_sums[..]);
-    multiply::<8, 8, N>(panel, x, group_sums, sums);
+    multiply::<8, 8, 4, N>(panel, x, |x| &x.wide_sums, sums);
 }
 
 /// Adds the products of a panel of Q6_K weights and each of `N` rows to `sums`.
 #[target_feature(enable = "avx2,fma")]
 pub fn q6k<const N: usize>(panel: &Panel, x: &[PanelInput; N], sums: &mut [[f32; ROWS]; N]) {
-    let group_sums = std::array::from_fn(|at| &x[at].sums[..]);
-    multiply::<4, 2, N>(panel, x, group_sums, sums);
+    multiply::<4, 2, 8, N>(panel, x, |x| &x.sums, sums);
 }
 
 /// Adds the products of a panel and each of `N` rows to `sums`. A group has `GROUP` quads of weights.
+/// `group_sums` returns the sums of an input's groups, in pairs.
 /// The products of `PART` quads can be added as words of 16 bits.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-fn multiply<const GROUP: usize, const PART: usize, const N: usize>(
+fn multiply<const GROUP: usize, const PART: usize, const PAIRS: usize, const N: usize>(
     panel: &Panel,
     x: &[PanelInput; N],
-    group_sums: [&[[i16; 2]]; N],
+    group_sums: impl Fn(&PanelInput) -> &[[i16; 2]; PAIRS],
     sums: &mut [[f32; ROWS]; N],
 ) {
     let ones = _mm256_set1_epi16(1);
@@ -57,7 +56,7 @@ fn multiply<const GROUP: usize, const PART: usize, const N: usize>(
         let minimum = floats(&panel.minimum, eight);
         for at in 0..N {
             let mut less = _mm256_setzero_si256();
-            for (minima, sums) in panel.minima.iter().zip(group_sums[at]) {
+            for (minima, sums) in panel.minima.iter().zip(group_sums(&x[at])) {
                 let [low, high] = sums.map(i16::to_ne_bytes);
                 let sums = i32::from_ne_bytes([low[0], low[1], high[0], high[1]]);
                 let products = _mm256_madd_epi16(words(minima, eight), _mm256_set1_epi32(sums));
