@@ -146,10 +146,8 @@ impl Instructions {
     }
 }
 
-/// Number of rows from which [`multiply_many`] is faster than [`multiply`].
-pub const MANY_ROWS: usize = 9;
-
-/// Same as [`multiply`] for many rows. Rounding errors of the products differ from those of [`multiply`].
+/// Same as [`multiply`], but faster for more than eight rows. Rounding errors differ from those of
+/// [`multiply`]. They do not depend on the number of rows either.
 #[cfg(target_arch = "x86_64")]
 pub fn multiply_many(matrices: &[BlockMatrix], x: &[f32]) -> Option<Vec<Vec<f32>>> {
     let columns = shared_columns(matrices, x)?;

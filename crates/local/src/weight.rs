@@ -118,8 +118,10 @@ impl WeightMatrix {
             bail!("an input with rows of {columns} values does not fit the matrix")
         }
         let rows = values.len() / columns;
+        // All parts of a prompt with more than one row use the same kernels, so that its states do not
+        // depend on how much of it is cached.
         let products = match kernels {
-            RowKernels::Fastest if rows >= gemv::MANY_ROWS => gemv::multiply_many(blocks, values),
+            RowKernels::Fastest if rows > 1 => gemv::multiply_many(blocks, values),
             RowKernels::Fastest | RowKernels::Equal => gemv::multiply(blocks, values),
         };
         let Some(products) = products else {
@@ -241,6 +243,20 @@ mod tests {
                 let x = x.narrow(0, row, 1).unwrap();
                 let alone = values(&matrix.forward(&x, RowKernels::Equal).unwrap());
                 assert_eq!(alone, together, "{dtype:?}, row {row}");
+            }
+        }
+    }
+
+    #[test]
+    fn parts_of_several_rows_give_exactly_the_products_of_the_whole_input() {
+        for dtype in [GgmlDType::Q4K, GgmlDType::Q6K, GgmlDType::Q8_0] {
+            let [matrix, _] = matrices(dtype);
+            let x = input(160);
+            let whole = values(&matrix.forward(&x, RowKernels::Fastest).unwrap());
+            for rows in [2, 3, 8, 9, 17, 144, 145] {
+                let part = x.narrow(0, 160 - rows, rows).unwrap();
+                let part = values(&matrix.forward(&part, RowKernels::Fastest).unwrap());
+                assert!(whole.ends_with(&part), "{dtype:?}, the last {rows} rows");
             }
         }
     }
