@@ -1,15 +1,19 @@
-//! Multiplies a few activation rows by quantised weights directly from the file's blocks.
+//! Multiplies activation rows by quantised weights directly from the file's blocks, so that the process
+//! needs no other copy of the weights.
 //!
 //! The speed of generating a token is limited by reading the weights from memory. The file's blocks
 //! are a quarter smaller than the tiles that candle packs for long prompts, and are read
 //! sequentially. Several rows cost little more than one, because each weight is read and unpacked
-//! only once. The products of a row do not depend on the rows beside it. This needs a CPU with AVX2;
-//! on other CPUs, `BlockMatrixShape::new` returns `None` and candle's own kernels are used.
+//! only once. The products of a row do not depend on the rows beside it. The kernels for the many rows
+//! of a prompt are in `panel`. All of this needs a CPU with AVX2; on other CPUs,
+//! `BlockMatrixShape::new` returns `None` and candle's own kernels are used.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod panel;
 
 use candle_core::quantized::GgmlDType;
 
@@ -98,6 +102,11 @@ impl BlockMatrix<'_> {
         self.columns / BLOCK * self.layout.block_bytes()
     }
 
+    /// Returns the number of weights in a row.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
     fn rows(&self) -> usize {
         self.bytes.len() / self.row_bytes()
     }
@@ -137,13 +146,21 @@ impl Instructions {
     }
 }
 
+/// Same as [`multiply`], but faster for more than eight rows. Rounding errors differ from those of
+/// [`multiply`]. They do not depend on the number of rows either.
+#[cfg(target_arch = "x86_64")]
+pub fn multiply_many(matrices: &[BlockMatrix], x: &[f32]) -> Option<Vec<Vec<f32>>> {
+    let columns = shared_columns(matrices, x)?;
+    Some(panel::multiply(matrices, columns, x))
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+pub use self::multiply as multiply_many;
+
 /// Multiplies each matrix by the rows of `x`. Each product has a row for each row of `x`. Returns
 /// `None` if the length of `x` is no multiple of the number of columns.
 pub fn multiply(matrices: &[BlockMatrix], x: &[f32]) -> Option<Vec<Vec<f32>>> {
-    let columns = matrices.first()?.columns;
-    if matrices.iter().any(|matrix| matrix.columns != columns) || !x.len().is_multiple_of(columns) {
-        return None;
-    }
+    let columns = shared_columns(matrices, x)?;
     let x: Vec<Vec<ActivationBlock>> = x
         .chunks_exact(columns)
         .map(|row| row.chunks_exact(BLOCK).map(ActivationBlock::new).collect())
@@ -156,6 +173,13 @@ pub fn multiply(matrices: &[BlockMatrix], x: &[f32]) -> Option<Vec<Vec<f32>>> {
         .iter()
         .map(|matrix| product(matrix, &tiles, x.len()));
     Some(products.collect())
+}
+
+/// Returns the number of columns of all matrices, if `x` consists of rows of this width.
+fn shared_columns(matrices: &[BlockMatrix], x: &[f32]) -> Option<usize> {
+    let columns = matrices.first()?.columns;
+    let fits = matrices.iter().all(|matrix| matrix.columns == columns);
+    (fits && x.len().is_multiple_of(columns)).then_some(columns)
 }
 
 /// Rows that are multiplied at once, at most [`TILE`] of them.
@@ -198,13 +222,7 @@ struct ActivationBlock {
 
 impl ActivationBlock {
     fn new(values: &[f32]) -> Self {
-        let largest = values.iter().fold(0f32, |max, value| max.max(value.abs()));
-        let mut quants = [0i8; BLOCK];
-        let factor = if largest > 0.0 { 127.0 / largest } else { 0.0 };
-        for (quant, value) in quants.iter_mut().zip(values) {
-            // Adding and subtracting 1.5 * 2^23 rounds to the nearest integer.
-            *quant = ((value * factor + 12_582_912.0) - 12_582_912.0) as i8;
-        }
+        let (quants, scale) = quantise(values);
         let sum = |quants: &[i8]| quants.iter().map(|quant| i16::from(*quant)).sum();
         let mut sums = [0; 16];
         for (to, part) in sums.iter_mut().zip(quants.chunks_exact(16)) {
@@ -222,11 +240,34 @@ impl ActivationBlock {
         Self {
             quants,
             paired,
-            scale: largest / 127.0,
+            scale,
             sums,
             wide_sums,
         }
     }
+}
+
+/// Converts a block to signed bytes with a scale.
+#[inline(always)]
+fn quantise(values: &[f32]) -> ([i8; BLOCK], f32) {
+    let mut maxima = [0f32; 16];
+    for values in values.as_chunks::<16>().0 {
+        for (max, value) in maxima.iter_mut().zip(values) {
+            *max = if value.abs() > *max {
+                value.abs()
+            } else {
+                *max
+            };
+        }
+    }
+    let largest = maxima.into_iter().fold(0f32, f32::max);
+    let factor = if largest > 0.0 { 127.0 / largest } else { 0.0 };
+    let mut quants = [0i8; BLOCK];
+    for (quant, value) in quants.iter_mut().zip(values) {
+        // Adding 1.5 * 2^23 rounds to the nearest integer and leaves it in the lowest bits.
+        *quant = (value * factor + 12_582_912.0).to_bits() as i8;
+    }
+    (quants, largest / 127.0)
 }
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -292,32 +333,53 @@ mod tests {
     use super::super::fixture::noise;
     use super::*;
 
+    /// Returns a quantised matrix, and its rows as floats.
+    fn weights(dtype: GgmlDType, rows: usize, columns: usize) -> (QTensor, Vec<Vec<f32>>) {
+        let weights = Tensor::from_vec(noise(rows * columns, 1), (rows, columns), &Device::Cpu);
+        let weights = QTensor::quantize(&weights.unwrap(), dtype).unwrap();
+        let plain = weights.dequantize(&Device::Cpu).unwrap();
+        (weights, plain.to_vec2().unwrap())
+    }
+
+    fn matrix(
+        dtype: GgmlDType,
+        columns: usize,
+        instructions: Instructions,
+        bytes: &[u8],
+    ) -> BlockMatrix<'_> {
+        let shape = BlockMatrixShape::new(dtype, columns).unwrap();
+        let shape = BlockMatrixShape {
+            instructions,
+            ..shape
+        };
+        shape.of(bytes)
+    }
+
+    fn dot(row: &[f32], x: &[f32]) -> f32 {
+        row.iter().zip(x).map(|(w, x)| w * x).sum()
+    }
+
+    /// Returns the largest difference.
+    fn furthest(expected: &[f32], found: &[f32]) -> f32 {
+        let pairs = expected.iter().zip(found);
+        pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+    }
+
     #[test]
     fn quantised_products_match_the_dequantised_weights_for_any_number_of_rows() {
         const ROWS: usize = 37;
         const COLUMNS: usize = 768;
         for dtype in [GgmlDType::Q4K, GgmlDType::Q6K] {
-            let weights = Tensor::from_vec(noise(ROWS * COLUMNS, 1), (ROWS, COLUMNS), &Device::Cpu);
-            let weights = QTensor::quantize(&weights.unwrap(), dtype).unwrap();
-            let plain = weights
-                .dequantize(&Device::Cpu)
-                .unwrap()
-                .to_vec2::<f32>()
-                .unwrap();
+            let (weights, plain) = weights(dtype, ROWS, COLUMNS);
             let bytes = weights.data().unwrap();
             // CPUs without any of the instructions use candle's kernels, which are not tested here.
             for instructions in Instructions::available() {
-                let shape = BlockMatrixShape::new(dtype, COLUMNS).unwrap();
-                let shape = BlockMatrixShape {
-                    instructions,
-                    ..shape
-                };
-                let matrix = shape.of(&bytes);
+                let matrix = matrix(dtype, COLUMNS, instructions, &bytes);
                 let x = noise(COLUMNS, 2);
                 let products = multiply(&[matrix, matrix], &x).unwrap();
                 assert_eq!(products[0], products[1]);
                 for (row, found) in plain.iter().zip(&products[0]) {
-                    let expected: f32 = row.iter().zip(&x).map(|(w, x)| w * x).sum();
+                    let expected = dot(row, &x);
                     assert!(
                         (expected - found).abs() < 0.15,
                         "{dtype:?}, {instructions:?}: {expected}, found {found}"
@@ -331,6 +393,72 @@ mod tests {
                         .flat_map(|row| multiply(&[matrix], row).unwrap().remove(0))
                         .collect();
                     assert_eq!(together, alone, "{dtype:?}, {instructions:?}: {count} rows");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn products_of_many_rows_match_the_dequantised_weights_for_any_number_of_rows() {
+        const COLUMNS: usize = 512;
+        const MOST: usize = 70;
+        let x = noise(MOST * COLUMNS, 4);
+        // A panel has 32 rows of weights.
+        for (rows, dtype) in [1, 37, 64]
+            .into_iter()
+            .flat_map(|rows| [GgmlDType::Q4K, GgmlDType::Q6K].map(|dtype| (rows, dtype)))
+        {
+            let (weights, plain) = weights(dtype, rows, COLUMNS);
+            let bytes = weights.data().unwrap();
+            let expected: Vec<f32> = (x.chunks_exact(COLUMNS))
+                .flat_map(|x| plain.iter().map(|row| dot(row, x)))
+                .collect();
+            for instructions in Instructions::available() {
+                let matrix = matrix(dtype, COLUMNS, instructions, &bytes);
+                // The kernels for few rows use the same quantised inputs.
+                let few = multiply(&[matrix], &x).unwrap().remove(0);
+                for count in 1..=MOST {
+                    let products = multiply_many(&[matrix], &x[..count * COLUMNS]).unwrap();
+                    let name =
+                        format!("{rows} rows of {dtype:?}, {instructions:?}, {count} inputs");
+                    assert_eq!(products[0].len(), rows * count, "{name}");
+                    let off = furthest(&expected, &products[0]);
+                    assert!(off < 0.15, "{name}: off by {off}");
+                    let off = furthest(&few, &products[0]);
+                    assert!(off < 1e-4, "{name}: off by {off}");
+                }
+                let twice = multiply_many(&[matrix, matrix], &x).unwrap();
+                assert_eq!(twice[0], twice[1]);
+            }
+        }
+    }
+
+    #[test]
+    fn products_of_extreme_weights_and_inputs_do_not_overflow() {
+        const COLUMNS: usize = 512;
+        let count = 2 * 144 + 5;
+        let x: Vec<f32> = noise(count * COLUMNS, 5)
+            .iter()
+            .map(|x| x.signum())
+            .collect();
+        for (dtype, block) in [(GgmlDType::Q4K, 144), (GgmlDType::Q6K, 210)] {
+            // All scales, minima and quants have their largest or smallest value.
+            for byte in [0x00, 0x7f, 0x80, 0xff] {
+                let mut bytes = vec![byte; 33 * COLUMNS / BLOCK * block];
+                for block in bytes.chunks_exact_mut(block) {
+                    let one = half::f16::ONE.to_le_bytes();
+                    match dtype {
+                        GgmlDType::Q4K => block[..4].copy_from_slice(&[one, one].concat()),
+                        _ => block[208..].copy_from_slice(&one),
+                    }
+                }
+                for instructions in Instructions::available() {
+                    let matrix = matrix(dtype, COLUMNS, instructions, &bytes);
+                    let exact = multiply(&[matrix], &x).unwrap().remove(0);
+                    let found = multiply_many(&[matrix], &x).unwrap().remove(0);
+                    let largest = exact.iter().fold(1f32, |max, x| max.max(x.abs()));
+                    let off = furthest(&exact, &found) / largest;
+                    assert!(off < 1e-5, "{dtype:?}, {instructions:?}, {byte}: {off}");
                 }
             }
         }

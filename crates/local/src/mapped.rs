@@ -1,7 +1,8 @@
 //! Quantised weights that remain in the mapped file instead of being copied to the heap.
 //!
-//! The kernels for long prompts repack most weights on first use. The mapped pages are unmodified,
-//! so the operating system may discard them and read them again.
+//! The kernels in `gemv` read the blocks from there. candle's kernels, for other layouts, repack them on
+//! first use. The mapped pages are unmodified, so the operating system may discard them and read them
+//! again.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;

@@ -65,7 +65,8 @@ fn load(source: &ModelSource, job: &WorkerJob) -> candle_core::Result<Scheduler>
     let (device, place) = device::open();
     let network = Network::load(&file, source.window, &device)?;
     let vocabulary = Vocabulary::load(&file)?;
-    // The prompt kernels repack all weights on first use, so do this before the first answer.
+    // The first step reads the weights from the disk, and candle repacks the layouts that the kernels in
+    // `gemv` cannot read, so do this before the first answer.
     let mut cache = network.cache()?;
     network.extend(&[0, 0], &mut cache)?;
     let seconds = started.elapsed().as_secs_f64();
