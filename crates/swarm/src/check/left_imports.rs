@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::check::moved::{MovedDefinition, Moves, asks_to_move};
 use crate::lookup::Lookup;
+use crate::task::stated::KEEPS;
 use crate::task::whole_word::is_word_part;
 use starling_index::{Certainty, Usage};
 use starling_syntax::{FilePath, SymbolPath};
@@ -12,23 +13,8 @@ use starling_workspace::Snapshot;
 
 /// Maximum number of uses of a definition or a module that are considered.
 const USES_MOST: usize = 1000;
-/// Words that ask to keep the old import.
-const COMPATIBLE: [&str; 14] = [
-    "alias",
-    "aliases",
-    "backward",
-    "backwards",
-    "compatible",
-    "compatibility",
-    "deprecate",
-    "deprecated",
-    "reexport",
-    "reexported",
-    "reexports",
-    "shim",
-    "shims",
-    "wrapper",
-];
+/// Words that ask to keep the old import, in addition to [`KEEPS`].
+const KEEPS_IMPORT: [&str; 5] = ["reexport", "reexported", "reexports", "shims", "wrapper"];
 /// Words for the code that imports a definition.
 const IMPORTS: [&str; 9] = [
     "caller",
@@ -186,7 +172,7 @@ fn keeps_old_imports(task: &str) -> bool {
             true => has(&CHANGES),
             false => has(&STAYS),
         };
-        let is_kept = !has(&NOT) && has(&COMPATIBLE);
+        let is_kept = !has(&NOT) && (has(&KEEPS) || has(&KEEPS_IMPORT));
         is_kept || stays && has(&IMPORTS)
     })
 }

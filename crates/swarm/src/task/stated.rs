@@ -43,7 +43,7 @@ pub(crate) struct ExplicitEdits {
 
 /// Words that ask to keep the old name, or that ask for something else in addition. A task with one
 /// of these words asks for more than a rename or deletion.
-const KEEPS: [&str; 9] = [
+pub(crate) const KEEPS: [&str; 9] = [
     "alias",
     "aliases",
     "backward",
