@@ -110,14 +110,14 @@ fn refusal(proposal: ProposalId, why: String, held: Option<starling_swarm::Held>
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct LostUse {
     run: RunId,
-    /// What is used and where, such as "`f` in a.py::g".
+    /// The use as a clause, such as "it uses `f` in a.py::g".
     what: String,
 }
 
 impl LostUse {
     fn why(&self, undone: &RunId) -> String {
         format!(
-            "run {by} relies on it: it uses {what}; `starling undo {by}` and then `starling undo {undone}` take \
+            "run {by} relies on it: {what}; `starling undo {by}` and then `starling undo {undone}` take \
              both back",
             by = self.run.0,
             what = self.what,
@@ -153,7 +153,7 @@ async fn lost_uses(
     for plan in &plans {
         let now = plan.now.as_ref().map(|now| now.text.clone());
         before = before.with(plan.file.clone(), now);
-        // Imports of a removed module find no name, as if the module were empty.
+        // A removed module counts as an empty one, so that imports of its names are found.
         let text = plan.after.clone().unwrap_or_else(|| "".into());
         after = after.with(plan.file.clone(), Some(text));
     }
@@ -176,7 +176,7 @@ async fn lost_uses(
         };
         for other in others.iter().filter(|other| other.change.file == file) {
             if has_word(&inserted(&other.change), &name) {
-                add(other, format!("`{name}` in {place}"));
+                add(other, format!("it uses `{name}` in {place}"));
             }
         }
     }
@@ -186,7 +186,10 @@ async fn lost_uses(
             let inserted = inserted(&other.change);
             let mut inserted = inserted.lines();
             if inserted.any(|line| line.trim_end() == text) {
-                add(other, format!("in {file}:{line} what would be gone"));
+                add(
+                    other,
+                    format!("{file}:{line} refers to what the undo would remove"),
+                );
             }
         }
     }

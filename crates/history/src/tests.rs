@@ -478,7 +478,7 @@ async fn undo_is_recorded_and_locks_the_run() {
     assert_eq!(PastRun::read(&found.path).unwrap().records, 3);
 }
 
-/// A directory stands where the journal of the undo would be written.
+/// The path of the undo journal is a directory, so the journal cannot be written.
 #[tokio::test]
 async fn undo_is_made_and_says_so_although_it_cannot_be_recorded() {
     let project = TestProject::new();

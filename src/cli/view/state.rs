@@ -405,7 +405,7 @@ impl RunState {
             ..
         } = event
             && !TOLD.contains(&tool.as_str())
-            // The program itself has tried an example: it is no agent that would go on with it.
+            // Starling runs examples itself. It is no agent, so it has no row in the tree.
             && *agent != ActorId::Starling
         {
             self.did(agent, Doing::Reading, &format!("{tool} {argument}"));

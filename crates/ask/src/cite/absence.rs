@@ -94,7 +94,7 @@ pub(super) struct Only {
     pub reads: bool,
     /// Whether uses that the answer tells of do not count.
     pub others: bool,
-    /// The kind of symbol in which a use must stand: "no function uses it".
+    /// The kind of symbol that must contain the use: "no function uses it".
     pub within: Option<SymbolKind>,
 }
 

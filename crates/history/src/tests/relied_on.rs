@@ -132,31 +132,31 @@ async fn new_module_is_held_by_code_scripts_examples_and_strings_of_another_run(
         (
             "b.py",
             "from module import used\n\n\ndef g():\n    return used(1)\n",
-            "`used` in b.py",
+            "it uses `used` in b.py",
         ),
         (
             "b.py",
             "import module\n\n\ndef g():\n    return module.used(1)\n",
-            "`used` in b.py::g",
+            "it uses `used` in b.py::g",
         ),
         (
             "run.sh",
             "#!/bin/sh\npython3 -c \"from module import used; used(1)\"\n",
-            "in run.sh:2 what would be gone",
+            "run.sh:2 refers to what the undo would remove",
         ),
         (
             "b.py",
             "def g():\n    \"\"\"G.\n\n    >>> from module import used\n    >>> used(1)\n    1\n    \"\"\"\n",
-            "in b.py:4 what would be gone",
+            "b.py:4 refers to what the undo would remove",
         ),
         (
             "conf.yaml",
             "handler: module:used\n",
-            "in conf.yaml:1 what would be gone",
+            "conf.yaml:1 refers to what the undo would remove",
         ),
     ] {
         let why = why_held_by(file, text).await;
-        let expected = format!("run 2-1 relies on it: it uses {place}; ");
+        let expected = format!("run 2-1 relies on it: {place}; ");
         assert!(
             why.len() == 1 && why[0].starts_with(&expected),
             "{text}: {why:?}"

@@ -117,7 +117,7 @@ async fn latest_report(run: &Arc<RunContext>) -> Option<TestReport> {
         return run.tests().before.clone();
     }
     let world = run.world().snapshot.clone();
-    let is_outdated = run.disk.is_untested(&world).await;
+    let is_outdated = run.disk.changed_since_tested(&world).await;
     let latest = run.tests().latest.clone().filter(|_| !is_outdated);
     let is_told = latest.is_none();
     let mut report = match latest {

@@ -58,10 +58,10 @@ impl DiskWatch {
         has_changed
     }
 
-    /// Returns whether others changed files on disk since the last call, or since the run started, except
-    /// files that `world` replaces. To be called before a test run at the end of the run, or to find
-    /// out whether one is needed.
-    pub async fn is_untested(&self, world: &Snapshot) -> bool {
+    /// Returns whether others changed files on disk since the last tests at the end of the run, or else
+    /// since its start, except files that `world` replaces. The caller then runs the tests, so the
+    /// next call compares with the files as they are now.
+    pub async fn changed_since_tested(&self, world: &Snapshot) -> bool {
         let tested = self.tested.lock();
         let tested = tested.unwrap_or_else(PoisonError::into_inner).clone();
         let has_changed = self.has_changed(&tested, [world, world]).await;
