@@ -8,8 +8,8 @@ use crate::*;
 
 const AGE: &str = "def age(x):\n    return x + 1\n";
 
-/// Runs agents that move `age` from decay.py to ages.py. decay.py imports `age`, and cli.py still imports
-/// it from decay.py unless `follows` is set.
+/// Runs agents that move `age` from decay.py to ages.py. decay.py then imports `age` from ages.py. If `follows`
+/// is false, cli.py still imports it from decay.py.
 async fn moves_a_function(task: &str, follows: bool) -> (Bed, Vec<Event>) {
     let decay =
         format!("import re\n\n\n{AGE}\n\ndef half(x):\n    return re.sub(str(age(x)), x, x)\n");

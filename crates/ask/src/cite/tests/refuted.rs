@@ -115,7 +115,7 @@ fn sentence_that_denies_a_use_in_a_file_or_class_is_refuted_by_a_use_there() {
             "duty/rota.py:6",
         ),
         ("`free` is not called by any method of rota.py.", ""),
-        // True, or it is not certain what the sentence says.
+        // The sentence is true or ambiguous.
         ("`is_away` is called by no function of weather.py.", ""),
         ("No method of `Absence` calls `is_away`.", ""),
         ("`is_away` is not called by `fill`.", ""),
@@ -160,8 +160,8 @@ fn stated_call_is_refuted_if_the_caller_certainly_does_not_contain_it() {
             "`fill` calls `free` [duty/rota.py:15] and `extra_crew` [duty/weather.py:4].",
             "duty/rota.py:14-15",
         ),
-        // The call is there, another function has a reference to the called one, or it is not
-        // certain what the sentence says.
+        // The call exists, another function holds a reference to the called function, or the sentence
+        // is ambiguous.
         ("`fill` calls `free` [duty/rota.py:15].", ""),
         ("`is_away` is called by `free` [duty/rota.py:11].", ""),
         (
