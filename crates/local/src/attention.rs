@@ -2,7 +2,7 @@
 
 use candle_core::{DType, Device, Result, Tensor, bail};
 
-use super::file::Dimensions;
+use super::dimensions::Dimensions;
 use super::kernels::{CausalSoftmax, attend_rows};
 use super::weight::RowKernels;
 
@@ -17,6 +17,13 @@ pub struct KeyValueCache {
     limit: usize,
     heads: usize,
     head: usize,
+}
+
+/// A layer of a cache, and what its queries see.
+pub struct CachedLayer {
+    pub index: usize,
+    /// Number of visible positions, with the query's own; `None` if all are.
+    pub visible: Option<usize>,
 }
 
 /// Keys and values of one layer. Each tensor has the shape (key heads, capacity, head size).
@@ -131,25 +138,25 @@ impl KeyValueCache {
     }
 
     /// Stores the new keys and values of a layer and computes the attention of the new queries over
-    /// all positions. The shapes are (heads, new, head size) for `queries`, (key heads, new, head
+    /// the positions that they see. The shapes are (heads, new, head size) for `queries`, (key heads, new, head
     /// size) for `keys` and `values`, and (new, heads * head size) for the result.
     ///
     /// # Errors
     /// The shapes do not match, or the device is out of memory.
     pub fn attend(
         &self,
-        layer: usize,
+        layer: &CachedLayer,
         queries: &Tensor,
         keys: &Tensor,
         values: &Tensor,
         kernels: RowKernels,
     ) -> Result<Tensor> {
         let (heads, new, head) = queries.dims3()?;
-        let Some(held) = self.layers.get(layer) else {
+        let Some(held) = self.layers.get(layer.index) else {
             bail!(
                 "the cache has {} layers, not {}",
                 self.layers.len(),
-                layer + 1
+                layer.index + 1
             )
         };
         held.keys.slice_set(&keys.contiguous()?, 1, self.len)?;
@@ -158,7 +165,7 @@ impl KeyValueCache {
         let is_alone = new == 1 || kernels == RowKernels::Equal;
         if is_alone && queries.device().is_cpu() {
             let queries = queries.transpose(0, 1)?.contiguous()?;
-            return attend_rows(&queries, &held.keys, &held.values, self.len);
+            return attend_rows(&queries, &held.keys, &held.values, self.len, layer.visible);
         }
         let keys = held.keys.narrow(1, 0, len)?;
         let values = held.values.narrow(1, 0, len)?;
@@ -167,7 +174,7 @@ impl KeyValueCache {
         let sharing = heads / self.heads;
         let queries = queries.reshape((self.heads, sharing * new, head))?;
         let scores = queries.matmul(&keys.transpose(1, 2)?)?;
-        let weights = softmax(scores, new, 1.0 / (head as f32).sqrt())?;
+        let weights = softmax(scores, new, layer.visible, 1.0 / (head as f32).sqrt())?;
         weights
             .matmul(&values)?
             .reshape((heads, new, head))?
@@ -177,28 +184,27 @@ impl KeyValueCache {
 }
 
 /// Computes the softmax over the keys that each position may see.
-fn softmax(scores: Tensor, new: usize, scale: f32) -> Result<Tensor> {
+fn softmax(scores: Tensor, new: usize, visible: Option<usize>, scale: f32) -> Result<Tensor> {
     if scores.device().is_cpu() {
         scores.inplace_op1(&CausalSoftmax {
             queries: new,
+            visible,
             scale,
         })?;
         return Ok(scores);
     }
     let scores = (scores * f64::from(scale))?;
-    if new == 1 {
+    if new == 1 && visible.is_none() {
         return candle_nn::ops::softmax_last_dim(&scores);
     }
     let (_, rows, len) = scores.dims3()?;
     let mask: Vec<f32> = (0..rows)
         .flat_map(|row| {
-            let visible = len - new + row % new + 1;
-            (0..len).map(move |key| {
-                if key < visible {
-                    0.0
-                } else {
-                    f32::NEG_INFINITY
-                }
+            let end = len - new + row % new + 1;
+            let seen = end.saturating_sub(visible.unwrap_or(end))..end;
+            (0..len).map(move |key| match seen.contains(&key) {
+                true => 0.0,
+                false => f32::NEG_INFINITY,
             })
         })
         .collect();

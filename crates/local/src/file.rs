@@ -1,40 +1,18 @@
-//! Reads GGUF files: the network's dimensions and tensors.
+//! Reads GGUF files: metadata and tensors.
 
 use std::fs::File;
 use std::io::Cursor;
 use std::path::Path;
 use std::sync::Arc;
 
+use candle_core::quantized::ggml_file::qtensor_from_ggml;
 use candle_core::quantized::gguf_file::{Content, TensorInfo, Value};
 use candle_core::quantized::{QStorage, QTensor};
-use candle_core::{Device, Result, bail};
+use candle_core::{Device, Result, Shape, bail};
 use memmap2::Mmap;
 
 use super::mapped::TensorSpan;
 use super::weight::WeightMatrix;
-
-/// Which elements of a head's vector are rotated together (rotary position embedding).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RotaryPairing {
-    /// Element `i` with element `i + size / 2` (Qwen2).
-    Halves,
-    /// Element `2i` with element `2i + 1` (Llama in GGUF files).
-    Pairs,
-}
-
-/// The dimensions of a network.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Dimensions {
-    pub layers: usize,
-    pub heads: usize,
-    pub kv_heads: usize,
-    pub head: usize,
-    /// Maximum sequence length of the network's training.
-    pub window: usize,
-    pub rotation: RotaryPairing,
-    pub rotary_base: f32,
-    pub norm_epsilon: f32,
-}
 
 /// A memory-mapped GGUF file with its metadata.
 pub struct ModelFile {
@@ -57,45 +35,8 @@ impl ModelFile {
         Ok(Self { map, content })
     }
 
-    pub fn content(&self) -> &Content {
-        &self.content
-    }
-
     pub fn bytes(&self) -> u64 {
         self.map.len() as u64
-    }
-
-    /// Returns the dimensions of the network.
-    ///
-    /// # Errors
-    /// The architecture is not supported, or a value is missing.
-    pub fn dimensions(&self) -> Result<Dimensions> {
-        let architecture = self.text("general.architecture").unwrap_or_default();
-        let rotation = match architecture {
-            "qwen2" => RotaryPairing::Halves,
-            "llama" => RotaryPairing::Pairs,
-            other => {
-                bail!("networks of the kind `{other}` are not supported, only qwen2 and llama")
-            }
-        };
-        let number = |key: &str| self.number(&format!("{architecture}.{key}"));
-        let heads = number("attention.head_count")?;
-        let kv_heads = number("attention.head_count_kv").unwrap_or(heads);
-        let hidden = number("embedding_length")?;
-        if heads == 0 || kv_heads == 0 || !heads.is_multiple_of(kv_heads) {
-            bail!("{heads} heads cannot share {kv_heads} key heads: the file is damaged")
-        }
-        let float = |key: &str| self.value(&format!("{architecture}.{key}"))?.to_f32();
-        Ok(Dimensions {
-            layers: number("block_count")?,
-            heads,
-            kv_heads,
-            head: number("attention.key_length").unwrap_or(hidden / heads),
-            window: number("context_length")?,
-            rotation,
-            rotary_base: float("rope.freq_base").unwrap_or(10_000.0),
-            norm_epsilon: float("attention.layer_norm_rms_epsilon")?,
-        })
     }
 
     pub fn text(&self, key: &str) -> Option<&str> {
@@ -117,6 +58,27 @@ impl ModelFile {
             other => other.to_u64()?,
         };
         Ok(usize::try_from(value).unwrap_or(usize::MAX))
+    }
+
+    /// Returns a metadata value as a floating-point number.
+    ///
+    /// # Errors
+    /// The key is missing or its value is not such a number.
+    pub fn float(&self, key: &str) -> Result<f32> {
+        self.value(key)?.to_f32()
+    }
+
+    pub fn flag(&self, key: &str) -> Option<bool> {
+        self.content.metadata.get(key)?.to_bool().ok()
+    }
+
+    pub fn array(&self, key: &str) -> Option<&[Value]> {
+        self.content
+            .metadata
+            .get(key)?
+            .to_vec()
+            .ok()
+            .map(Vec::as_slice)
     }
 
     fn value(&self, key: &str) -> Result<&Value> {
@@ -151,6 +113,33 @@ impl ModelFile {
             false => None,
         };
         WeightMatrix::new(self.tensor(name, device)?, span)
+    }
+
+    /// Returns the weight matrices that a tensor of shape (matrices, rows, columns) holds.
+    ///
+    /// # Errors
+    /// The tensor is missing or damaged.
+    pub fn stacked_weights(&self, name: &str, device: &Device) -> Result<Vec<WeightMatrix>> {
+        let info = self.info(name)?;
+        let (count, rows, columns) = info.shape.dims3()?;
+        let whole = self.span(info)?;
+        let dtype = info.ggml_dtype;
+        let matrix = |index: usize| {
+            let span = whole.part(index, count)?;
+            let shape = Shape::from((rows, columns));
+            match device.is_cpu() {
+                true => {
+                    let storage = QStorage::Cpu(span.storage(dtype));
+                    WeightMatrix::new(QTensor::new(storage, shape)?, Some(span))
+                }
+                false => {
+                    let dims = shape.into_dims();
+                    let tensor = qtensor_from_ggml(dtype, span.bytes(), dims, device)?;
+                    WeightMatrix::new(tensor, None)
+                }
+            }
+        };
+        (0..count).map(matrix).collect()
     }
 
     fn info(&self, name: &str) -> Result<&TensorInfo> {

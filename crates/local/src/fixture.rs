@@ -15,6 +15,12 @@ pub const FORWARD: usize = 512;
 pub const LAYERS: usize = 2;
 pub const EPSILON: f32 = 1e-6;
 pub const ROTARY_BASE: f32 = 10_000.0;
+/// All architectures that a recipe can have.
+pub const ARCHITECTURES: [&str; 5] = ["qwen2", "llama", "qwen3", "qwen3moe", "gemma3"];
+/// Number of experts of `qwen3moe`, of which two are used for each token.
+const EXPERTS: usize = 4;
+/// Number of positions that most layers of `gemma3` see.
+const VISIBLE: u32 = 24;
 /// Vocabulary size: 256 bytes, `th`, three control tokens, and padding.
 pub const VOCABULARY: usize = 272;
 pub const START: u32 = 257;
@@ -103,6 +109,11 @@ impl TestModelRecipe {
                 Value::U32(self.end),
             ),
         ];
+        match self.architecture {
+            "qwen3moe" => metadata.push((own("expert_used_count"), Value::U32(2))),
+            "gemma3" => metadata.push((own("attention.sliding_window"), Value::U32(VISIBLE))),
+            _ => {}
+        }
         if let Some(template) = self.template {
             metadata.push(("tokenizer.chat_template".to_owned(), text(template)));
         }
@@ -131,23 +142,44 @@ impl TestModelRecipe {
             tensor("output_norm.weight".into(), &[HIDDEN], GgmlDType::F32, 1.0),
         ];
         let kv = KV_HEADS * HEAD;
-        let matrices = [
-            ("attn_q", HIDDEN, HIDDEN),
-            ("attn_k", kv, HIDDEN),
-            ("attn_v", kv, HIDDEN),
-            ("attn_output", HIDDEN, HIDDEN),
-            ("ffn_gate", FORWARD, HIDDEN),
-            ("ffn_up", FORWARD, HIDDEN),
-            ("ffn_down", HIDDEN, FORWARD),
+        let has_experts = self.architecture == "qwen3moe";
+        let mut matrices = vec![
+            ("attn_q", vec![HIDDEN, HIDDEN]),
+            ("attn_k", vec![kv, HIDDEN]),
+            ("attn_v", vec![kv, HIDDEN]),
+            ("attn_output", vec![HIDDEN, HIDDEN]),
         ];
+        matrices.extend(match has_experts {
+            false => [
+                ("ffn_gate", vec![FORWARD, HIDDEN]),
+                ("ffn_up", vec![FORWARD, HIDDEN]),
+                ("ffn_down", vec![HIDDEN, FORWARD]),
+            ],
+            true => [
+                ("ffn_gate_exps", vec![EXPERTS, FORWARD, HIDDEN]),
+                ("ffn_up_exps", vec![EXPERTS, FORWARD, HIDDEN]),
+                ("ffn_down_exps", vec![EXPERTS, HIDDEN, FORWARD]),
+            ],
+        });
+        let mut norms = vec![("attn_norm", HIDDEN), ("ffn_norm", HIDDEN)];
+        if !matches!(self.architecture, "qwen2" | "llama") {
+            norms.extend([("attn_q_norm", HEAD), ("attn_k_norm", HEAD)]);
+        }
+        if self.architecture == "gemma3" {
+            norms.extend([("post_attention_norm", HIDDEN), ("post_ffw_norm", HIDDEN)]);
+        }
         for layer in 0..LAYERS {
-            for (part, rows, columns) in matrices {
+            for (part, shape) in &matrices {
                 let name = format!("blk.{layer}.{part}.weight");
-                all.push(tensor(name, &[rows, columns], dtype, 0.0));
+                all.push(tensor(name, shape, dtype, 0.0));
             }
-            for part in ["attn_norm", "ffn_norm"] {
+            if has_experts {
+                let name = format!("blk.{layer}.ffn_gate_inp.weight");
+                all.push(tensor(name, &[EXPERTS, HIDDEN], GgmlDType::F32, 0.0));
+            }
+            for (part, width) in &norms {
                 let name = format!("blk.{layer}.{part}.weight");
-                all.push(tensor(name, &[HIDDEN], GgmlDType::F32, 1.0));
+                all.push(tensor(name, &[*width], GgmlDType::F32, 1.0));
             }
             if self.architecture == "qwen2" {
                 for (part, width) in [("attn_q", HIDDEN), ("attn_k", kv), ("attn_v", kv)] {

@@ -2,7 +2,7 @@
 //! softmax over the visible part of each row, the gate of the feed-forward layer, and the attention
 //! of single positions.
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 
 use candle_core::{
     CpuStorage, Device, InplaceOp1, InplaceOp2, Layout, Result, Storage, Tensor, bail,
@@ -37,9 +37,10 @@ fn exp(x: f32) -> f32 {
 }
 
 #[inline(always)]
-fn softmax_row(row: &mut [f32], visible: usize, scale: f32) {
-    let (seen, hidden) = row.split_at_mut(visible);
-    hidden.fill(0.0);
+fn softmax_row(row: &mut [f32], seen: Range<usize>, scale: f32) {
+    row[..seen.start].fill(0.0);
+    row[seen.end..].fill(0.0);
+    let seen = &mut row[seen];
     let mut maxima = [f32::NEG_INFINITY; LANES];
     let mut chunks = seen.chunks_exact(LANES);
     for chunk in &mut chunks {
@@ -96,7 +97,7 @@ fn attend_body(single: &SinglePositionAttention, out: &mut [f32], scores: &mut [
     }
     let scale = 1.0 / (head as f32).sqrt();
     for row in scores.chunks_exact_mut(len) {
-        softmax_row(row, len, scale);
+        softmax_row(row, 0..len, scale);
     }
     out.fill(0.0);
     for (position, value) in single.values.chunks_exact(head).enumerate() {
@@ -143,15 +144,15 @@ macro_rules! widest {
     };
 }
 
-widest!(softmax, softmax_avx2, softmax_row, (row: &mut [f32], visible: usize, scale: f32));
+widest!(softmax, softmax_avx2, softmax_row, (row: &mut [f32], seen: Range<usize>, scale: f32));
 widest!(gate, gate_avx2, gate_row, (gate: &mut [f32], up: &[f32]));
 
 widest!(attend, attend_avx2, attend_body, (single: &SinglePositionAttention, out: &mut [f32], scores: &mut [f32]));
 
 /// Computes the attention of a few positions, each by itself. `queries` has the shape (new, heads,
 /// head size); `keys` and `values` have the shape (key heads, capacity, head size). The first new
-/// position sees the first `before + 1` of them, and each further one sees one more. The result has
-/// the shape (new, heads * head size).
+/// position sees the first `before + 1` of them, and each further one sees one more; of these, only the
+/// last `visible`, if given. The result has the shape (new, heads * head size).
 ///
 /// # Errors
 /// The tensors are not contiguous floats on the CPU, or their shapes do not match.
@@ -160,6 +161,7 @@ pub fn attend_rows(
     keys: &Tensor,
     values: &Tensor,
     before: usize,
+    visible: Option<usize>,
 ) -> Result<Tensor> {
     let (new, heads, head) = queries.dims3()?;
     let (key_heads, room, _) = keys.dims3()?;
@@ -185,8 +187,10 @@ pub fn attend_rows(
     let mut out = vec![0f32; new * heads * head];
     for_each_row(&mut out, shared, |index, out| {
         let (position, key_head) = (index / key_heads, index % key_heads);
-        let len = before + position + 1;
-        let held = key_head * room * head..key_head * room * head + len * head;
+        let end = before + position + 1;
+        let len = end.min(visible.unwrap_or(end));
+        let first = key_head * room + end - len;
+        let held = first * head..(first + len) * head;
         let single = SinglePositionAttention {
             queries: &queries[index * shared..(index + 1) * shared],
             keys: &keys[held.clone()],
@@ -207,10 +211,11 @@ fn seen<'a>((storage, layout): &'a (impl Deref<Target = Storage>, &Layout)) -> R
 
 /// Computes the softmax of scaled scores in place. The tensor has the shape (heads, queries, keys),
 /// with the queries of one key head consecutive. Query `i` of the last `queries` positions sees all
-/// keys up to its own position.
+/// keys up to its own position; of these, only the last `visible`, if given.
 pub struct CausalSoftmax {
     /// Number of positions in this step.
     pub queries: usize,
+    pub visible: Option<usize>,
     pub scale: f32,
 }
 
@@ -230,7 +235,9 @@ impl InplaceOp1 for CausalSoftmax {
         }
         let before = keys - self.queries;
         for_each_row(scores, keys, |index, row| {
-            softmax(row, before + index % self.queries + 1, self.scale);
+            let end = before + index % self.queries + 1;
+            let first = end.saturating_sub(self.visible.unwrap_or(end));
+            softmax(row, first..end, self.scale);
         });
         Ok(())
     }
@@ -307,6 +314,7 @@ mod tests {
         let tensor = Tensor::from_vec(scores.clone(), (2, 3, 37), &Device::Cpu).unwrap();
         let op = CausalSoftmax {
             queries: 3,
+            visible: None,
             scale: 0.5,
         };
         tensor.inplace_op1(&op).unwrap();
@@ -340,6 +348,7 @@ mod tests {
         let tensor = Tensor::zeros((1, 2, 1), candle_core::DType::F32, &Device::Cpu).unwrap();
         let op = CausalSoftmax {
             queries: 2,
+            visible: None,
             scale: 1.0,
         };
         assert!(tensor.inplace_op1(&op).is_err());

@@ -8,6 +8,8 @@ mod answer;
 mod attention;
 mod constraint;
 pub mod device;
+mod dimensions;
+mod feed_forward;
 mod file;
 mod gemv;
 mod generate;
@@ -17,12 +19,14 @@ mod lookup;
 mod mapped;
 mod network;
 mod request;
+mod rotary;
 mod sampler;
 mod scheduler;
 mod sequences;
 mod template;
 pub mod threads;
 pub mod throughput;
+mod tokenizer;
 mod vocabulary;
 mod weight;
 mod worker;
@@ -40,6 +44,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::mpsc::{self, Sender};
 
+use dimensions::Dimensions;
 use file::ModelFile;
 use request::{ModelSource, WorkerJob};
 use starling_core::{
@@ -97,7 +102,8 @@ impl LocalModel {
             guesses: options.guesses,
             constraints: options.constraints,
         };
-        let read = |file: ModelFile| Ok((file.dimensions()?.window, vocabulary::fills(&file)));
+        let read =
+            |file: ModelFile| Ok((Dimensions::read(&file)?.window, vocabulary::fills(&file)));
         let (trained, fills) = ModelFile::open(&source.path)
             .and_then(read)
             .map_err(|error| source.unavailable("cannot be opened", &error))?;

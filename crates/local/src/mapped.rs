@@ -46,6 +46,15 @@ impl TensorSpan {
         })
     }
 
+    /// Returns one of `count` parts of equal length.
+    ///
+    /// # Errors
+    /// The part is not aligned.
+    pub fn part(&self, index: usize, count: usize) -> Result<Self> {
+        let len = self.len / count.max(1);
+        Self::new(&self.map, self.start + index * len, len)
+    }
+
     pub fn bytes(&self) -> &[u8] {
         &self.map[self.start..self.start + self.len]
     }

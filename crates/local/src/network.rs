@@ -1,14 +1,15 @@
-//! The forward pass of Qwen2 and Llama networks over quantised weights.
+//! The forward pass of a network over quantised weights.
 
 use candle_core::quantized::QTensor;
 use candle_core::{D, Device, Result, Tensor, bail};
 use candle_nn::ops::rms_norm;
-use candle_nn::rotary_emb::{rope, rope_i};
 
-use super::attention::KeyValueCache;
-use super::file::{Dimensions, ModelFile, RotaryPairing};
+use super::attention::{CachedLayer, KeyValueCache};
+use super::dimensions::Dimensions;
+use super::feed_forward::FeedForward;
+use super::file::ModelFile;
 use super::gpu::GpuStep;
-use super::kernels::SiluGate;
+use super::rotary::RotaryTables;
 use super::weight::{RowKernels, WeightMatrix};
 
 /// A loaded network.
@@ -22,6 +23,8 @@ pub struct Network {
     norm: Tensor,
     head: WeightMatrix,
     rotary: RotaryTables,
+    /// The rotary embedding of layers that see only the nearest positions.
+    local_rotary: Option<RotaryTables>,
 }
 
 /// The weights of one transformer layer.
@@ -30,11 +33,15 @@ struct NetworkLayer {
     query: LinearLayer,
     key: LinearLayer,
     value: LinearLayer,
+    /// Normalizes each head of the queries.
+    query_norm: Option<Tensor>,
+    /// Normalizes each head of the keys.
+    key_norm: Option<Tensor>,
     output: WeightMatrix,
+    attention_output_norm: Option<Tensor>,
     forward_norm: Tensor,
-    gate: WeightMatrix,
-    up: WeightMatrix,
-    down: WeightMatrix,
+    forward: FeedForward,
+    forward_output_norm: Option<Tensor>,
 }
 
 /// A weight matrix with an optional bias.
@@ -43,19 +50,13 @@ struct LinearLayer {
     bias: Option<Tensor>,
 }
 
-/// Cosines and sines of the rotary embedding, computed once for all positions.
-struct RotaryTables {
-    cosines: Tensor,
-    sines: Tensor,
-}
-
 impl Network {
     /// Loads the network for sequences of at most `window` tokens.
     ///
     /// # Errors
     /// Tensors are missing or damaged.
     pub fn load(file: &ModelFile, window: usize, device: &Device) -> Result<Self> {
-        let dimensions = file.dimensions()?;
+        let dimensions = Dimensions::read(file)?;
         let embedding = file.tensor("token_embd.weight", device)?;
         // Many small networks use their embedding table as the output matrix.
         let head = match file.has("output.weight") {
@@ -63,10 +64,21 @@ impl Network {
             false => "token_embd.weight",
         };
         let layers = (0..dimensions.layers)
-            .map(|index| NetworkLayer::load(file, index, device))
+            .map(|index| NetworkLayer::load(file, &dimensions, index, device))
             .collect::<Result<_>>()?;
+        // Llama 3 scales some frequencies by factors from the file.
+        let factors = match file.tensor_if_present("rope_freqs.weight", &Device::Cpu)? {
+            Some(factors) => Some(factors.dequantize(&Device::Cpu)?.to_vec1::<f32>()?),
+            None => None,
+        };
+        let tables =
+            |angles, factors| RotaryTables::new(angles, factors, dimensions.head, window, device);
+        let local_rotary = (dimensions.local.as_ref())
+            .map(|local| tables(local.rotary, None))
+            .transpose()?;
         Ok(Self {
-            rotary: RotaryTables::new(&dimensions, window, file, device)?,
+            rotary: tables(dimensions.rotary, factors.as_deref())?,
+            local_rotary,
             dimensions,
             window,
             device: device.clone(),
@@ -145,6 +157,7 @@ impl Network {
         let x = self
             .embedding
             .embedding(&Tensor::new(tokens, &self.device)?)?;
+        let x = scaled(x, self.dimensions.embedding_factor)?;
         let x = NetworkStep::new(self, parts, kernels)?.run(x)?;
         for part in parts {
             part.cache.advance(part.tokens.len());
@@ -208,8 +221,14 @@ struct NetworkStep<'a> {
 /// The implementation of the attention and the element-wise operations.
 enum StepMeans {
     Gpu(GpuStep),
-    /// candle's operations and the kernels for the CPU, with the rotary embedding of all new tokens.
-    General(RotaryTables),
+    /// candle's operations and the kernels for the CPU.
+    General(StepTables),
+}
+
+/// The rotary embedding of all new tokens.
+struct StepTables {
+    rotary: RotaryTables,
+    local_rotary: Option<RotaryTables>,
 }
 
 impl<'a> NetworkStep<'a> {
@@ -222,7 +241,12 @@ impl<'a> NetworkStep<'a> {
         let added: Vec<(&KeyValueCache, usize)> = parts.iter().map(added).collect();
         let means = match GpuStep::new(&network.device, &added, &network.dimensions)? {
             Some(gpu) => StepMeans::Gpu(gpu),
-            None => StepMeans::General(network.rotary.of(&added)?),
+            None => StepMeans::General(StepTables {
+                rotary: network.rotary.of(&added)?,
+                local_rotary: (network.local_rotary.as_ref())
+                    .map(|tables| tables.of(&added))
+                    .transpose()?,
+            }),
         };
         Ok(Self {
             network,
@@ -239,8 +263,14 @@ impl<'a> NetworkStep<'a> {
         for (index, layer) in self.network.layers.iter().enumerate() {
             (x, normed) = self.add_and_norm(x, change, &layer.attention_norm)?;
             let mixed = self.attention(index, layer, &normed)?;
+            let mixed = self.norm_if(mixed, layer.attention_output_norm.as_ref())?;
             (x, normed) = self.add_and_norm(x, Some(mixed), &layer.forward_norm)?;
-            change = Some(self.feed_forward(layer, &normed)?);
+            let gpu = match &self.means {
+                StepMeans::Gpu(gpu) => Some(gpu),
+                StepMeans::General(_) => None,
+            };
+            let forward = layer.forward.run(&normed, self.kernels, gpu)?;
+            change = Some(self.norm_if(forward, layer.forward_output_norm.as_ref())?);
         }
         match change {
             Some(change) => x + change,
@@ -268,6 +298,13 @@ impl<'a> NetworkStep<'a> {
         Ok((x, normed))
     }
 
+    fn norm_if(&self, x: Tensor, weight: Option<&Tensor>) -> Result<Tensor> {
+        match weight {
+            Some(weight) => rms_norm(&x, weight, self.network.dimensions.norm_epsilon),
+            None => Ok(x),
+        }
+    }
+
     fn attention(&self, index: usize, layer: &NetworkLayer, x: &Tensor) -> Result<Tensor> {
         let projections = [&layer.query, &layer.key, &layer.value];
         let weights = projections.map(|linear| &linear.weight);
@@ -278,7 +315,7 @@ impl<'a> NetworkStep<'a> {
                 let RotaryTables { cosines, sines } = &self.network.rotary;
                 gpu.attend(index, &products, biases, [cosines, sines])?
             }
-            StepMeans::General(rotary) => self.attend_each(index, layer, rotary, products)?,
+            StepMeans::General(tables) => self.attend_each(index, layer, tables, products)?,
         };
         layer.output.forward(&mixed, self.kernels)
     }
@@ -288,38 +325,38 @@ impl<'a> NetworkStep<'a> {
         &self,
         index: usize,
         layer: &NetworkLayer,
-        rotary: &RotaryTables,
+        tables: &StepTables,
         [queries, keys, values]: [Tensor; 3],
     ) -> Result<Tensor> {
         let network = self.network;
+        let dimensions = &network.dimensions;
+        let local = dimensions.local_layer(index);
+        let rotary = match (local, &tables.local_rotary) {
+            (Some(_), Some(rotary)) => rotary,
+            _ => &tables.rotary,
+        };
         let queries = network.split(&layer.query.biased(queries)?)?;
         let keys = network.split(&layer.key.biased(keys)?)?;
         let values = network.split(&layer.value.biased(values)?)?;
-        let queries = rotary.turn(&queries, network.dimensions.rotation)?;
-        let keys = rotary.turn(&keys, network.dimensions.rotation)?;
+        let queries = self.norm_if(queries, layer.query_norm.as_ref())?;
+        let keys = self.norm_if(keys, layer.key_norm.as_ref())?;
+        let queries = scaled(queries, dimensions.query_factor)?;
+        let queries = rotary.turn(&queries, dimensions.pairing)?;
+        let keys = rotary.turn(&keys, dimensions.pairing)?;
+        let cached = CachedLayer {
+            index,
+            visible: local.map(|local| local.visible),
+        };
         let mut start = 0;
         let attend = |part: &NewPositions| {
             let new = part.tokens.len();
             let own = |x: &Tensor| x.narrow(1, start, new)?.contiguous();
             let (queries, keys, values) = (own(&queries)?, own(&keys)?, own(&values)?);
             start += new;
-            (part.cache).attend(index, &queries, &keys, &values, self.kernels)
+            (part.cache).attend(&cached, &queries, &keys, &values, self.kernels)
         };
         let mixed: Vec<Tensor> = self.parts.iter().map(attend).collect::<Result<_>>()?;
         Tensor::cat(&mixed, 0)
-    }
-
-    fn feed_forward(&self, layer: &NetworkLayer, x: &Tensor) -> Result<Tensor> {
-        let [gate, up] = WeightMatrix::forward_all([&layer.gate, &layer.up], x, self.kernels)?;
-        let gated = match &self.means {
-            StepMeans::Gpu(gpu) => gpu.gate(gate, &up)?,
-            StepMeans::General(_) if x.device().is_cpu() => {
-                gate.inplace_op2(&up, &SiluGate)?;
-                gate
-            }
-            StepMeans::General(_) => (gate.silu()? * up)?,
-        };
-        layer.down.forward(&gated, self.kernels)
     }
 }
 
@@ -336,19 +373,19 @@ impl LinearLayer {
 }
 
 impl NetworkLayer {
-    fn matrices(&self) -> [&WeightMatrix; 7] {
-        [
-            &self.query.weight,
-            &self.key.weight,
-            &self.value.weight,
-            &self.output,
-            &self.gate,
-            &self.up,
-            &self.down,
-        ]
+    fn matrices(&self) -> impl Iterator<Item = &WeightMatrix> {
+        let projections = [&self.query, &self.key, &self.value].map(|linear| &linear.weight);
+        (projections.into_iter())
+            .chain([&self.output])
+            .chain(self.forward.matrices())
     }
 
-    fn load(file: &ModelFile, index: usize, device: &Device) -> Result<Self> {
+    fn load(
+        file: &ModelFile,
+        dimensions: &Dimensions,
+        index: usize,
+        device: &Device,
+    ) -> Result<Self> {
         let name = |part: &str| format!("blk.{index}.{part}");
         let weight = |part: &str| file.weight(&name(part), device);
         let linear = |part: &str| -> Result<LinearLayer> {
@@ -358,71 +395,29 @@ impl NetworkLayer {
                 bias: bias.map(|bias| bias.dequantize(device)).transpose()?,
             })
         };
+        let norm = |part: &str| plain(file, &name(part), device);
+        let norm_if = |wanted: bool, part: &str| wanted.then(|| norm(part)).transpose();
+        let (head_norms, output_norms) = (dimensions.head_norms, dimensions.output_norms);
         Ok(Self {
-            attention_norm: plain(file, &name("attn_norm.weight"), device)?,
+            attention_norm: norm("attn_norm.weight")?,
             query: linear("attn_q")?,
             key: linear("attn_k")?,
             value: linear("attn_v")?,
+            query_norm: norm_if(head_norms, "attn_q_norm.weight")?,
+            key_norm: norm_if(head_norms, "attn_k_norm.weight")?,
             output: weight("attn_output.weight")?,
-            forward_norm: plain(file, &name("ffn_norm.weight"), device)?,
-            gate: weight("ffn_gate.weight")?,
-            up: weight("ffn_up.weight")?,
-            down: weight("ffn_down.weight")?,
+            attention_output_norm: norm_if(output_norms, "post_attention_norm.weight")?,
+            forward_norm: norm("ffn_norm.weight")?,
+            forward: FeedForward::load(file, dimensions, index, device)?,
+            forward_output_norm: norm_if(output_norms, "post_ffw_norm.weight")?,
         })
     }
 }
 
-impl RotaryTables {
-    fn new(
-        dimensions: &Dimensions,
-        window: usize,
-        file: &ModelFile,
-        device: &Device,
-    ) -> Result<Self> {
-        let half = dimensions.head / 2;
-        // Llama 3 scales some frequencies by factors from the file.
-        let factors = match file.tensor_if_present("rope_freqs.weight", &Device::Cpu)? {
-            Some(factors) => factors.dequantize(&Device::Cpu)?.to_vec1::<f32>()?,
-            None => vec![1.0; half],
-        };
-        let frequencies: Vec<f32> = factors
-            .iter()
-            .take(half)
-            .enumerate()
-            .map(|(i, factor)| {
-                let power = 2.0 * i as f32 / dimensions.head as f32;
-                1.0 / (dimensions.rotary_base.powf(power) * factor)
-            })
-            .collect();
-        let frequencies = Tensor::from_vec(frequencies, (1, half), device)?;
-        let positions = Tensor::arange(0f32, window as f32, device)?.reshape((window, 1))?;
-        let angles = positions.matmul(&frequencies)?;
-        Ok(Self {
-            cosines: angles.cos()?,
-            sines: angles.sin()?,
-        })
-    }
-
-    /// Returns the table rows for the new positions of each sequence.
-    fn of(&self, added: &[(&KeyValueCache, usize)]) -> Result<Self> {
-        let rows = |table: &Tensor| {
-            let rows = (added.iter()).map(|(cache, new)| table.narrow(0, cache.len(), *new));
-            let rows: Vec<Tensor> = rows.collect::<Result<_>>()?;
-            Tensor::cat(&rows, 0)
-        };
-        Ok(Self {
-            cosines: rows(&self.cosines)?,
-            sines: rows(&self.sines)?,
-        })
-    }
-
-    fn turn(&self, x: &Tensor, rotation: RotaryPairing) -> Result<Tensor> {
-        let x = x.unsqueeze(0)?;
-        let turned = match rotation {
-            RotaryPairing::Halves => rope(&x, &self.cosines, &self.sines)?,
-            RotaryPairing::Pairs => rope_i(&x, &self.cosines, &self.sines)?,
-        };
-        turned.squeeze(0)
+fn scaled(x: Tensor, factor: f64) -> Result<Tensor> {
+    match factor {
+        1.0 => Ok(x),
+        _ => x * factor,
     }
 }
 

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use candle_core::Device;
 
-use super::file::{ModelFile, RotaryPairing};
+use super::dimensions::{Dimensions, RotaryPairing};
+use super::file::ModelFile;
 use super::fixture::{EPSILON, HEAD, HEADS, KV_HEADS, LAYERS, ROTARY_BASE};
 
 /// A matrix as a list of rows.
@@ -46,7 +47,7 @@ impl ReferenceTensors {
 /// Returns the scores after the last token.
 pub fn scores(path: &Path, tokens: &[u32]) -> Vec<f32> {
     let file = ReferenceTensors(ModelFile::open(path).unwrap());
-    let rotation = file.0.dimensions().unwrap().rotation;
+    let rotation = Dimensions::read(&file.0).unwrap().pairing;
     let embedding = file.matrix("token_embd.weight");
     let mut rows: Matrix = tokens
         .iter()

@@ -435,11 +435,14 @@ mod tests {
             requests: 2,
             ..MANY
         };
-        let few_tokens = Limits { tokens: 80, ..MANY };
+        let few_tokens = Limits {
+            tokens: 152,
+            ..MANY
+        };
         for limits in [two, few_tokens] {
             let mut scheduler = scheduler(&directory, limits);
             let mut waiting: Vec<_> = (0..4)
-                .map(|number| job(&number.to_string(), "hello", 12))
+                .map(|number| job(&number.to_string(), "hello", 48))
                 .collect();
             let mut answers = Vec::new();
             let mut most = 0;
@@ -455,7 +458,7 @@ mod tests {
             }
             assert_eq!(most, 2, "{limits:?}");
             for answer in &mut answers {
-                assert_eq!(reply(answer).unwrap().usage.output, Tokens(12));
+                assert_eq!(reply(answer).unwrap().usage.output, Tokens(48));
             }
         }
     }

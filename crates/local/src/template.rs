@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Value;
 use minijinja::{Environment, Error, ErrorKind, context};
+use minijinja_contrib::pycompat;
 
 use starling_core::{Message, ToolCall, ToolSpec};
 
@@ -32,6 +33,8 @@ impl ChatTemplate {
         let mut syntax = SyntaxConfig::builder();
         syntax.trim_blocks(true).lstrip_blocks(true);
         environment.set_syntax(syntax.build()?);
+        // Templates are written for Jinja2, where strings have Python's methods.
+        environment.set_unknown_method_callback(pycompat::unknown_method_callback);
         environment.add_function(
             "raise_exception",
             |message: String| -> Result<String, Error> {
@@ -73,16 +76,52 @@ impl ChatTemplate {
                 _ => context! { role => role(message), content => content },
             }
         };
-        let turns: Vec<Value> = messages.iter().map(turn).collect();
         let tools: Vec<Value> = tools.iter().map(|one| tool(one, &guard)).collect();
-        self.environment.get_template("chat")?.render(context! {
-            messages => turns,
-            tools => has_tools.then_some(tools),
-            add_generation_prompt => true,
-            bos_token => self.begin.as_str(),
-            eos_token => self.end.as_str(),
-        })
+        let template = self.environment.get_template("chat")?;
+        let rendered = |turns: Vec<Value>| {
+            template.render(context! {
+                messages => turns,
+                tools => has_tools.then_some(&tools),
+                add_generation_prompt => true,
+                // A small model has no time to think aloud.
+                enable_thinking => false,
+                bos_token => self.begin.as_str(),
+                eos_token => self.end.as_str(),
+            })
+        };
+        let all = rendered(messages.iter().map(turn).collect());
+        if all.is_ok() || has_tools {
+            return all;
+        }
+        // Some templates need roles that alternate.
+        let merged = merged(messages);
+        match merged.len() < messages.len() {
+            true => rendered(merged.iter().map(turn).collect()),
+            false => all,
+        }
     }
+}
+
+/// Joins neighbouring messages of the same role.
+fn merged(messages: &[Message]) -> Vec<Message> {
+    let mut merged: Vec<Message> = Vec::new();
+    for message in messages {
+        match merged.last_mut() {
+            Some(last) if role(last) == role(message) => {
+                let text = format!("{}\n\n{}", last.text(), message.text());
+                *last = match last {
+                    Message::System { .. } => Message::System { text },
+                    Message::User { .. } | Message::Tool { .. } => Message::User { text },
+                    Message::Assistant { .. } => Message::Assistant {
+                        text,
+                        tool_calls: Vec::new(),
+                    },
+                };
+            }
+            _ => merged.push(message.clone()),
+        }
+    }
+    merged
 }
 
 fn tool(tool: &ToolSpec, guard: &impl Fn(&str) -> String) -> Value {
@@ -212,6 +251,29 @@ mod tests {
              \"description\": \"GUARDED\", \"parameters\": {\"type\": \"object\"}}};\
              [system Be brief.][user Hi\n][assistant look{\"at\": \"GUARDED\"}][tool 42]"
         );
+    }
+
+    #[test]
+    fn messages_are_joined_for_a_template_that_needs_alternating_roles() {
+        let source = "{% for m in messages %}{% if m.role == messages[loop.index0 - 1].role %}\
+            {{ raise_exception('roles must alternate') }}{% endif %}[{{ m.role }} {{ m.content }}]{% endfor %}";
+        let user = |text: &str| Message::User { text: text.into() };
+        let tool = Message::Tool {
+            call_id: "1".into(),
+            text: "42".into(),
+        };
+        let mut messages = vec![user("a"), tool, user("b")];
+        messages.insert(0, conversation().remove(0));
+        let text = render(source, &messages).unwrap();
+        assert_eq!(text, "[system Be brief.][user a\n\n42\n\nb]");
+    }
+
+    #[test]
+    fn templates_use_methods_of_python_and_turn_thinking_off() {
+        let source = "{% for m in messages if m.content.strip().startswith('Hi') %}\
+            {{ m.content.split('H')[-1].rstrip('\\n') }}{% endfor %}\
+            {% if enable_thinking is defined and enable_thinking is false %}<think></think>{% endif %}";
+        assert_eq!(render(source, &conversation()).unwrap(), "i<think></think>");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Tests of the complete model with a tiny file: first the network against the reference, then
 //! requests.
 
+mod parity;
 mod together;
 
 use std::path::Path;
@@ -12,7 +13,7 @@ use candle_core::quantized::GgmlDType;
 use tempfile::TempDir;
 
 use super::file::ModelFile;
-use super::fixture::{END, START, TestModelRecipe, noise};
+use super::fixture::{ARCHITECTURES, END, START, TestModelRecipe, noise};
 use super::network::{Network, NewPositions};
 use super::sequences::SequenceCache;
 use super::vocabulary::Vocabulary;
@@ -141,12 +142,17 @@ fn best_tokens_of_precise_weights_are_those_of_the_reference() {
 fn scores_do_not_depend_on_how_many_tokens_are_evaluated_at_once() {
     let directory = TempDir::new().unwrap();
     let devices = devices();
-    for (dtype, error) in [
+    let precisions = [
         (GgmlDType::F32, 1e-4),
         (GgmlDType::Q4K, 0.1),
         (GgmlDType::Q6K, 0.1),
-    ] {
+    ];
+    let kinds = ARCHITECTURES
+        .into_iter()
+        .flat_map(|architecture| precisions.map(|(dtype, error)| (architecture, dtype, error)));
+    for (architecture, dtype, error) in kinds {
         let recipe = TestModelRecipe {
+            architecture,
             dtype,
             ..TestModelRecipe::default()
         };
@@ -157,8 +163,35 @@ fn scores_do_not_depend_on_how_many_tokens_are_evaluated_at_once() {
             let whole = scores(&network, &tokens, &[40]);
             for steps in [&[39, 1][..], &[1, 39], &[16, 16, 8], &[36, 1, 1, 1, 1]] {
                 let off = furthest(&whole, &scores(&network, &tokens, steps));
-                assert!(off < error, "{dtype:?} {device:?} {steps:?}: off by {off}");
+                let place = format!("{architecture} {dtype:?} {device:?} {steps:?}");
+                assert!(off < error, "{place}: off by {off}");
             }
+        }
+    }
+}
+
+#[test]
+fn quantised_networks_of_each_architecture_score_like_precise_ones() {
+    let directory = TempDir::new().unwrap();
+    for architecture in ARCHITECTURES {
+        let found = [GgmlDType::F32, GgmlDType::Q8_0, GgmlDType::Q6K].map(|dtype| {
+            let recipe = TestModelRecipe {
+                architecture,
+                dtype,
+                ..TestModelRecipe::default()
+            };
+            let network = network(&recipe.write(directory.path()));
+            scores(&network, &tokens(40), &[30, 10])
+        });
+        let [precise, quantised @ ..] = found;
+        // Where two experts score nearly the same, another one may be used.
+        let largest = match architecture {
+            "qwen3moe" => 0.5,
+            _ => 0.1,
+        };
+        for quantised in quantised {
+            let off = relative_difference(&precise, &quantised);
+            assert!(off < largest, "{architecture}: off by {off}");
         }
     }
 }
@@ -188,8 +221,11 @@ fn sequences_in_one_step_give_the_same_states_as_alone() {
         plan(40, 3, &[1, 1]),
     ];
     let devices = devices();
-    for dtype in [GgmlDType::Q4K, GgmlDType::Q6K, GgmlDType::F32] {
+    let kinds = ARCHITECTURES.map(|architecture| (architecture, GgmlDType::Q4K));
+    let layouts = [GgmlDType::Q6K, GgmlDType::F32].map(|dtype| ("qwen2", dtype));
+    for (architecture, dtype) in kinds.into_iter().chain(layouts) {
         let recipe = TestModelRecipe {
+            architecture,
             dtype,
             window: 600,
             ..TestModelRecipe::default()

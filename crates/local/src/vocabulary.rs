@@ -3,29 +3,24 @@
 
 use std::collections::{HashMap, HashSet};
 
-use candle_core::quantized::gguf_file::Value;
-use candle_core::quantized::tokenizer::TokenizerFromGguf;
 use candle_core::{Error, Result};
 use tokenizers::Tokenizer;
-use tokenizers::pre_tokenizers::PreTokenizerWrapper;
-use tokenizers::pre_tokenizers::byte_level::ByteLevel;
-use tokenizers::pre_tokenizers::digits::Digits;
-use tokenizers::pre_tokenizers::sequence::Sequence;
 
 use super::file::ModelFile;
 use super::template::{CHATML, ChatTemplate};
+use super::tokenizer::{self, FileTokens, Spelling, spelled_byte, spelled_text};
 use starling_core::{Message, ToolSpec};
 
-/// GGUF token types of tokens that never represent text: control tokens and unused tokens.
-const NEVER_TEXT: [i64; 2] = [3, 5];
 /// Names of tokens that end an answer. A model file itself names only one.
-const ENDS: [&str; 6] = [
+const ENDS: [&str; 8] = [
     "<|im_end|>",
     "<|endoftext|>",
     "<|eot_id|>",
     "<|eom_id|>",
     "<|end_of_text|>",
     "</s>",
+    "<end_of_turn>",
+    "<|EOT|>",
 ];
 /// Control tokens for filling a hole: before the preceding text, the following text, and the
 /// answer; then those that begin a project and each of its files.
@@ -52,6 +47,7 @@ pub struct Vocabulary {
     ends: HashSet<u32>,
     /// The tokens of [`HOLE`], if the model has all of them.
     hole: Option<[u32; 5]>,
+    spelling: Spelling,
     /// The byte for each character in which byte-level tokens are written.
     bytes: HashMap<char, u8>,
 }
@@ -62,33 +58,19 @@ impl Vocabulary {
     /// # Errors
     /// The tokenizer is missing or not supported, or the template is invalid.
     pub fn load(file: &ModelFile) -> Result<Self> {
-        let mut tokenizer = Tokenizer::from_gguf(file.content())?;
-        if file.text("tokenizer.ggml.pre") == Some("smollm") {
-            let parts: Vec<PreTokenizerWrapper> = vec![
-                Digits::new(true).into(),
-                ByteLevel::new(false, true, true).into(),
-            ];
-            tokenizer.with_pre_tokenizer(Some(Sequence::new(parts)));
-        }
-        let hole = HOLE.map(|text| tokenizer.token_to_id(text));
-        let hole = match hole {
-            [
-                Some(before),
-                Some(after),
-                Some(middle),
-                Some(project),
-                Some(file),
-            ] => Some([before, after, middle, project, file]),
-            _ => None,
-        };
-        let mut control = control_tokens(file);
+        let tokens = FileTokens::read(file)?;
+        let hole = tokens.ids_of(HOLE);
+        let mut control: HashSet<u32> = tokens.never_text().collect();
         control.extend(hole.into_iter().flatten());
         let name = |key: &str| {
             let id = u32::try_from(file.number(key).ok()?).ok()?;
-            Some((id, tokenizer.id_to_token(id)?))
+            Some((id, tokens.text(id)?.to_owned()))
         };
         let begin = name("tokenizer.ggml.bos_token_id");
         let end = name("tokenizer.ggml.eos_token_id");
+        let mut special = control.clone();
+        special.extend(begin.iter().chain(&end).map(|(id, _)| *id));
+        let (tokenizer, spelling) = tokenizer::load(file, &tokens, &special)?;
         let named = ENDS.iter().filter_map(|text| tokenizer.token_to_id(text));
         let ends = named
             .filter(|id| control.contains(id))
@@ -119,6 +101,7 @@ impl Vocabulary {
             control,
             ends,
             hole,
+            spelling,
             bytes: byte_characters(),
         })
     }
@@ -263,6 +246,12 @@ impl Vocabulary {
         let Some(text) = self.tokenizer.id_to_token(token) else {
             return Vec::new();
         };
+        if self.spelling == Spelling::SentencePiece {
+            return match spelled_byte(&text) {
+                Some(byte) => vec![byte],
+                None => spelled_text(&text).into_bytes(),
+            };
+        }
         let known: Option<Vec<u8>> = text
             .chars()
             .map(|character| self.bytes.get(&character).copied())
@@ -273,44 +262,7 @@ impl Vocabulary {
 
 /// Whether a model can fill holes, according to the tokens in its file.
 pub fn fills(file: &ModelFile) -> bool {
-    let Some(Value::Array(tokens)) = file.content().metadata.get("tokenizer.ggml.tokens") else {
-        return false;
-    };
-    let has = |wanted: &&str| {
-        let mut texts = tokens
-            .iter()
-            .rev()
-            .filter_map(|token| token.to_string().ok());
-        texts.any(|text| text == wanted)
-    };
-    HOLE.iter().all(has)
-}
-
-fn control_tokens(file: &ModelFile) -> HashSet<u32> {
-    let kinds = file.content().metadata.get("tokenizer.ggml.token_type");
-    let Some(Value::Array(kinds)) = kinds else {
-        return HashSet::new();
-    };
-    let kind = |value: &Value| match value {
-        Value::I32(kind) => i64::from(*kind),
-        Value::U32(kind) => i64::from(*kind),
-        Value::U8(_)
-        | Value::I8(_)
-        | Value::U16(_)
-        | Value::I16(_)
-        | Value::U64(_)
-        | Value::I64(_)
-        | Value::F32(_)
-        | Value::F64(_)
-        | Value::Bool(_)
-        | Value::String(_)
-        | Value::Array(_) => 0,
-    };
-    (0u32..)
-        .zip(kinds)
-        .filter(|(_, value)| NEVER_TEXT.contains(&kind(value)))
-        .map(|(id, _)| id)
-        .collect()
+    FileTokens::read(file).is_ok_and(|tokens| tokens.ids_of(HOLE).is_some())
 }
 
 /// Returns the byte for each character of byte-level vocabularies. A printable byte is written as

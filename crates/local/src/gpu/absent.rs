@@ -3,7 +3,7 @@
 use candle_core::{Device, Result, Tensor, bail};
 
 use super::super::attention::KeyValueCache;
-use super::super::file::Dimensions;
+use super::super::dimensions::Dimensions;
 
 /// A type without values, because no step can run on a GPU.
 pub enum GpuStep {}

@@ -8,7 +8,7 @@ use candle_core::cuda_backend::{CudaDevice, CudaStorageSlice, WrapErr};
 use candle_core::{DType, Device, Result, Storage, Tensor, bail};
 
 use super::super::attention::KeyValueCache;
-use super::super::file::{Dimensions, RotaryPairing};
+use super::super::dimensions::{Dimensions, RotaryPairing};
 
 const KERNELS: &str = include_str!(concat!(env!("OUT_DIR"), "/step.ptx"));
 /// Number of threads in a block of the kernel `attend`. Must be equal to `THREADS` in `step.cu`.
@@ -109,7 +109,11 @@ impl GpuStep {
         dimensions: &Dimensions,
     ) -> Result<Option<Self>> {
         let head = dimensions.head;
-        if !device.is_cuda() || head > LARGEST_HEAD || !head.is_multiple_of(4) {
+        if !device.is_cuda()
+            || head > LARGEST_HEAD
+            || !head.is_multiple_of(4)
+            || !dimensions.is_plain()
+        {
             return Ok(None);
         }
         let positions = |(cache, new): &(&KeyValueCache, usize)| cache.len()..cache.len() + new;
@@ -140,7 +144,7 @@ impl GpuStep {
             heads: dimensions.heads,
             key_heads: dimensions.kv_heads,
             head,
-            in_pairs: dimensions.rotation == RotaryPairing::Pairs,
+            in_pairs: dimensions.pairing == RotaryPairing::Pairs,
         }))
     }
 
