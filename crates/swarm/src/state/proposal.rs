@@ -212,7 +212,13 @@ impl Proposal {
             created: applied.effect == Effect::Create,
             directories: applied.directories.clone(),
             dependencies: self.dependencies.clone(),
+            text_without: None,
         }
+        .proposed_as(MadeChange {
+            file: &self.draft.file,
+            before: &self.draft.base,
+            after: &self.draft.text,
+        })
     }
 
     /// Returns the change in the form that is needed to undo it.
