@@ -22,7 +22,7 @@ use starling_swarm::{
     ActorId, AppliedChange, Dependencies, Ending, Event, EventLog, FileChange, Proof, ProposalId,
     Record, Spent, Stamped, StopReason, UndoError, ids,
 };
-use starling_syntax::{MadeChange, SymbolPath};
+use starling_syntax::SymbolPath;
 use starling_text::{ChangeSet, unified_diff};
 use starling_workspace::{PathPolicy, missing_directories};
 
@@ -562,17 +562,11 @@ impl RestoredRun {
             dependencies: dependencies.clone(),
             text_without: None,
         };
-        let proposed = part.changes.apply(&part.base).unwrap_or_default();
-        let change = change.proposed_as(MadeChange {
-            file: &part.file,
-            before: &part.base,
-            after: &proposed,
-        });
         self.log.event(Event::ProposalApplied {
             proposal: part.proposal,
             symbols: part.symbols.clone(),
             diff: unified_diff(part.file.as_str(), before, after),
-            change: Some(change),
+            change: Some(change.proposed_as(&part.base, &part.changes)),
         });
     }
 

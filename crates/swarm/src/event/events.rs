@@ -188,10 +188,16 @@ pub struct AppliedChange {
 }
 
 impl AppliedChange {
-    /// Sets `text_without` if nothing was changed. `proposed` is the change as it was proposed.
+    /// Sets `text_without` if nothing was changed. `changes` of `base` are the change as it was
+    /// proposed.
     #[must_use]
-    pub fn proposed_as(mut self, proposed: MadeChange<'_>) -> Self {
+    pub fn proposed_as(mut self, base: &str, changes: &ChangeSet) -> Self {
         if self.is_empty() {
+            let proposed = MadeChange {
+                file: &self.file,
+                before: base,
+                after: &changes.apply(base).unwrap_or_default(),
+            };
             let inverse = proposed.back_over(&self.before).ok();
             let without = inverse.and_then(|inverse| inverse.apply(&self.before).ok());
             let without = without.filter(|without| **without != *self.before);

@@ -214,11 +214,10 @@ impl Proposal {
             dependencies: self.dependencies.clone(),
             text_without: None,
         }
-        .proposed_as(MadeChange {
-            file: &self.draft.file,
-            before: &self.draft.base,
-            after: &self.draft.text,
-        })
+        .proposed_as(
+            &self.draft.base,
+            &ChangeSet::between(&self.draft.base, &self.draft.text),
+        )
     }
 
     /// Returns the change in the form that is needed to undo it.
