@@ -641,7 +641,7 @@ struct RunListEntry {
     task: String,
     /// Number of proposals that were ever applied.
     applied: usize,
-    /// Number of applied proposals that were undone.
+    /// Number of applied proposals that were undone, or whose changes are no longer in the files.
     undone: usize,
     /// Whether the run is in progress.
     running: bool,
@@ -655,7 +655,10 @@ impl RunListEntry {
         match PastRun::read(&found.path) {
             Ok(mut run) => {
                 run.detect_unrecorded_changes(editor).await;
-                let undone = |one: &&ChangeRecord| one.state != ChangeState::Applied;
+                let absent = run.absent(editor).await;
+                let undone = |one: &&ChangeRecord| {
+                    one.state != ChangeState::Applied || absent.contains(&one.proposal)
+                };
                 RunListEntry {
                     started: run.started().map(moment),
                     running: run.is_running(),

@@ -430,6 +430,12 @@ open("/dev/kvm", "r+b")
 open("/dev/fuse", "r+b")
 #: raw_packets | sockets | done
 socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+#: names_in_devices | devices | done
+makers = [os.mkdir, os.mkfifo, lambda at: open(at, "w").close(), lambda at: os.symlink("null", at), lambda at: os.link("/dev/zero", at), lambda at: os.rename("/dev/fd", at), lambda at: socket.socket(socket.AF_UNIX).bind(at)]
+def makes(number):
+    try: makers[number]("/dev/starling-attack-%d" % number); return True
+    except OSError: return False
+if not any([makes(number) for number in range(len(makers))]): refused("no name can be made")
 #: device_of_the_network | capabilities | done
 import fcntl
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); fcntl.ioctl(s, 0x8914, struct.pack("16sH22x", b"lo", 0))

@@ -357,3 +357,25 @@ fn undo_reports_that_a_created_file_no_longer_exists() {
         "{said:?}"
     );
 }
+
+#[test]
+fn undo_of_a_run_lists_the_same_change_of_a_later_run_as_undone() {
+    let bed = TestProject::new();
+    let first = bed.applied(NEW);
+    // Another program restores the file, so the second run makes the same change.
+    bed.type_text(OLD);
+    let second = bed.applied(NEW);
+    let undone = || {
+        let listed = bed.say(&["undo", "--list", "--json"]).out;
+        let listed: Value = serde_json::from_str(&listed).unwrap();
+        let of = |run: &str| {
+            let mut all = listed.as_array().unwrap().iter();
+            all.find(|one| one["run"] == run).unwrap()["undone"].clone()
+        };
+        [of(&first), of(&second)]
+    };
+    assert_eq!(undone(), [0, 0]);
+    assert_eq!(bed.say(&["undo", "--yes", &first]).code, Some(0));
+    assert_eq!(bed.work(), OLD);
+    assert_eq!(undone(), [1, 1]);
+}

@@ -128,6 +128,7 @@ mod tests {
                 created: false,
                 directories: Vec::new(),
                 dependencies: Default::default(),
+                text_without: None,
             },
         }
     }

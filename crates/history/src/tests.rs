@@ -46,6 +46,7 @@ fn made(before: &str, after: &str) -> AppliedChange {
         created: before.is_empty(),
         directories: Vec::new(),
         dependencies: Default::default(),
+        text_without: None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Reads the trajectory of a run: which changes it applied, and which of them were undone.
 
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -258,6 +259,17 @@ impl PastRun {
             .filter(|change| change.state == ChangeState::Applied)
     }
 
+    /// Returns the proposals that are recorded as applied and whose changes are no longer in the
+    /// current texts, so that an undo would change nothing.
+    pub async fn absent(&self, editor: &dyn Editor) -> BTreeSet<ProposalId> {
+        let applied = self.applied().map(|change| change.proposal).collect();
+        let plan = super::plan::plan(editor, &self.changes, &applied).await;
+        plan.files
+            .into_iter()
+            .flat_map(|file| file.absent)
+            .collect()
+    }
+
     /// Checks the current texts for changes whose result is not recorded and for changes that the
     /// user had removed. A change that is in its file counts as applied. Returns events that record
     /// the applied changes.
@@ -442,6 +454,7 @@ pub(super) fn as_reviewed(part: &FileChange) -> AppliedChange {
         created: part.base.is_empty(),
         directories: Vec::new(),
         dependencies: Default::default(),
+        text_without: None,
     }
 }
 

@@ -307,6 +307,19 @@ impl Index {
         lookup::indirect_uses(self.code(), &self.snapshot, method)
     }
 
+    /// Returns the calls and reads of a `Protocol`'s method that may reach this method, because its
+    /// class defines all methods of the `Protocol`.
+    pub fn uses_through_protocols(&self, method: &SymbolPath) -> Vec<IndirectUse> {
+        let found = resolve::Resolver::new(self.code()).uses_through_protocols(method);
+        lookup::as_indirect_uses(self.code(), &self.snapshot, found)
+    }
+
+    /// Returns the methods with the name of a method of a `Protocol`, in the classes outside tests
+    /// that define all methods of the `Protocol` and do not inherit from it.
+    pub fn implementing(&self, method: &SymbolPath) -> Vec<SymbolPath> {
+        resolve::Resolver::new(self.code()).implementing(method)
+    }
+
     /// Returns whether an attribute with the name of these methods must be one of them wherever it is
     /// used, judging by the code and its strings. The methods must have the same name.
     pub fn are_only_attributes(&self, methods: &[SymbolPath]) -> bool {

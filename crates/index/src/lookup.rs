@@ -282,7 +282,16 @@ pub(super) fn indirect_uses(
     snapshot: &Snapshot,
     method: &SymbolPath,
 ) -> Vec<IndirectUse> {
-    let all = Resolver::new(code).indirect_uses(method).into_iter();
+    let all = Resolver::new(code).indirect_uses(method);
+    as_indirect_uses(code, snapshot, all)
+}
+
+/// Returns the uses at these places.
+pub(super) fn as_indirect_uses(
+    code: &Code,
+    snapshot: &Snapshot,
+    all: Vec<IndirectAccess>,
+) -> Vec<IndirectUse> {
     let of = |one: IndirectAccess| {
         let references = References {
             uses: vec![one.access],
@@ -294,7 +303,7 @@ pub(super) fn indirect_uses(
             through: one.through,
         })
     };
-    all.filter_map(of).collect()
+    all.into_iter().filter_map(of).collect()
 }
 
 /// Returns the reads of an attribute on objects that may be of any class.

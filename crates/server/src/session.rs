@@ -452,6 +452,8 @@ impl RunSession {
                     .iter()
                     .for_each(|event| entry.view.note_applied(event));
             }
+            // Another run may have made the same change.
+            runs.compare_files_again(&run, &proposals);
             runs.shared.refresh.notify();
             runs.record_standing(&run, handle.as_ref()).await;
             runs.send_events_after_end(&run, handle.as_ref()).await;

@@ -31,6 +31,8 @@ pub use outline::{outline, signature};
 pub use path::{BadSymbolPath, FilePath, SymbolPath};
 pub use reference::{Reference, arguments, object_of, references};
 pub use rewrite::without_imports;
-pub use rewrite::{Place, Rewrite, RewriteError, Rewritten, module_imports, rewrite, touched};
+pub use rewrite::{
+    Place, Rewrite, RewriteError, Rewritten, divided, module_imports, rewrite, touched,
+};
 pub use statements::statements;
 pub use tree::{Symbol, SymbolId, SymbolKind, SymbolTree};

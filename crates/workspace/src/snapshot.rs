@@ -214,6 +214,12 @@ impl Snapshot {
         files(self.root(), self.policy().caches()).files
     }
 
+    /// Returns whether a file on disk still has a stamp.
+    pub fn has_stamp(&self, file: &FilePath, stamp: &Stamp) -> bool {
+        let found = self.root().join(file.as_str()).symlink_metadata();
+        found.is_ok_and(|found| Stamp::of(&found) == *stamp)
+    }
+
     /// Returns the text files that were found but not listed, with the reasons.
     pub fn skipped(&self) -> &[ReadError] {
         &self.disk.skipped

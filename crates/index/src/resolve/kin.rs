@@ -85,7 +85,7 @@ impl<S: Source> Resolver<'_, S> {
         found
     }
 
-    fn member_of(&mut self, symbol: &SymbolPath) -> Option<(Variable, Def)> {
+    pub(super) fn member_of(&mut self, symbol: &SymbolPath) -> Option<(Variable, Def)> {
         let (file, number) = self.source.find(symbol)?;
         let variable = self.variable_of(file, number)?;
         Some((variable, self.class_of(variable)?))

@@ -15,6 +15,7 @@ mod judge;
 mod kin;
 mod module;
 mod outside;
+mod protocols;
 mod reach;
 mod references;
 mod resolver;

@@ -11,7 +11,7 @@ use super::run_view::{AppliedEdit, TextSource};
 use super::services::RunControl;
 use super::trajectory::event_params;
 use super::{RunEntry, RunOrigin, RunPhase, RunSession};
-use starling_swarm::{Event, RunId};
+use starling_swarm::{Event, ProposalId, RunId};
 use starling_syntax::FilePath;
 use starling_text::ContentHash;
 
@@ -92,6 +92,24 @@ impl RunSession {
         for one in self.compared_texts().values_mut() {
             one.hash = None;
         }
+    }
+
+    /// Compares the files of these changes of a run at the next opportunity, also if they are not
+    /// open.
+    pub(super) fn compare_files_again(&self, run: &RunId, proposals: &[ProposalId]) {
+        let files: Vec<FilePath> = {
+            let entries = self.lock();
+            let entry = entries.get(&run.0);
+            let change = |id: &ProposalId| entry?.view.applied.get(id);
+            let changes = proposals.iter().filter_map(change);
+            changes.map(|one| one.file.clone()).collect()
+        };
+        let unknown = || LastComparison {
+            hash: None,
+            source: TextSource::Document,
+        };
+        let mut compared = self.compared_texts();
+        compared.extend(files.into_iter().map(|file| (file, unknown())));
     }
 
     /// Returns the text of an open document. After the document was closed, perhaps without being

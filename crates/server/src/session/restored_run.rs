@@ -553,18 +553,20 @@ impl RestoredRun {
             by: ActorId::User,
             verdict: Verdict::Accept,
         });
+        let change = AppliedChange {
+            file: part.file.clone(),
+            before: Arc::clone(before),
+            changes: ChangeSet::between(before, after),
+            created: *created,
+            directories: directories.clone(),
+            dependencies: dependencies.clone(),
+            text_without: None,
+        };
         self.log.event(Event::ProposalApplied {
             proposal: part.proposal,
             symbols: part.symbols.clone(),
             diff: unified_diff(part.file.as_str(), before, after),
-            change: Some(AppliedChange {
-                file: part.file.clone(),
-                before: Arc::clone(before),
-                changes: ChangeSet::between(before, after),
-                created: *created,
-                directories: directories.clone(),
-                dependencies: dependencies.clone(),
-            }),
+            change: Some(change.proposed_as(&part.base, &part.changes)),
         });
     }
 

@@ -193,6 +193,7 @@ fn applied_proposal() -> (Vec<Event>, String) {
             created: false,
             directories: Vec::new(),
             dependencies: Default::default(),
+            text_without: None,
         }),
     });
     (events, after)

@@ -47,6 +47,7 @@ pub(super) fn killed_while_applying(proposals: &[(u32, &str)], sent: &[(u32, &st
                 created: false,
                 directories: Vec::new(),
                 dependencies: Default::default(),
+                text_without: None,
             },
         });
     }
@@ -362,6 +363,7 @@ fn killed_amid_a_set() -> Vec<Event> {
                     set: others(part.proposal).collect(),
                     ..Dependencies::default()
                 },
+                text_without: None,
             },
         });
     }
@@ -463,6 +465,7 @@ fn remains_of_a_killed_creation_of_a_file_are_removed_at_the_next_look() {
             created: true,
             directories: vec!["sub".to_owned()],
             dependencies: Dependencies::default(),
+            text_without: None,
         },
     }];
     let path = trajectory(folder.path(), &format!("{millis}-1"), folder.path(), events);

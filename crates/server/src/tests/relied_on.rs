@@ -25,6 +25,7 @@ fn ended(folder: &Path, name: &str, before: &str, after: &str) {
             created: false,
             directories: Vec::new(),
             dependencies: Default::default(),
+            text_without: None,
         }),
     };
     let events = vec![applied, finished(StopReason::Settled)];

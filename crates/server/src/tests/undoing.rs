@@ -27,6 +27,7 @@ fn applied() -> Event {
             created: false,
             directories: Vec::new(),
             dependencies: Default::default(),
+            text_without: None,
         }),
     }
 }
@@ -190,5 +191,94 @@ async fn undo_after_the_end_of_a_run_is_sent_as_an_event() {
             }
             Incoming::Request { .. } => {}
         }
+    }
+}
+
+/// The change of [`applied`], made by another run after it, so that nothing was changed.
+fn already_there() -> Event {
+    Event::ProposalApplied {
+        proposal: ProposalId(1),
+        symbols: vec![symbol("a.py::f")],
+        diff: String::new(),
+        change: Some(AppliedChange {
+            file: file("a.py"),
+            before: after().into(),
+            changes: ChangeSet::between(&after(), &after()),
+            created: false,
+            directories: Vec::new(),
+            dependencies: Default::default(),
+            text_without: Some(BASE.into()),
+        }),
+    }
+}
+
+/// Returns the states of the proposal in each of the runs.
+async fn states(client: &TestClient, runs: &[&str]) -> Vec<String> {
+    let state = client.connection.request("starling/state", Value::Null);
+    let state = state.await.unwrap();
+    let of = |run: &&str| {
+        let mut all = state["runs"].as_array().unwrap().iter();
+        let one = all.find(|one| one["run"] == **run).unwrap();
+        let state = one["proposals"][0]["state"].as_str();
+        state.unwrap().to_owned()
+    };
+    runs.iter().map(of).collect()
+}
+
+/// Starts two runs that make the same change. The second finds it in the file if `is_there`.
+async fn two_runs_with_the_same_change(is_there: bool) -> (TestClient, String, String) {
+    let start = undoable(move |scene: RunScript| async move {
+        for event in asked(&[(1, "a.py::f")]) {
+            scene.log.event(event);
+        }
+        scene.log.event(match scene.task.text.as_str() {
+            "second" if is_there => already_there(),
+            _ => applied(),
+        });
+        scene.log.event(finished(StopReason::Settled));
+    });
+    let mut client = client(start, project());
+    client.initialize(full()).await;
+    let first = begin(&client, "first").await;
+    event_of(&mut client, "run_finished").await;
+    let second = begin(&client, "second").await;
+    event_of(&mut client, "run_finished").await;
+    let both = states(&client, &[&first, &second]).await;
+    assert_eq!(both, ["applied", "applied"]);
+    (client, first, second)
+}
+
+async fn undone_run(client: &mut TestClient) -> Value {
+    let event = event_of(client, "proposal_undone").await;
+    event["run"].clone()
+}
+
+#[tokio::test]
+async fn change_that_was_already_there_is_undone_with_the_change_that_made_it() {
+    let (mut client, first, second) = two_runs_with_the_same_change(true).await;
+    open(&client, &after());
+    client.execute("starling.undo", json!({"run": first})).await;
+    assert_eq!(undone_run(&mut client).await, first);
+    set(&client, 2, BASE);
+    assert_eq!(undone_run(&mut client).await, second);
+    let both = states(&client, &[&first, &second]).await;
+    assert_eq!(both, ["undone", "undone"]);
+    // The editor's undo of the undo.
+    set(&client, 3, &after());
+    event_of(&mut client, "proposal_applied").await;
+    assert_eq!(states(&client, &[&second]).await, ["applied"]);
+}
+
+#[tokio::test]
+async fn undo_of_a_run_in_a_closed_file_marks_the_same_change_of_another_run_as_undone() {
+    for is_there in [true, false] {
+        let (mut client, first, second) = two_runs_with_the_same_change(is_there).await;
+        // The editor changes the file, which is not open.
+        std::fs::write(client.folder.path().join("a.py"), BASE).unwrap();
+        client.execute("starling.undo", json!({"run": first})).await;
+        assert_eq!(undone_run(&mut client).await, first);
+        assert_eq!(undone_run(&mut client).await, second);
+        let both = states(&client, &[&first, &second]).await;
+        assert_eq!(both, ["undone", "undone"]);
     }
 }

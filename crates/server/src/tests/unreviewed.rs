@@ -161,6 +161,7 @@ fn killed(folder: &std::path::Path, by: ActorId) {
         created: false,
         directories: Vec::new(),
         dependencies: Default::default(),
+        text_without: None,
     };
     events.push(Event::ProposalApplying {
         proposal: ProposalId(1),

@@ -156,7 +156,9 @@ pub(crate) fn indirect_calls(
     lookup: &Lookup,
     symbol: &SymbolPath,
 ) -> Vec<(Usage, Option<SymbolPath>)> {
-    let through = lookup.index().indirect_uses(symbol).into_iter();
+    let mut through = lookup.index().indirect_uses(symbol);
+    through.extend(lookup.index().uses_through_protocols(symbol));
+    let through = through.into_iter();
     let mut calls: Vec<_> = through.map(|one| (one.usage, one.through)).collect();
     let place = |usage: &Usage| (usage.file.clone(), usage.line, usage.column);
     let known: BTreeSet<_> = calls.iter().map(|(usage, _)| place(usage)).collect();

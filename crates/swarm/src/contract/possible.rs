@@ -43,6 +43,9 @@ pub(crate) fn left(
         let new = after.tree(file).ok();
         for symbol in old.symbols().iter().filter(|one| can_be_called(one)) {
             let now = new.as_ref().and_then(|tree| tree.find(&symbol.path.name));
+            if now.is_none() {
+                told.extend(worlds.left_by_protocol(symbol, new.as_deref()));
+            }
             match now {
                 Some(now) => {
                     told.extend(worlds.changed(symbol, now));
@@ -98,6 +101,30 @@ impl Worlds<'_> {
         let used = (!uses.is_empty()).then(|| format!("`{name}` may still be used at {places}"));
         let mentioned = in_templates(self.after, name);
         used.into_iter().chain(mentioned).collect()
+    }
+
+    /// Describes the classes that keep a method which a `Protocol` no longer has. They do not inherit
+    /// from the `Protocol`, but defined all of its methods. `now` is the `Protocol`'s file after the run.
+    fn left_by_protocol(self, old: &Symbol, now: Option<&SymbolTree>) -> Option<String> {
+        let (class, name) = old.path.name.rsplit_once('.')?;
+        now?.find(class)?;
+        let mut left = self.before.index().implementing(&old.path);
+        let is_kept = |one: &SymbolPath| self.after.symbol(one).is_ok();
+        left.retain(is_kept);
+        let places = left.iter().map(|one| {
+            let line = self
+                .after
+                .symbol(one)
+                .map(|found| found.tree.line_of(&found.symbol));
+            format!("{}:{}", one.file, line.unwrap_or_default())
+        });
+        let places = first_of(places.collect());
+        let told = || {
+            format!(
+                "`{name}` is still defined at {places}, in a class that may implement `{class}`"
+            )
+        };
+        (!left.is_empty()).then(told)
     }
 
     /// Describes the calls that may be of a method whose contract changed, and do not fit it.

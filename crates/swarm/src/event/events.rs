@@ -15,7 +15,7 @@ use crate::evidence::proposal::Evidence;
 use starling_core::{
     Cost, Dollars, Driver, Exchange, Finish, Limits, ModelNotice, Role, TestReport, Usage, Verdict,
 };
-use starling_syntax::{FilePath, SymbolPath};
+use starling_syntax::{FilePath, MadeChange, SymbolPath};
 use starling_text::ChangeSet;
 
 /// The parameters of the request that started a run, as the protocol writes them. Keys and other
@@ -181,9 +181,42 @@ pub struct AppliedChange {
     /// Absent in older recordings.
     #[serde(default, skip_serializing_if = "Dependencies::is_empty")]
     pub dependencies: Dependencies,
+    /// The text without the proposal, if nothing was changed because the file already contained the
+    /// proposal's text. Absent in older recordings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text_without: Option<Arc<str>>,
 }
 
 impl AppliedChange {
+    /// Sets `text_without` if nothing was changed. `changes` of `base` are the change as it was
+    /// proposed.
+    #[must_use]
+    pub fn proposed_as(mut self, base: &str, changes: &ChangeSet) -> Self {
+        if self.is_empty() {
+            let proposed = MadeChange {
+                file: &self.file,
+                before: base,
+                after: &changes.apply(base).unwrap_or_default(),
+            };
+            let inverse = proposed.back_over(&self.before).ok();
+            let without = inverse.and_then(|inverse| inverse.apply(&self.before).ok());
+            let without = without.filter(|without| **without != *self.before);
+            self.text_without = without.map(Arc::from);
+        }
+        self
+    }
+
+    /// Returns the file's text without the change, and its text with the change; `None` if they
+    /// are the same, or unknown.
+    pub fn texts(&self) -> Option<(Arc<str>, Arc<str>)> {
+        if self.is_empty() {
+            let without = self.text_without.as_ref()?;
+            return Some((Arc::clone(without), Arc::clone(&self.before)));
+        }
+        let after = self.changes.apply(&self.before).ok()?;
+        Some((Arc::clone(&self.before), after.into()))
+    }
+
     /// Returns whether nothing was changed, because the file already had the text of the proposal.
     pub fn is_empty(&self) -> bool {
         !self.created && self.changes.edits().is_empty()

@@ -24,7 +24,7 @@ use crate::task::asked;
 use starling_core::{Approval, EditorError};
 use starling_syntax::{
     FilePath, HiddenCharacter, Loss, Place, Rewrite, RewriteError, Rewritten, Symbol, SymbolId,
-    SymbolPath, SymbolTree, carry, omission_marks, rewrite,
+    SymbolPath, SymbolTree, carry, divided, omission_marks, rewrite,
 };
 use starling_text::ChangeSet;
 use starling_workspace::ReadError;
@@ -369,15 +369,26 @@ fn base_text(
     }
 }
 
-/// Returns the symbols that a proposal changes: its target, or the symbols of a module that contain
-/// its hunks.
+/// Returns the symbols that a proposal changes: its target and what its source defines beside it, or
+/// the symbols of a module that contain its hunks.
 fn changed_symbols(target: &SymbolPath, change: &Propose, tree: &SymbolTree) -> Vec<SymbolPath> {
-    let is_whole = change.source.is_some() || change.hunks.is_empty();
-    if is_whole || !target.is_module() {
+    let path = |name| SymbolPath::new(target.file.clone(), name);
+    if let Some(source) = &change.source {
+        let parts = divided(tree, &target.name, source).unwrap_or_default();
+        let replaced = parts.into_iter().filter_map(|part| match part {
+            Rewrite::Whole { symbol, .. } if symbol != target.name => Some(path(symbol)),
+            Rewrite::Whole { .. }
+            | Rewrite::Patch { .. }
+            | Rewrite::Add { .. }
+            | Rewrite::Delete { .. }
+            | Rewrite::Import { .. } => None,
+        });
+        return replaced.chain([target.clone()]).collect();
+    }
+    if change.hunks.is_empty() || !target.is_module() {
         return vec![target.clone()];
     }
     let holders = change.hunks.iter().map(|hunk| holder(tree, &hunk.old));
-    let path = |name| SymbolPath::new(target.file.clone(), name);
     holders.map(path).collect()
 }
 
@@ -448,10 +459,13 @@ fn rewrites(
         );
     }
     if let Some(source) = &change.source {
-        rewrites.push(Rewrite::Whole {
-            symbol: target.name.clone(),
-            source: source.clone(),
-        });
+        // Models also write the definitions beside the symbol. [`guard`] checks their ownership.
+        let parts = divided(tree, &target.name, source);
+        rewrites.extend(parts.unwrap_or_else(|| {
+            let symbol = target.name.clone();
+            let source = source.clone();
+            vec![Rewrite::Whole { symbol, source }]
+        }));
     }
     if !change.hunks.is_empty() {
         rewrites.extend(patches(tree, target, change));

@@ -629,6 +629,7 @@ pub(crate) async fn checked_together(
     with: &[Proposal],
 ) -> JointFindings {
     let checked_in = run.world().epoch.changes;
+    run.disk.check_begins(with.iter().map(|one| one.id));
     let skipped = skipped(
         &run.world().snapshot.clone(),
         with.iter().map(|one| (one.id, &one.draft)),

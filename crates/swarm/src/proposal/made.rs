@@ -61,6 +61,7 @@ pub(crate) async fn check(
 ) -> (Evidence, Option<TestReport>) {
     lsp_hints::for_follow_ups(run, &draft.breaking).await;
     let callers = callers_of(run, draft);
+    run.disk.check_begins([id]);
     let (mut evidence, report) = checks::check(run, draft, callers).await;
     note_other_callers(run, draft, &mut evidence);
     evidence.diagnostics = awaited::of_draft(run, draft, evidence.diagnostics);

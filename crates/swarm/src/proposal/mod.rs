@@ -14,6 +14,7 @@ pub(crate) mod joint_check;
 pub(crate) mod landing;
 pub(crate) mod made;
 pub(crate) mod objection;
+pub(crate) mod others_files;
 pub(crate) mod outcome;
 pub(crate) mod parts;
 pub(crate) mod permission;

@@ -21,6 +21,7 @@ use crate::proposal::ended::{ended, lost, taken_out};
 use crate::proposal::joint_check::{self, JointCheck, WaitingEntry};
 use crate::proposal::made::{self, before_text, check, own_diff, tell_checked};
 use crate::proposal::objection::{self, StandaloneVerdict};
+use crate::proposal::others_files::{self, FilesOnDisk};
 use crate::proposal::outcome::{Outcome, are_kept, refuse, sent_back};
 use crate::proposal::{apply, edited, parts, permission, set};
 use crate::protocol::Propose;
@@ -166,12 +167,35 @@ pub(crate) async fn alone(
     {
         return refuse(run, agent, why);
     }
-    let (mut not_taken, reason) = (0, proposal.change.reason.clone());
+    let (mut not_taken, mut rechecks) = (0, 0);
+    let reason = proposal.change.reason.clone();
     let mut checked_in = proposal.draft.epoch.changes;
     loop {
         let (by, reviewed, shown) = decide(run, agent, &proposal, checked_in).await;
         checked_in = shown.checked_in;
         proposal.evidence = shown.lead.1;
+        if reviewed == Verdict::Accept.into() {
+            match others_files::compare(run, proposal.id, &mut rechecks).await {
+                FilesOnDisk::AsChecked => {}
+                FilesOnDisk::Changed => {
+                    again(run, agent, &mut proposal, &mut report).await;
+                    tell_checked(run, proposal.id, &proposal.evidence);
+                    checked_in = proposal.draft.epoch.changes;
+                    if let Some(why) = no_longer_passes(run, agent, &proposal, report.as_ref()) {
+                        return refuse(run, agent, why);
+                    }
+                    continue;
+                }
+                FilesOnDisk::KeepChanging => {
+                    proposal.evidence.tests = others_files::unknown_tests();
+                    report = None;
+                    tell_checked(run, proposal.id, &proposal.evidence);
+                    if let Some(why) = no_longer_passes(run, agent, &proposal, None) {
+                        return refuse(run, agent, why);
+                    }
+                }
+            }
+        }
         match reviewed {
             ReviewAnswer::Verdict(verdict) => {
                 let evidence = &proposal.evidence;
@@ -203,6 +227,22 @@ pub(crate) async fn alone(
                 tell_checked(run, proposal.id, &proposal.evidence);
             }
         }
+    }
+}
+
+/// Returns why a proposal that was checked again after it was accepted without a person is refused.
+fn no_longer_passes(
+    run: &Arc<RunContext>,
+    agent: &mut AgentState,
+    proposal: &Proposal,
+    report: Option<&TestReport>,
+) -> Option<ReturnReason> {
+    match objection::judge(run, agent, proposal) {
+        StandaloneVerdict::SentBack { why } => {
+            remember_broken(agent, &proposal.evidence, report.cloned());
+            Some(why)
+        }
+        StandaloneVerdict::Passes | StandaloneVerdict::PersonDecides { .. } => None,
     }
 }
 

@@ -73,6 +73,7 @@ impl AnnouncedEdit<'_> {
             created: effect == Effect::Create,
             directories: self.directories.to_vec(),
             dependencies: self.dependencies.clone(),
+            text_without: None,
         }
     }
 

@@ -13,6 +13,7 @@ use crate::evidence::ids::ProposalId;
 use crate::evidence::joint::JointEvidence;
 use crate::evidence::test_evidence::TestEvidence;
 use crate::proposal::approval::{accepted_before, ask_about, may_ask_again};
+use crate::proposal::others_files::{self, FilesOnDisk};
 use crate::proposal::renew::Reviewed;
 use crate::proposal::{edited, joint_check, landing, permission, set_evidence};
 use crate::state::proposal::{Proposal, Stage};
@@ -55,10 +56,10 @@ pub(crate) async fn decide_on_set(
     note_set(&run, &mut members, &together);
     let (mut lead, mut together) = (id, Some(together));
     let mut landed = BTreeMap::new();
-    let (mut not_taken, mut refused) = (0, None);
+    let (mut not_taken, mut rechecks, mut refused) = (0, 0, None);
     loop {
         let asked = ask_about_set(&run, lead, &members, together.clone(), refused.as_deref());
-        let (by, reviewed, tests) = asked.await;
+        let (by, reviewed, mut tests) = asked.await;
         let verdict = match reviewed {
             ReviewAnswer::Verdict(verdict) => verdict,
             ReviewAnswer::Edited(parts) => {
@@ -74,6 +75,25 @@ pub(crate) async fn decide_on_set(
                 continue;
             }
         };
+        if verdict == Verdict::Accept {
+            match others_files::compare(&run, lead, &mut rechecks).await {
+                FilesOnDisk::AsChecked => {}
+                FilesOnDisk::Changed => {
+                    together = edited::checked_again(&run, lead, &mut members, together).await;
+                    if passes(&run, lead, &members, together.as_ref()) {
+                        continue;
+                    }
+                    return Decision {
+                        by: ActorId::Starling,
+                        verdict: Verdict::Reject {
+                            reason: no_longer_passes(together.as_ref()),
+                        },
+                        landed,
+                    };
+                }
+                FilesOnDisk::KeepChanging => tests = others_files::unknown_tests(),
+            }
+        }
         match verdict {
             Verdict::Accept => {
                 let parts = land(&run, &by, members.clone(), tests).await;
@@ -96,6 +116,28 @@ pub(crate) async fn decide_on_set(
             landed,
         };
     }
+}
+
+/// Returns whether a set that was checked again passes: together, or alone if only `lead` is left.
+fn passes(
+    run: &RunContext,
+    lead: ProposalId,
+    members: &[Proposal],
+    together: Option<&JointEvidence>,
+) -> bool {
+    let alone = members.iter().find(|one| one.id == lead);
+    let alone = alone.map(|one| (&one.evidence.tests, &one.evidence.diagnostics));
+    let found = together.map(|found| (&found.tests, &found.diagnostics));
+    let required = run.tests().required.ids.clone();
+    found.or(alone).is_some_and(|(tests, diagnostics)| {
+        joint_check::stage(tests, diagnostics, &required, run.task.approval) == Stage::Passes
+    })
+}
+
+fn no_longer_passes(together: Option<&JointEvidence>) -> String {
+    let found = together.map(|found| format!("\n{found}"));
+    let found = found.unwrap_or_default();
+    format!("other programs changed files meanwhile, and the changes do not pass any more{found}")
 }
 
 /// Returns why the editor refused an edit of a set; `None` if it refused no edit, or if a part

@@ -1,8 +1,10 @@
 //! Detects that other programs changed files on disk between two test runs.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::evidence::ids::ProposalId;
 use starling_syntax::FilePath;
 use starling_workspace::{Snapshot, Stamp};
 
@@ -19,6 +21,10 @@ pub(crate) struct DiskWatch {
     newest: Mutex<DiskStamps>,
     /// The files on disk before the last test run at the end of the run, or else at its start.
     tested: Mutex<DiskStamps>,
+    /// For each proposal, the files on disk before its last check.
+    checked: Mutex<BTreeMap<ProposalId, DiskStamps>>,
+    /// Whether the files changed during each of several checks of the same proposals.
+    keeps_changing: AtomicBool,
 }
 
 impl DiskWatch {
@@ -28,6 +34,8 @@ impl DiskWatch {
         DiskWatch {
             newest: Mutex::new(at_start.clone()),
             tested: Mutex::new(at_start.clone()),
+            checked: Mutex::default(),
+            keeps_changing: AtomicBool::new(false),
             at_start,
         }
     }
@@ -67,6 +75,54 @@ impl DiskWatch {
         let has_changed = self.has_changed(&tested, [world, world]).await;
         *self.tested.lock().unwrap_or_else(PoisonError::into_inner) = self.newest();
         has_changed
+    }
+
+    /// Notes that a check of these proposals begins.
+    pub fn check_begins(&self, proposals: impl IntoIterator<Item = ProposalId>) {
+        let newest = self.newest();
+        let proposals = proposals.into_iter().map(|id| (id, newest.clone()));
+        let checked = self.checked.lock();
+        checked
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(proposals);
+    }
+
+    /// Returns whether others changed or removed files on disk since the last check of a proposal
+    /// began, except files that `world` replaces. Only the files that were listed then are looked at,
+    /// because that is faster than a walk over the tree.
+    pub async fn changed_since_checked(&self, proposal: ProposalId, world: &Snapshot) -> bool {
+        let Some(earlier) = self.before_check(proposal) else {
+            return false;
+        };
+        let (files, snapshot) = (earlier.clone(), world.clone());
+        let are_same = tokio::task::spawn_blocking(move || {
+            let replaced = snapshot.overlay();
+            let mut files = files.0.iter();
+            files
+                .all(|(file, stamp)| replaced.contains_key(file) || snapshot.has_stamp(file, stamp))
+        });
+        if are_same.await.is_ok_and(|are_same| are_same) {
+            return false;
+        }
+        // The next check begins with the files as they are now.
+        self.has_changed(&earlier, [world, world]).await;
+        true
+    }
+
+    fn before_check(&self, proposal: ProposalId) -> Option<DiskStamps> {
+        let checked = self.checked.lock();
+        let checked = checked.unwrap_or_else(PoisonError::into_inner);
+        checked.get(&proposal).cloned()
+    }
+
+    /// Returns whether [`DiskWatch::note_keeps_changing`] was called.
+    pub fn keeps_changing(&self) -> bool {
+        self.keeps_changing.load(Ordering::Relaxed)
+    }
+
+    /// Notes that proposals could not be checked while no file changed.
+    pub fn note_keeps_changing(&self) {
+        self.keeps_changing.store(true, Ordering::Relaxed);
     }
 
     /// Returns the files that were changed or created on disk since the run started, except files that

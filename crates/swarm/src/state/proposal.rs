@@ -212,7 +212,12 @@ impl Proposal {
             created: applied.effect == Effect::Create,
             directories: applied.directories.clone(),
             dependencies: self.dependencies.clone(),
+            text_without: None,
         }
+        .proposed_as(
+            &self.draft.base,
+            &ChangeSet::between(&self.draft.base, &self.draft.text),
+        )
     }
 
     /// Returns the change in the form that is needed to undo it.

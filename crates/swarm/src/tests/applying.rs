@@ -299,3 +299,21 @@ async fn no_part_of_a_set_is_sent_if_the_set_cannot_be_recorded() {
     assert!(is_full, "the set was accepted");
     assert_eq!(*bed.editor.writes.lock().unwrap(), 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn change_that_is_already_in_the_file_records_the_text_without_it() {
+    let mut bed = bed(Duration::from_secs(1));
+    let there = format!("# typed\n{AFTER}");
+    *bed.editor.typing.lock().unwrap() = Some(("a.py".to_owned(), there.clone()));
+    let events = bed.run().await;
+    assert_eq!(bed.read("a.py"), there);
+    let applied = events.iter().find_map(|event| match event {
+        Event::ProposalApplied { change, .. } => change.clone(),
+        _ => None,
+    });
+    let applied = applied.unwrap();
+    assert!(applied.is_empty(), "{applied:#?}");
+    let without = format!("# typed\n{BEFORE}");
+    let texts = (without.as_str().into(), there.as_str().into());
+    assert_eq!(applied.texts(), Some(texts));
+}

@@ -1,7 +1,10 @@
 //! Checks use the user's current texts.
 
-use starling_core::Approval;
+use std::collections::VecDeque;
+use std::sync::Mutex;
 use std::time::Duration;
+
+use starling_core::Approval;
 
 use super::bed::*;
 use crate::*;
@@ -167,4 +170,66 @@ async fn proposal_is_refused_if_the_user_pasted_a_copy_of_the_symbol_meanwhile()
             assert!(told.contains("there is now more than one"), "{told}");
         }
     }
+}
+
+/// Creates a run without a person. Right after the tests of a proposal read `mine.py`, another
+/// program writes the next of these texts to it.
+fn written_meanwhile(texts: impl IntoIterator<Item = String>) -> Bed {
+    let change = whole("def f(x):\n    return x + 1\n");
+    let model = Scripted::native().on("agent a.py::f", [change, finish("no other way")]);
+    let bed = Bed::new(&[("a.py", F), ("mine.py", MINE)], model).begin(&["a.py::f"]);
+    let (closed, texts) = (bed.path("mine.py"), texts.into_iter().collect());
+    let texts: Mutex<VecDeque<String>> = Mutex::new(texts);
+    bed.with(|task| task.approval = Approval::Auto)
+        .tests(move |all| {
+            if all.contains("x + 1")
+                && let Some(next) = texts.lock().unwrap().pop_front()
+            {
+                std::fs::write(&closed, next).unwrap();
+            }
+            match all.contains("wrong") {
+                true => vec![("t1".to_owned(), "NameError: wrong".to_owned())],
+                false => Vec::new(),
+            }
+        })
+}
+
+fn is_applied(event: &Event) -> bool {
+    matches!(event, Event::ProposalApplied { .. })
+}
+
+#[tokio::test(start_paused = true)]
+async fn change_that_no_person_reviews_is_tested_again_if_others_changed_files_since() {
+    let mut bed = written_meanwhile([WRONG.to_owned()]);
+    let events = bed.run().await;
+    assert!(!events.iter().any(is_applied), "{events:#?}");
+    assert_eq!(bed.read("a.py"), F);
+    let mut bed = written_meanwhile(["def mine():\n    return 2\n".to_owned()]);
+    let events = bed.run().await;
+    assert!(events.iter().any(is_applied), "{events:#?}");
+    assert_eq!(stop(&events), StopReason::Settled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn change_is_tested_three_times_at_most_while_files_keep_changing() {
+    let texts = (0..20).map(|n| format!("def mine():\n    return {n}\n"));
+    let mut bed = written_meanwhile(texts);
+    let events = bed.run().await;
+    let applied = events.iter().position(is_applied).expect("it is applied");
+    let tested = |event: &&Event| {
+        let phase = TestPhase::Proposal;
+        matches!(event, Event::TestsRun { phase: one, .. } if *one == phase)
+    };
+    assert_eq!(events[..applied].iter().filter(tested).count(), 3);
+    let told = events[..applied]
+        .iter()
+        .rev()
+        .find_map(|event| match event {
+            Event::ProposalChecked { evidence, .. } => Some(evidence.tests.clone()),
+            _ => None,
+        });
+    let Some(TestEvidence::Unknown { reason }) = told else {
+        panic!("{told:#?}");
+    };
+    assert_eq!(reason, "other programs changed files during each test run");
 }

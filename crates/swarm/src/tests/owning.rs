@@ -295,3 +295,24 @@ async fn class_with_another_owner_at_work_in_a_method_is_not_deleted() {
     );
     assert_eq!(bed.read("a.py"), NEST);
 }
+
+#[tokio::test(start_paused = true)]
+async fn source_may_define_new_symbols_beside_the_own_one() {
+    let source = "def f():\n    return g()\n\n\ndef g():\n    return C().m()\n";
+    let line = call("propose", json!({"reason": "r", "source": source}));
+    let (bed, events) = proposes("a.py::f", line, &[]).await;
+    let expected = NEST.replace("def f():\n    return C().m()\n", source);
+    assert_eq!(bed.read("a.py"), expected, "{events:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn source_that_also_defines_another_owners_symbol_is_refused_with_its_name() {
+    let source = "class C:\n    limit = 2\n\n    def m(self):\n        return 1\n\n\ndef f():\n    return 0\n";
+    let line = call("propose", json!({"reason": "r", "source": source}));
+    let (bed, events) = proposes("a.py::f", line, &[]).await;
+    assert!(
+        malformed(&events)[0].contains("a.py::C is not your symbol: use `request_change`"),
+        "{events:#?}"
+    );
+    assert_eq!(bed.read("a.py"), NEST);
+}

@@ -255,3 +255,57 @@ async fn headline_names_possible_uses_of_a_renamed_name_that_something_else_keep
     assert!(headline.contains(told), "{headline}");
     assert!(!headline.contains("tool.html:2"), "{headline}");
 }
+
+const SINK: &str = "from typing import Protocol\n\n\nclass Sink(Protocol):\n    def write(self, text: str) -> None: ...\n\n    \
+                    def flush(self) -> None: ...\n";
+const FILES: &str = "class FileSink:\n    def write(self, text):\n        self.text = text\n\n    def flush(self):\n        pass\n\n\n\
+                     class Pipe:\n    def write(self, text):\n        self.text = text\n";
+const RELAY: &str = "from sinks import Sink\n\n\ndef relay(sink: Sink, lines):\n    for line in lines:\n        sink.write(line)\n";
+
+/// `FileSink` defines all methods of the `Protocol`, `Pipe` does not.
+#[tokio::test(start_paused = true)]
+async fn evidence_lists_the_callers_of_a_protocol_that_a_changed_method_may_implement() {
+    let files = [("sinks.py", SINK), ("files.py", FILES), ("relay.py", RELAY)];
+    let wider = "    def write(self, text, end):\n        self.text = text + end\n";
+    let through = |class: &'static str| async move {
+        let symbol = format!("files.py::{class}.write");
+        let change = [(symbol.as_str(), wider)];
+        let task = format!("Add a required parameter `end` to {class}.write");
+        let (_, events) = run(&task, &files, &change, Approval::Ask).await;
+        let checked = events.iter().find_map(|event| match event {
+            Event::ProposalChecked { evidence, .. } => Some(evidence.indirect_callers.clone()),
+            _ => None,
+        });
+        let callers = checked.expect("a check").into_iter();
+        let callers = callers.map(|one| (one.file.to_string(), one.line, one.through));
+        callers.collect::<Vec<_>>()
+    };
+    let protocol = "sinks.py::Sink.write".parse().unwrap();
+    let expected = ("relay.py".to_owned(), 6, Some(protocol));
+    assert_eq!(through("FileSink").await, [expected]);
+    assert_eq!(through("Pipe").await, []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn headline_names_the_class_that_may_implement_a_renamed_method_of_a_protocol() {
+    let files = [("sinks.py", SINK), ("files.py", FILES), ("relay.py", RELAY)];
+    let task = "Rename `Sink.write` to `put`";
+    let sink = "    def put(self, text: str) -> None: ...\n";
+    let relay = "def relay(sink: Sink, lines):\n    for line in lines:\n        sink.put(line)\n";
+    let changes = [("sinks.py::Sink.write", sink), ("relay.py::relay", relay)];
+    let (bed, events) = run(task, &files, &changes, Approval::Ask).await;
+    assert!(bed.read("sinks.py").contains("def put"), "{events:#?}");
+    let (_, headline) = ending(&events);
+    let told = "`write` is still defined at files.py:2, in a class that may implement `Sink`";
+    assert!(headline.starts_with("Done, but "), "{headline}");
+    assert!(headline.contains(told), "{headline}");
+    let followed = "    def put(self, text):\n        self.text = text\n";
+    let all = [
+        changes[0],
+        changes[1],
+        ("files.py::FileSink.write", followed),
+    ];
+    let (_, events) = run(task, &files, &all, Approval::Ask).await;
+    let (_, headline) = ending(&events);
+    assert!(!headline.contains("may implement"), "{headline}");
+}

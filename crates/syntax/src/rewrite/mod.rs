@@ -19,10 +19,12 @@ mod place;
 mod source;
 mod standard;
 mod whole;
+mod written;
 
 pub use error::RewriteError;
 pub use import::module_imports;
 pub use import::without_imports;
+pub use written::divided;
 
 #[cfg(test)]
 mod tests;

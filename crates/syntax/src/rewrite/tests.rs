@@ -53,6 +53,7 @@ mod laws;
 mod manners;
 mod merging;
 mod module_body;
+mod written;
 
 mod whole_symbols {
     use super::*;

@@ -207,6 +207,7 @@ fn run_log_shows_the_outcome_of_a_proposal() {
             created: false,
             directories: Vec::new(),
             dependencies: Default::default(),
+            text_without: None,
         }),
     };
     let expected = "✓ #3 nothing changed: its text was already there";

@@ -1,6 +1,9 @@
 //! References to methods: overrides, mixins, and values of unknown type.
 
 use super::fixture::check_references;
+use crate::resolve::Resolver;
+use crate::testing::code_of;
+use starling_syntax::SymbolPath;
 
 #[test]
 fn method_call_on_a_value_of_unknown_type_is_not_a_certain_reference() {
@@ -108,4 +111,43 @@ fn mixin_method_may_refer_to_a_member_of_a_subclass() {
         "note.py::Note.short",
         &["mixins.py:3:20 likely", "note.py:4:8"],
     );
+}
+
+#[test]
+fn class_with_all_methods_of_a_protocol_may_implement_it() {
+    let protocols = (
+        "p.py",
+        "from typing import Protocol\n\
+         class Sink(Protocol):\n    def write(self): ...\n    def flush(self): ...\n\
+         class Timed(Sink, Protocol):\n    def at(self): ...\n\
+         class Named(Sink):\n    def write(self): pass\n    def flush(self): pass\n",
+    );
+    let classes = (
+        "c.py",
+        "class Base:\n    def flush(self): pass\n\
+         class File(Base):\n    def write(self): pass\n\
+         class Half:\n    def write(self): pass\n",
+    );
+    let uses = (
+        "u.py",
+        "from p import Named, Sink, Timed\n\
+         def one(s: Sink): s.write()\n\
+         def two(t: Timed): t.write()\n\
+         def three(n: Named): n.write()\n",
+    );
+    let code = code_of([protocols, classes, uses]);
+    let mut resolver = Resolver::new(&code);
+    let told =
+        |all: Vec<SymbolPath>| -> Vec<String> { all.iter().map(ToString::to_string).collect() };
+    let found = resolver.implementing(&"p.py::Sink.write".parse().unwrap());
+    assert_eq!(told(found), ["c.py::File.write"]);
+    let found = resolver.implementing(&"p.py::Named.write".parse().unwrap());
+    assert_eq!(told(found), [""; 0]);
+    let mut lines = |symbol: &str| -> Vec<u32> {
+        let found = resolver.uses_through_protocols(&symbol.parse().unwrap());
+        found.iter().map(|one| one.access.line).collect()
+    };
+    assert_eq!(lines("c.py::File.write"), [2]);
+    assert_eq!(lines("c.py::Half.write"), [0; 0]);
+    assert_eq!(lines("p.py::Named.write"), [0; 0]);
 }

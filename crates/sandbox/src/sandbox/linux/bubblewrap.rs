@@ -7,7 +7,7 @@ use std::process::Command;
 
 use super::INIT;
 use super::plan::Plan;
-use super::room::{OF_THE_MACHINE, own_directories};
+use super::room::{OF_THE_MACHINE, SHARED_MEMORY, own_directories};
 use super::view::{hidden, kept, secrets};
 
 /// Locations of `bwrap`. `PATH` is not searched: it belongs to the command and can lead into the
@@ -46,9 +46,10 @@ fn arguments(plan: &Plan, program: &Path) -> Vec<OsString> {
             add("--ro-bind", &[&part, &part]);
         }
     }
-    for own in own_directories() {
+    for own in own_directories().chain([SHARED_MEMORY]) {
         add("--tmpfs", &[Path::new(own)]);
     }
+    add("--remount-ro", &[Path::new("/dev")]);
     // A path in such a directory no longer exists, because a tmpfs is mounted over the directory.
     let is_seen = |path: &PathBuf| !own_directories().any(|own| path.starts_with(own));
     let (directories, files): (Vec<PathBuf>, Vec<PathBuf>) = hidden(plan)

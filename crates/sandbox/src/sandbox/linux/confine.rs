@@ -16,7 +16,7 @@ use rustix::thread::{
 };
 
 use super::plan::{Confinement, Plan};
-use super::room::own_directories;
+use super::room::{SHARED_MEMORY, own_directories};
 use super::sockets::{self, OwnMounts};
 use super::{filter, tried};
 
@@ -68,11 +68,14 @@ fn restrict_writing(plan: &Plan) -> Result<(), RulesetError> {
     let tree = plan.tree.root().to_owned();
     // `/proc` is left out, because root could lower the priority of the init through it. For a file
     // that is opened through a link in `/proc/self/fd`, the location of the link's target decides.
-    let places = own_directories().chain(["/dev"]);
-    for place in places.map(PathBuf::from).chain([tree]) {
+    let places = own_directories().chain([SHARED_MEMORY]);
+    let places = places.map(PathBuf::from).chain([tree]);
+    // Devices can be written, but no files can be created beside them.
+    let devices = ("/dev".into(), AccessFs::from_file(RIGHTS) & rights);
+    for (place, allowed) in places.map(|place| (place, rights)).chain([devices]) {
         // A path that cannot be opened cannot be written to either.
         if let Ok(opened) = PathFd::new(&place) {
-            rules = rules.add_rule(PathBeneath::new(opened, rights))?;
+            rules = rules.add_rule(PathBeneath::new(opened, allowed))?;
         }
     }
     rules.restrict_self()?;

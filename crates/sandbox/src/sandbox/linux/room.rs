@@ -38,8 +38,9 @@ pub(super) const OF_THE_MACHINE: [&str; 10] = [
 const NOTHING_ELSE: &str = "";
 /// Minimum number of files that an in-memory file system can hold.
 const LEAST_FILES: u64 = 1 << 10;
-/// Mode of writable directories that processes share. `/dev` has another mode, because in a sticky
-/// directory, a shell's `> /dev/null` would be refused.
+/// Where processes share memory by files.
+pub(super) const SHARED_MEMORY: &str = "/dev/shm";
+/// Mode of writable directories that processes share.
 const OPEN_TO_ALL: u32 = 0o1777;
 /// Mode of the empty directories that replace hidden ones.
 const NOT_TO_WRITE: u32 = 0o755;
@@ -56,7 +57,7 @@ pub(super) fn temporary(plan: &Plan) -> PathBuf {
 pub(super) fn in_memory(plan: &Plan) -> Vec<&'static str> {
     match plan.confinement {
         Confinement::Namespaces => vec!["/tmp"],
-        Confinement::Bubblewrap => own_directories().chain(["/dev"]).collect(),
+        Confinement::Bubblewrap => own_directories().chain([SHARED_MEMORY]).collect(),
         Confinement::SandboxExec | Confinement::Nothing => Vec::new(),
     }
 }
@@ -85,6 +86,8 @@ pub(super) fn furnish(plan: &Plan) -> Result<(), String> {
     room.devices().map_err(tried("mounting /dev"))?;
     let memory = MemoryFileSystem::new(plan).map_err(tried("mounting a file system in memory"))?;
     room.temporary(&memory).map_err(tried("mounting /tmp"))?;
+    // The mounts below `/dev`, such as `/dev/shm`, stay as they are.
+    seal(&room.of(Path::new("/dev"))).map_err(tried("making /dev read-only"))?;
     let places = hidden(plan);
     let kept = kept(plan, &places);
     let inside: Vec<&Path> = kept
@@ -173,7 +176,7 @@ impl SandboxRoot<'_> {
 
     /// Mounts the command's own empty directories, whose files are in memory.
     fn temporary(&self, memory: &MemoryFileSystem) -> io::Result<()> {
-        for (number, own) in own_directories().chain(["/dev/shm"]).enumerate() {
+        for (number, own) in own_directories().chain([SHARED_MEMORY]).enumerate() {
             let part = memory.part(&number.to_string(), OPEN_TO_ALL)?;
             mount_bind(&part, self.of(Path::new(own)))?;
         }

@@ -20,7 +20,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
 use super::plan::Plan;
-use super::room::own_directories;
+use super::room::{SHARED_MEMORY, own_directories};
 use super::version;
 
 /// Maximum number of concurrent connection attempts. Further attempts fail with `EAGAIN`.
@@ -58,7 +58,7 @@ pub(super) struct OwnMounts(Vec<u64>);
 impl OwnMounts {
     /// Collects the IDs. Must be called inside the sandbox's root file system.
     pub(super) fn of(plan: &Plan) -> Self {
-        let places = own_directories().chain(["/dev/shm"]).map(PathBuf::from);
+        let places = own_directories().chain([SHARED_MEMORY]).map(PathBuf::from);
         let all = places.chain([plan.tree.root().to_owned()]);
         let mount = |path: PathBuf| {
             let found = statx(CWD, &path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;

@@ -117,24 +117,21 @@ pub(super) fn note(applied: &mut BTreeMap<ProposalId, AppliedEdit>, event: &Even
         ..
     } = event
     {
-        if change.is_empty() {
-            return;
-        }
-        let Ok(after) = change.changes.apply(&change.before) else {
+        let Some((before, after)) = change.texts() else {
             return;
         };
         static ORDER: AtomicU64 = AtomicU64::new(0);
         let made = MadeChange {
             file: &change.file,
-            before: &change.before,
+            before: &before,
             after: &after,
         };
         let brought = made.brought().into_iter().map(str::to_owned).collect();
         let made = AppliedEdit {
             file: change.file.clone(),
             made: event.clone(),
-            before: Arc::clone(&change.before),
-            after: after.into(),
+            before,
+            after,
             brought,
             order: ORDER.fetch_add(1, Ordering::Relaxed),
             state: ChangeState::Applied,
@@ -170,6 +167,7 @@ mod tests {
                 created: false,
                 directories: Vec::new(),
                 dependencies: Default::default(),
+                text_without: None,
             }),
         };
         note(&mut applied, &event);
@@ -274,6 +272,7 @@ mod tests {
                     created: false,
                     directories: Vec::new(),
                     dependencies: Default::default(),
+                    text_without: None,
                 }),
             };
             note(&mut applied, &event);
