@@ -29,11 +29,13 @@ pub(super) fn certain(
         complete: true,
         gaps: Vec::new(),
     };
-    let mut is_class = false;
+    let (mut is_class, mut is_member) = (false, false);
     let examples = Examples::of(lookup, name);
     for path in related {
         let usages = of_symbol(lookup, path, &examples)?;
-        is_class |= lookup.symbol(path)?.symbol.kind == SymbolKind::Class;
+        let kind = lookup.symbol(path)?.symbol.kind;
+        is_class |= kind == SymbolKind::Class;
+        is_member |= kind == SymbolKind::Method;
         all.found.extend(usages.found);
         all.complete &= usages.complete;
         all.gaps.extend(usages.gaps);
@@ -65,6 +67,9 @@ pub(super) fn certain(
     let uses = sorted(all, name, doubts)?;
     if is_class {
         doubts.add(no_attribute(lookup, name, &uses))?;
+    } else if !is_member {
+        let others = lookup.index().reads_of_namespaces(name);
+        doubts.add(no_other_use(name, others, &uses))?;
     }
     Ok(uses)
 }
@@ -184,10 +189,16 @@ pub(super) fn in_no_string_but(
 /// # Errors
 /// Returns a doubt that lists the places.
 pub(super) fn no_attribute(lookup: &Lookup, name: &str, known: &[Usage]) -> Result<(), Doubt> {
+    let mut others = lookup.index().reads_of_any(name);
+    others.retain(|usage| !is_test_file(&usage.file));
+    no_other_use(name, others, known)
+}
+
+/// Checks that all of `others` are `known` uses of the name.
+fn no_other_use(name: &str, mut others: Vec<Usage>, known: &[Usage]) -> Result<(), Doubt> {
     let place = |usage: &Usage| (usage.file.clone(), usage.line, usage.column);
     let known: BTreeSet<_> = known.iter().map(place).collect();
-    let mut others = lookup.index().reads_of_any(name);
-    others.retain(|usage| !is_test_file(&usage.file) && !known.contains(&place(usage)));
+    others.retain(|usage| !known.contains(&place(usage)));
     match others.is_empty() {
         true => Ok(()),
         false => {

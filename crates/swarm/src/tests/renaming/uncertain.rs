@@ -1,0 +1,58 @@
+//! Uses that may not be of the symbol: on objects that code from outside returns, on objects of unknown
+//! type, and by code from outside.
+
+use super::refactoring::{Refactored, run};
+use super::*;
+
+fn certain_rename(symbol: &str, to: &str) -> Refactoring {
+    Refactoring::Rename {
+        symbol: symbol.to_owned(),
+        to: to.to_owned(),
+        only_if_certain: true,
+    }
+}
+
+fn delete(symbol: &str) -> Refactoring {
+    Refactoring::Delete {
+        symbol: symbol.to_owned(),
+    }
+}
+
+/// Checks that a refactoring changes nothing and gives this reason.
+async fn check_refused(files: &[(&str, &str)], refactoring: Refactoring, expected: &str) {
+    let asked = refactoring.in_words();
+    let Refactored { why, texts, .. } = run(files, refactoring).await;
+    let StopReason::NothingChanged { why } = why else {
+        panic!("{asked}: {why:?} {texts:?}");
+    };
+    assert!(why.contains(expected), "{asked}: {why}");
+    let unchanged = files.iter().map(|(_, text)| *text);
+    assert_eq!(texts, unchanged.collect::<Vec<_>>(), "{asked}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn use_on_the_result_of_the_standard_library_is_not_certain() {
+    let money = "class Money:\n    def in_cents(self):\n        return 100\n\n\nFIRST = Money()\n\n\n\
+                 def total():\n    return 3\n";
+    for line in [
+        "print(sum([FIRST], FIRST).in_cents())",
+        "print(round(FIRST).in_cents())",
+        "import json; print(json.loads('{}', object_hook=lambda d: Money()).in_cents())",
+        "import sys; print(sys.modules['money'].FIRST.in_cents())",
+    ] {
+        let report = format!("from money import FIRST, Money\n\n{line}\n");
+        let files = [("money.py", money), ("report.py", report.as_str())];
+        for refactoring in [
+            certain_rename("Money.in_cents", "to_cents"),
+            delete("Money.in_cents"),
+        ] {
+            check_refused(&files, refactoring, "report.py:3").await;
+        }
+    }
+    let by_name = "import sys\n\nprint(sys.modules['money'].total())\n";
+    let files = [("money.py", money), ("report.py", by_name)];
+    for refactoring in [certain_rename("total", "whole"), delete("total")] {
+        let expected = "`total` may be used elsewhere as well: report.py:3";
+        check_refused(&files, refactoring, expected).await;
+    }
+}
