@@ -59,7 +59,7 @@ pub fn rename_edits(lookup: &Lookup, symbol: &str, to: &str) -> Result<RenameEdi
     };
     let edit = requested(lookup, &refactoring)?;
     let (mut certain, mut unsure) = (Edits::default(), Edits::default());
-    let mut doubts = Doubts::of(&refactoring);
+    let mut doubts = Doubts::confirmed();
     if let ExplicitEdit::Renamed { from, to } = &edit {
         rename(lookup, from, to, &mut certain, &mut doubts)?;
         rename_in_documents(lookup, from, to, &mut certain);

@@ -1,8 +1,10 @@
 //! Uses that may not be of the symbol: on objects that code from outside returns, on objects of unknown
 //! type, and by code from outside.
 
-use super::refactoring::{Refactored, run};
+use super::refactoring::{Refactored, rename, run};
 use super::*;
+
+const REPORT: &str = "class Report:\n    def getvalue(self):\n        return 'report'\n";
 
 fn certain_rename(symbol: &str, to: &str) -> Refactoring {
     Refactoring::Rename {
@@ -55,4 +57,27 @@ async fn use_on_the_result_of_the_standard_library_is_not_certain() {
         let expected = "`total` may be used elsewhere as well: report.py:3";
         check_refused(&files, refactoring, expected).await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn use_on_an_object_of_unknown_type_is_never_certain() {
+    let out = "def dump(source):\n    return source.getvalue()\n";
+    let files = [("report.py", REPORT), ("out.py", out)];
+    let expected = "1 place may mean another `getvalue`: out.py:2";
+    check_refused(
+        &files,
+        certain_rename("Report.getvalue", "text_of"),
+        expected,
+    )
+    .await;
+
+    let Refactored {
+        texts,
+        ending: (proof, headline),
+        ..
+    } = run(&files, rename("Report.getvalue", "text_of")).await;
+    assert_eq!(texts[1], out.replace("getvalue", "text_of"), "{headline}");
+    assert_eq!(proof, Proof::Unproven);
+    let expected = "Done, but 1 changed place may mean another `getvalue`: out.py:2";
+    assert!(headline.starts_with(expected), "{headline}");
 }
