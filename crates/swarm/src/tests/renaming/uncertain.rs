@@ -81,3 +81,34 @@ async fn use_on_an_object_of_unknown_type_is_never_certain() {
     let expected = "Done, but 1 changed place may mean another `getvalue`: out.py:2";
     assert!(headline.starts_with(expected), "{headline}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn method_that_code_from_outside_calls_by_its_name_is_not_certainly_known() {
+    let shop = "class Conn:\n    def close(self):\n        return 1\n\n    def shut(self):\n        \
+                return 2\n\n\nclass Row:\n    def keys(self):\n        return ['a']\n";
+    let main = "from contextlib import closing\nfrom shop import Conn, Row\n\nwith closing(Conn()):\n    \
+                print(dict(Row()))\n";
+    let files = [("shop.py", shop), ("main.py", main)];
+    for (refactoring, expected) in [
+        (
+            certain_rename("Conn.close", "end"),
+            "code from outside may call `close` by its name, as it does for files",
+        ),
+        (
+            delete("Row.keys"),
+            "code from outside may call `keys` by its name, as it does for mappings",
+        ),
+    ] {
+        check_refused(&files, refactoring, expected).await;
+    }
+    let Refactored {
+        texts,
+        ending: (_, headline),
+        ..
+    } = run(&files, rename("Conn.close", "end")).await;
+    assert!(texts[0].contains("def end("), "{headline}");
+    let expected = "Done, but code from outside may call `close` by its name";
+    assert!(headline.starts_with(expected), "{headline}");
+    let Refactored { texts, reasons, .. } = run(&files, certain_rename("Conn.shut", "end")).await;
+    assert!(texts[0].contains("def end("), "{reasons:?}");
+}
