@@ -32,8 +32,20 @@ impl Price {
 
     /// Returns the maximum cost of one request, whatever part of its prompt is cached.
     pub fn at_most(&self, prompt: Tokens, output: Tokens) -> Dollars {
-        let per_token = self.prompt.max(self.cached);
-        Dollars((prompt.0 as f64 * per_token + output.0 as f64 * self.output) / 1e6)
+        self.cost(Usage {
+            prompt,
+            cached: self.cached_at_most_cost(prompt),
+            output,
+        })
+    }
+
+    /// Returns the cached part of a prompt with which the prompt costs most: nothing, or all of it if
+    /// cached tokens cost more than others.
+    fn cached_at_most_cost(&self, prompt: Tokens) -> Tokens {
+        match self.cached > self.prompt {
+            true => prompt,
+            false => Tokens(0),
+        }
     }
 }
 
@@ -61,13 +73,20 @@ impl WorstCase {
         }
     }
 
-    /// Returns the usage in the worst case, in which nothing is cached.
+    /// Returns the usage in the worst case, with the cached part of the prompt that costs most.
     pub fn usage(&self) -> Usage {
         Usage {
             prompt: self.prompt,
-            cached: Tokens(0),
+            cached: self.cached_at_most_cost(self.prompt),
             output: self.output,
         }
+    }
+
+    /// Returns the cached part of a prompt with which the prompt costs most. It is counted where the
+    /// cached part is not known.
+    pub fn cached_at_most_cost(&self, prompt: Tokens) -> Tokens {
+        let price = self.price.as_ref();
+        price.map_or(Tokens(0), |price| price.cached_at_most_cost(prompt))
     }
 
     /// Returns the price of the worst case. A model without a price counts as free.
@@ -200,6 +219,24 @@ mod tests {
         assert_eq!(Price::FREE.cost(usage), Dollars(0.0));
         let Dollars(most) = price.at_most(usage.prompt, usage.output);
         assert!((most - 3.0).abs() < 1e-9, "{most}");
+    }
+
+    #[test]
+    fn unknown_usage_costs_as_much_as_was_reserved_for_it() {
+        for (prompt, cached) in [(2.0, 1.0), (1.0, 2.0), (1.0, 1.0)] {
+            let worst = WorstCase {
+                price: Some(Price {
+                    prompt,
+                    cached,
+                    output: 10.0,
+                }),
+                ..worst()
+            };
+            let unknown = Cost::of_unknown(&worst);
+            let cost = worst.price.unwrap().cost(unknown.usage);
+            assert_eq!(cost, worst.dollars(), "{prompt} {cached}");
+            assert_eq!(unknown.dollars, worst.dollars());
+        }
     }
 
     #[test]

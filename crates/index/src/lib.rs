@@ -403,6 +403,12 @@ impl Index {
         lookup::reads_of_any(self.code(), &self.snapshot, name)
     }
 
+    /// Returns the reads of an attribute of this name on modules that are looked up at run time, and on
+    /// objects with the names of a module: `sys.modules["shop"].cart`.
+    pub fn reads_of_namespaces(&self, name: &str) -> Vec<Usage> {
+        lookup::reads_of_namespaces(self.code(), &self.snapshot, name)
+    }
+
     /// Returns the positions that may look up `name` by a text that code builds at run time, as
     /// `getattr(self, "on_" + event)` does.
     pub fn dynamic_uses(&self, name: &str) -> Vec<DynamicUse> {

@@ -3,7 +3,7 @@
 use super::code::{Code, FileId, base_name};
 use super::facts::is_test;
 use super::names::{Binding, BindingKind, Role, ScopeId};
-use super::resolve::{Certainty, IndirectAccess, References, Resolver, Source};
+use super::resolve::{Certainty, IndirectAccess, References, Resolver, Source, Use};
 use super::segment::hash_of;
 use starling_syntax::{FilePath, Language, SymbolKind, SymbolPath, references as references_in};
 use starling_workspace::Snapshot;
@@ -308,8 +308,21 @@ pub(super) fn as_indirect_uses(
 
 /// Returns the reads of an attribute on objects that may be of any class.
 pub(super) fn reads_of_any(code: &Code, snapshot: &Snapshot, name: &str) -> Vec<Usage> {
+    all_of(code, snapshot, Resolver::new(code).reads_of_any(name))
+}
+
+/// Returns the reads of an attribute on modules that are looked up at run time.
+pub(super) fn reads_of_namespaces(code: &Code, snapshot: &Snapshot, name: &str) -> Vec<Usage> {
+    all_of(
+        code,
+        snapshot,
+        Resolver::new(code).reads_of_namespaces(name),
+    )
+}
+
+fn all_of(code: &Code, snapshot: &Snapshot, uses: Vec<Use>) -> Vec<Usage> {
     let references = References {
-        uses: Resolver::new(code).reads_of_any(name),
+        uses,
         complete: true,
         gaps: Vec::new(),
     };

@@ -11,8 +11,8 @@ const TOO_MANY: u64 = 8;
 /// Number of tokens that a provider may add to a prompt.
 const ADDED: u64 = 16_384;
 
-/// Returns the reported usage of a request if it is plausible, otherwise the upper bounds.
-/// `received` is an upper bound of the received tokens.
+/// Returns the reported usage of a request if it is plausible, otherwise the upper bounds. If the cached
+/// part of the prompt is not known, the part with which the prompt costs most is returned. `received` is an upper bound of the received tokens.
 pub(super) fn credible(reported: Option<Usage>, worst: &WorstCase, received: Tokens) -> Usage {
     let reported = reported.unwrap_or_default();
     let is_likely = |count: Tokens, least: Tokens, most: Tokens| {
@@ -30,9 +30,9 @@ pub(super) fn credible(reported: Option<Usage>, worst: &WorstCase, received: Tok
     if (prompt, output) != (reported.prompt, reported.output) {
         tracing::debug!(model = %worst.model, ?reported, "the reported usage is not believed");
     }
-    let cached = match prompt == reported.prompt {
-        true => reported.cached.min(prompt),
-        false => Tokens(0),
+    let cached = match prompt == reported.prompt && reported.cached <= prompt {
+        true => reported.cached,
+        false => worst.cached_at_most_cost(prompt),
     };
     Usage {
         prompt,
@@ -47,11 +47,15 @@ mod tests {
     use starling_core::Price;
 
     fn of(reported: Option<(u64, u64, u64)>) -> (u64, u64, u64) {
+        at(Price::FREE, reported)
+    }
+
+    fn at(price: Price, reported: Option<(u64, u64, u64)>) -> (u64, u64, u64) {
         let worst = WorstCase {
             model: "m".to_owned(),
             prompt: Tokens(1_000),
             output: Tokens(500),
-            price: Some(Price::FREE),
+            price: Some(price),
         };
         let reported = reported.map(|(prompt, cached, output)| Usage {
             prompt: Tokens(prompt),
@@ -74,7 +78,19 @@ mod tests {
         assert_eq!(of(None), (1_000, 0, 80));
         assert_eq!(of(Some((0, 0, 0))), (1_000, 0, 80));
         assert_eq!(of(Some((1, 1, 40))), (1_000, 0, 40));
-        assert_eq!(of(Some((600, 900, 1))), (600, 600, 80));
+        assert_eq!(of(Some((600, 900, 1))), (600, 0, 80));
         assert_eq!(of(Some((u64::MAX, 0, u64::MAX))), (1_000, 0, 80));
+    }
+
+    #[test]
+    fn unknown_cached_part_counts_at_the_higher_price() {
+        let dear = Price {
+            cached: 2.0,
+            ..Price::FREE
+        };
+        assert_eq!(at(dear, None), (1_000, 1_000, 80));
+        assert_eq!(at(dear, Some((1, 1, 40))), (1_000, 1_000, 40));
+        assert_eq!(at(dear, Some((600, 900, 40))), (600, 600, 40));
+        assert_eq!(at(dear, Some((600, 100, 40))), (600, 100, 40));
     }
 }

@@ -78,6 +78,16 @@ impl GitRepository {
         files
     }
 
+    /// Returns the work tree in whose `.git` the data of this repository is: for a linked work tree the
+    /// main one, for a submodule that of the repository around it.
+    pub(super) fn main_tree(&self) -> Option<&Path> {
+        let data = self
+            .git
+            .ancestors()
+            .filter(|folder| folder.ends_with(".git"));
+        data.last()?.parent()
+    }
+
     /// Returns the path of the index of this work tree.
     pub(super) fn index(&self) -> PathBuf {
         self.own.join("index")

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 use starling_platform::files::{PathExt, identity};
 
 use super::Stamp;
+use super::git_names::repository;
 use super::own_directories::cache_directories;
 use super::paths::{MAX_FILE_BYTES, is_repository, is_version_control};
 use super::private_key::holds_private_key;
@@ -55,8 +56,8 @@ pub struct UnreadableFiles {
     root: PathBuf,
     /// Starling's cache directories inside the project.
     caches: Vec<PathBuf>,
-    /// The root of the git repository of which the project is a subdirectory.
-    repository: Option<PathBuf>,
+    /// The roots of the git repositories around the project.
+    repositories: Vec<PathBuf>,
     /// Whether a file contains a private key, for each file that was read.
     holds_key: Mutex<HashMap<PathBuf, (Stamp, bool)>>,
 }
@@ -66,7 +67,7 @@ impl UnreadableFiles {
         let root = root.canonical().unwrap_or_else(|_| root.to_owned());
         UnreadableFiles {
             caches: cache_directories(&root),
-            repository: repository_around(&root),
+            repositories: repositories_around(&root),
             holds_key: Mutex::default(),
             root,
         }
@@ -74,7 +75,7 @@ impl UnreadableFiles {
 
     /// Searches the current project. The result contains secrets by name, all hard links to these, files with
     /// a private key in their first MiB, version control data and Starling's caches, all as resolved paths.
-    /// In installed environments and in the repository around the project, only names are checked, and
+    /// In installed environments and in the repositories around the project, only names are checked, and
     /// certificates are allowed.
     ///
     /// # Errors
@@ -90,11 +91,7 @@ impl UnreadableFiles {
             true => Err(UnreadableError::TooSlow(limits.duration)),
             false => Ok(()),
         };
-        let mut search = Search::new(&self.root, &self.caches);
-        let around = self.repository.iter().cloned();
-        search
-            .waiting
-            .extend(around.map(|repository| (repository, Rules::ByName)));
+        let mut search = Search::new(&self.root, &self.caches, &self.repositories);
         while let Some(directory) = search.waiting.pop() {
             check_time()?;
             search.directory(&directory)?;
@@ -194,6 +191,8 @@ enum Rules {
 struct Search<'a> {
     root: &'a Path,
     caches: &'a [PathBuf],
+    /// The roots of the repositories around the project.
+    repositories: &'a [PathBuf],
     waiting: Vec<(PathBuf, Rules)>,
     found: Vec<PathBuf>,
     /// The file ids of secrets that have several hard links.
@@ -205,11 +204,16 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(root: &'a Path, caches: &'a [PathBuf]) -> Self {
+    fn new(root: &'a Path, caches: &'a [PathBuf], repositories: &'a [PathBuf]) -> Self {
+        let around = repositories.iter().cloned();
+        let around = around.map(|repository| (repository, Rules::ByName));
         Search {
             root,
             caches,
-            waiting: vec![(root.to_owned(), Rules::Project)],
+            repositories,
+            waiting: std::iter::once((root.to_owned(), Rules::Project))
+                .chain(around)
+                .collect(),
             found: Vec::new(),
             secret_ids: HashSet::new(),
             linked: Vec::new(),
@@ -263,8 +267,8 @@ impl<'a> Search<'a> {
     }
 
     fn subdirectory(&mut self, path: PathBuf, name: &str, rules: Rules) {
-        // The project itself is searched with other rules than the repository around it.
-        if path == self.root {
+        // The project is searched with other rules than the repositories around it, and each of them once.
+        if path == self.root || self.repositories.contains(&path) {
             return;
         }
         if self.caches.contains(&path) || rules != Rules::Secret && is_repository(&path) {
@@ -325,11 +329,21 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Returns the root of the git repository of which a project is a subdirectory.
-fn repository_around(root: &Path) -> Option<PathBuf> {
+/// Returns the roots of the git repositories around a project: of each repository of which it is a
+/// subdirectory or a submodule, and the main tree of a linked work tree. A home directory that is a
+/// repository does not count, because the sandbox shows nothing of it.
+fn repositories_around(root: &Path) -> Vec<PathBuf> {
+    let home = std::env::home_dir().and_then(|home| home.canonical().ok());
+    let is_home = |folder: &Path| home.iter().any(|home| home.starts_with(folder));
     let is_repository = |folder: &&Path| folder.join(".git").symlink_metadata().is_ok();
-    let nearest = root.ancestors().find(is_repository)?;
-    (nearest != root).then(|| nearest.to_owned())
+    let above = root.ancestors().skip(1).filter(is_repository);
+    let mut around: Vec<PathBuf> = above.map(Path::to_owned).collect();
+    let main = repository(root).and_then(|own| own.main_tree()?.canonical().ok());
+    around.extend(main.filter(|main| !main.starts_with(root)));
+    around.retain(|folder| !is_home(folder));
+    around.sort();
+    around.dedup();
+    around
 }
 
 /// Returns whether a PEM file contains no private key. The certificates of installed packages stay readable,
@@ -425,6 +439,49 @@ mod tests {
         let found = UnreadableFiles::of(&repository.join("pkg")).list().unwrap();
         let wanted = [".env", ".git", "other/.aws", "pkg/.env"];
         assert_eq!(found, wanted.map(|file| repository.join(file)));
+    }
+
+    #[test]
+    fn secrets_of_all_repositories_around_a_submodule_or_linked_tree_are_found_by_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().canonicalize().unwrap();
+        for file in [
+            "main/.git/modules/sub/HEAD",
+            "main/.git/worktrees/linked/HEAD",
+            "main/.env",
+            "main/nested/.git/config",
+            "main/nested/.env",
+            "main/sub/.env",
+            "main/sub/other/.env",
+            "linked/.env",
+            "apart/.env",
+        ] {
+            write(&top, file, SECRET);
+        }
+        write(&top, "main/sub/.git", "gitdir: ../.git/modules/sub\n");
+        write(&top, "main/.git/worktrees/linked/commondir", "../..\n");
+        let data = top.join("main/.git/worktrees/linked");
+        let place = format!("gitdir: {}\n", data.display());
+        write(&top, "linked/.git", &place);
+        let main = [
+            "main/.env",
+            "main/.git",
+            "main/nested/.env",
+            "main/nested/.git",
+            "main/sub/.env",
+            "main/sub/.git",
+            "main/sub/other/.env",
+        ];
+        for (project, also) in [
+            ("main/sub", &[][..]),
+            ("main/sub/other", &[]),
+            ("main/nested", &[]),
+            ("linked", &["linked/.env", "linked/.git"]),
+        ] {
+            let found = UnreadableFiles::of(&top.join(project)).list().unwrap();
+            let wanted = also.iter().chain(&main).map(|file| top.join(file));
+            assert_eq!(found, wanted.collect::<Vec<_>>(), "{project}");
+        }
     }
 
     #[test]

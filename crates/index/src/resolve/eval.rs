@@ -1,13 +1,13 @@
 //! Evaluates expressions to their possible values.
 
 use super::class::Member;
-use super::outside::OutsideKind;
+use super::outside::{HOOKS, OutsideKind};
 use super::resolver::{EvaluationKey, Receiver, Resolver, no_values};
 use super::source::{FileId, Source};
 use super::value::{Def, Target, Value, ValueSet, Values, Variable};
 use crate::names::{
-    Binding, BindingKind, Expr, ExprContent, ExprId, FunctionRole, Imported, Names, OccurrenceId,
-    ParameterPosition, ScopeId, ScopeKind, SymbolNumber,
+    Binding, BindingKind, Expr, ExprContent, ExprId, FunctionRole, Imported, Names, Occurrence,
+    OccurrenceId, ParameterPosition, ScopeId, ScopeKind, SymbolNumber,
 };
 
 /// Functions that return an attribute or a module by its name.
@@ -277,8 +277,14 @@ impl<S: Source> Resolver<'_, S> {
             // unknown and not `Outside`.
             Expr::Call(called) if BY_NAME.contains(&self.names(file).last_name(called)) => {}
             Expr::Call(called) => {
+                let has_hook = has_hook(&self.names(file), called);
                 for value in self.values(file, called, receiver).iter() {
-                    values.extend(&self.call(*value));
+                    match value {
+                        Value::Outside(OutsideKind::Closed) if has_hook => {
+                            values.add(Value::Outside(OutsideKind::Any));
+                        }
+                        _ => values.extend(&self.call(*value)),
+                    }
                 }
             }
             Expr::TypeOf(of) => {
@@ -333,6 +339,17 @@ impl<S: Source> Resolver<'_, S> {
         }
         values.finish()
     }
+}
+
+/// Returns whether a call has a keyword argument that tells it which objects to make. For `json.dumps`,
+/// `cls` only tells it how to write them.
+fn has_hook(names: &Names, called: ExprId) -> bool {
+    if names.last_name(called).starts_with("dump") {
+        return false;
+    }
+    let hooks: Vec<_> = HOOKS.iter().filter_map(|hook| names.find(hook)).collect();
+    let is_hook = |one: &Occurrence| one.called() == Some(called) && hooks.contains(&one.name);
+    !hooks.is_empty() && names.occurrences().iter().any(is_hook)
 }
 
 /// Returns an instance of a class, or `None` for a value that is not a class.

@@ -37,7 +37,7 @@ pub use kin::Heritage;
 pub(super) use module::is_standard;
 pub(super) use reach::IndirectAccess;
 pub use references::Certainty;
-pub(super) use references::References;
+pub(super) use references::{References, Use};
 pub(super) use resolver::Resolver;
 pub(super) use source::{FileId, Source};
 pub(super) use unheld::Body;

@@ -5,16 +5,59 @@ use super::common_names::is_common;
 use crate::names::is_built_in;
 
 /// Modules of the standard library whose functions and objects neither hold nor return objects of the
-/// workspace.
+/// workspace, except through `OPEN_MEMBERS` and `HOOKS`.
 const CLOSED_MODULES: &str = "array base64 binascii bz2 calendar cmath colorsys csv datetime decimal difflib email \
     errno fractions getpass glob gzip hashlib hmac html http io json keyword linecache locale logging lzma math \
-    mimetypes numbers os pathlib platform pprint re secrets shlex shutil signal socket sqlite3 ssl stat statistics \
+    mimetypes numbers os pathlib platform pprint re secrets shlex shutil signal socket ssl stat \
     string struct subprocess sys sysconfig tempfile textwrap time timeit token tokenize tomllib traceback \
-    unicodedata urllib uuid warnings xml zipfile zlib zoneinfo";
-/// Built-in functions that return one of the objects that they are given.
-const PASS_ON: [&str; 9] = [
-    "anext", "eval", "getattr", "iter", "max", "min", "next", "super", "vars",
+    unicodedata urllib uuid xml zipfile zlib zoneinfo";
+/// Functions and attributes in closed modules that return or hold objects that they were given, or call a
+/// method of them: `math.floor(x)` returns what `x.__floor__` does.
+const OPEN_MEMBERS: &str = "_current_frames _getframe ceil choice detach exc_info exception excepthook floor \
+    getsignal getHandlerByName handlers last_exc last_value meta_path path_hooks path_importer_cache prod raw \
+    sumprod trunc unraisablehook";
+/// Keyword arguments by which a call is told which objects to make: `json.loads(text, object_hook=Cart)`.
+pub(super) const HOOKS: [&str; 13] = [
+    "_class",
+    "_factory",
+    "cls",
+    "element_factory",
+    "message_factory",
+    "object_hook",
+    "object_pairs_hook",
+    "parse_constant",
+    "parse_float",
+    "parse_int",
+    "parser",
+    "policy",
+    "target",
 ];
+/// Functions of the standard library that return an object of one type from outside, although they are not
+/// written like a class.
+const MAKERS: [&str; 1] = ["connect"];
+/// Built-in functions whose result depends on the objects that they are given: they return one of them,
+/// or what its methods return (`sum`, `abs`, `round`), or make a class or descriptor of them.
+const PASS_ON: [&str; 17] = [
+    "abs",
+    "anext",
+    "classmethod",
+    "divmod",
+    "eval",
+    "getattr",
+    "iter",
+    "max",
+    "min",
+    "next",
+    "pow",
+    "property",
+    "round",
+    "staticmethod",
+    "sum",
+    "super",
+    "type",
+];
+/// Built-in functions that return the names of a module or of a scope.
+const NAMESPACES: [&str; 3] = ["globals", "locals", "vars"];
 /// Built-in containers, and functions that return containers.
 const CONTAINERS: [&str; 11] = [
     "dict",
@@ -45,6 +88,9 @@ pub(super) enum OutsideKind {
     /// An object that code from outside holds or returns: `flask.g.cart`, `max(carts)`. It can be of
     /// any type.
     Any,
+    /// `sys.modules`, a module that is looked up there, or an object with the names of a module:
+    /// `globals()`, `SimpleNamespace(**vars(shop))`. Whatever it holds or returns counts as such.
+    Namespace,
 }
 
 impl OutsideKind {
@@ -53,7 +99,10 @@ impl OutsideKind {
     pub(super) fn imported(module: Option<&str>, name: Option<&str>) -> Self {
         let is_closed = module.is_some_and(is_closed_module);
         match name {
-            _ if is_closed => OutsideKind::Closed,
+            _ if is_closed => {
+                name.map_or(OutsideKind::Closed, |name| OutsideKind::Closed.member(name))
+            }
+            Some("SimpleNamespace") => OutsideKind::Namespace,
             Some(name) if !is_like_class(name) => OutsideKind::Object,
             Some(_) | None => OutsideKind::Container,
         }
@@ -63,6 +112,7 @@ impl OutsideKind {
     pub(super) fn unbound(name: &str) -> Self {
         match name {
             _ if PASS_ON.contains(&name) => OutsideKind::Any,
+            _ if NAMESPACES.contains(&name) => OutsideKind::Namespace,
             _ if CONTAINERS.contains(&name) => OutsideKind::Container,
             _ if is_built_in(name) => OutsideKind::Closed,
             _ => OutsideKind::imported(None, Some(name)),
@@ -81,10 +131,14 @@ impl OutsideKind {
     /// Returns what an attribute is.
     pub(super) fn member(self, name: &str) -> Self {
         match self {
+            OutsideKind::Closed if name == "modules" => OutsideKind::Namespace,
+            OutsideKind::Closed if is_open_member(name) => OutsideKind::Any,
             OutsideKind::Closed => OutsideKind::Closed,
+            OutsideKind::Container if name == "SimpleNamespace" => OutsideKind::Namespace,
             OutsideKind::Container if is_like_class(name) => OutsideKind::Container,
             OutsideKind::Container => OutsideKind::Object,
             OutsideKind::Object | OutsideKind::Any => OutsideKind::Any,
+            OutsideKind::Namespace => OutsideKind::Namespace,
         }
     }
 
@@ -94,6 +148,7 @@ impl OutsideKind {
             OutsideKind::Closed => OutsideKind::Closed,
             OutsideKind::Container => OutsideKind::Object,
             OutsideKind::Object | OutsideKind::Any => OutsideKind::Any,
+            OutsideKind::Namespace => OutsideKind::Namespace,
         }
     }
 
@@ -103,6 +158,7 @@ impl OutsideKind {
             OutsideKind::Closed => OutsideKind::Closed,
             OutsideKind::Container | OutsideKind::Object => OutsideKind::Object,
             OutsideKind::Any => OutsideKind::Any,
+            OutsideKind::Namespace => OutsideKind::Namespace,
         }
     }
 
@@ -111,6 +167,7 @@ impl OutsideKind {
         match self {
             OutsideKind::Closed => OutsideKind::Closed,
             OutsideKind::Container | OutsideKind::Object | OutsideKind::Any => OutsideKind::Any,
+            OutsideKind::Namespace => OutsideKind::Namespace,
         }
     }
 
@@ -119,17 +176,25 @@ impl OutsideKind {
         match self {
             OutsideKind::Closed | OutsideKind::Container => false,
             OutsideKind::Object => !is_common(name),
-            OutsideKind::Any => true,
+            OutsideKind::Any | OutsideKind::Namespace => true,
         }
     }
+}
+
+fn is_open_member(name: &str) -> bool {
+    OPEN_MEMBERS.split_whitespace().any(|one| one == name)
 }
 
 fn is_closed_module(name: &str) -> bool {
     CLOSED_MODULES.split_whitespace().any(|one| one == name)
 }
 
-/// Returns whether a name is written like that of a class: `Session`, but not `SESSION`.
+/// Returns whether a name is written like that of a class: `Session`, but not `SESSION`. Functions that
+/// make objects of one type count as classes.
 fn is_like_class(name: &str) -> bool {
+    if MAKERS.contains(&name) {
+        return true;
+    }
     let name = name.trim_start_matches('_');
     name.starts_with(char::is_uppercase) && name.contains(char::is_lowercase)
 }

@@ -4,6 +4,7 @@
 use super::common_names::is_common;
 use super::dangling::Dangling;
 use super::module::is_standard;
+use super::outside::OutsideKind;
 use super::references::{Certainty, Use};
 use super::resolver::Resolver;
 use super::source::{FileId, Source};
@@ -72,6 +73,29 @@ impl<S: Source> Resolver<'_, S> {
     /// unknown type, unless common types have such an attribute, and objects that code from outside
     /// holds or returns.
     pub(crate) fn reads_of_any(&mut self, name: &str) -> Vec<Use> {
+        self.reads(name, |this, file, id, _| {
+            let targets = this.targets(file, id);
+            let is_unknown = targets.is_unknown && targets.list.is_empty();
+            targets.is_open || is_unknown && !is_common(name)
+        })
+    }
+
+    /// Returns the reads of an attribute of this name on modules that are looked up at run time, and on
+    /// objects with the names of a module: `sys.modules["shop"].cart`.
+    pub(crate) fn reads_of_namespaces(&mut self, name: &str) -> Vec<Use> {
+        let is_namespace = |value: &Value| *value == Value::Outside(OutsideKind::Namespace);
+        self.reads(name, |this, file, _, one| {
+            let values = this.values(file, one.receiver(), None);
+            values.iter().any(is_namespace)
+        })
+    }
+
+    /// Returns the reads of an attribute of this name that are in question.
+    fn reads(
+        &mut self,
+        name: &str,
+        mut is_it: impl FnMut(&mut Self, FileId, OccurrenceId, &Occurrence) -> bool,
+    ) -> Vec<Use> {
         self.start();
         let mut found = Vec::new();
         for file in self.source.mentioning(name) {
@@ -85,9 +109,7 @@ impl<S: Source> Resolver<'_, S> {
                     continue;
                 }
                 let occurrence = OccurrenceId(index as u32);
-                let targets = self.targets(file, occurrence);
-                let is_unknown = targets.is_unknown && targets.list.is_empty();
-                if targets.is_open || is_unknown && !is_common(name) {
+                if is_it(self, file, occurrence, one) {
                     found.extend(self.use_at(file, occurrence, Certainty::Possible));
                 }
             }

@@ -195,7 +195,7 @@ fn read_usage(usage: &Value) -> Option<Usage> {
         .unwrap_or_default();
     Some(Usage {
         prompt,
-        cached: cached.min(prompt),
+        cached,
         output: count("completion_tokens").unwrap_or_default(),
     })
 }

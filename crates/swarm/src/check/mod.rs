@@ -22,6 +22,7 @@ pub(crate) mod original_tests;
 pub(crate) mod other_language;
 pub(crate) mod other_names;
 pub(crate) mod own_tests;
+pub(crate) mod package_scripts;
 pub(crate) mod property_uses;
 pub(crate) mod reached;
 pub(crate) mod read_data;

@@ -10,7 +10,8 @@ use crate::check::other_names::{self, NewTextPart};
 use crate::check::own_tests::OwnTests;
 use crate::check::renamed::Renames;
 use crate::check::test_files::{
-    folder_of_tests, folders, is_called_after_tests, is_module, is_of_tests, is_test_data,
+    folder_of_tests, folders, is_called_after_tests, is_in_other_language, is_module, is_of_tests,
+    is_test_data,
 };
 use crate::check::test_run::run_tests;
 use crate::check::{concerned, expected, required, scripts, steady};
@@ -290,7 +291,8 @@ impl WorkspaceWithOriginalTests {
         let is_of_tests = |file: &FilePath| {
             is_of_tests(&without, file) || scripts.contains(file) || own.are_all_of(file)
         };
-        let holds_tests = |file: &FilePath| is_module(file) || own.are_all_of(file);
+        let holds_tests =
+            |file: &FilePath| is_module(file) || is_in_other_language(file) || own.are_all_of(file);
         let held = changed.iter().filter(|file| is_of_tests(file));
         let task = &checker.task.text;
         // If a code file has the same name as a test file, the name in the task means the code

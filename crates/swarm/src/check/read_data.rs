@@ -24,23 +24,31 @@ const ENDINGS: [&str; 14] = [
 const LISTS: [&str; 4] = ["requirements", "constraints", "CMakeLists", "package"];
 
 /// Returns the data files that the test command or tests read and that no code names, in the
-/// workspace before the run.
-pub(crate) fn of_tests<'c>(checker: &'c Checker, lines: &[String]) -> &'c BTreeSet<FilePath> {
-    checker
-        .read_data
-        .get_or_init(|| named(checker.services.index.snapshot(), lines))
+/// workspace before the run. `commands` gives the lines of the commands, and the scripts that count
+/// as tests; it is called once for each run.
+pub(crate) fn of_tests(
+    checker: &Checker,
+    commands: impl FnOnce() -> (Vec<String>, BTreeSet<FilePath>),
+) -> &BTreeSet<FilePath> {
+    checker.read_data.get_or_init(|| {
+        let (lines, scripts) = commands();
+        named(checker.services.index.snapshot(), &lines, &scripts)
+    })
 }
 
-/// Returns the data files that are named in `lines` of commands or tests and that no code names.
-fn named(world: &Snapshot, lines: &[String]) -> BTreeSet<FilePath> {
+/// Returns the data files that are named in `lines` of commands or in tests and that no code names.
+/// `scripts` count as tests.
+fn named(world: &Snapshot, lines: &[String], scripts: &BTreeSet<FilePath>) -> BTreeSet<FilePath> {
     let is_candidate = |file: &&FilePath| is_data(file) && !is_of_tests(world, file);
     let mut data: Vec<&FilePath> = world.files().iter().filter(is_candidate).collect();
     if data.is_empty() || world.files().len() > FILES_MOST {
         return BTreeSet::new();
     }
+    let is_test =
+        |file: &FilePath| is_test_file(file) || is_of_tests(world, file) || scripts.contains(file);
     let (tests, code): (Vec<&FilePath>, Vec<&FilePath>) = (world.files().iter())
         .filter(|file| Language::of(file) != Language::Plain || is_other_language(file))
-        .partition(|file| is_test_file(file) || is_of_tests(world, file));
+        .partition(|file| is_test(file));
     let mut read = BTreeSet::new();
     for line in lines {
         read.extend(names_in(line));
@@ -62,7 +70,8 @@ fn named(world: &Snapshot, lines: &[String]) -> BTreeSet<FilePath> {
     data.into_iter().cloned().collect()
 }
 
-fn is_data(file: &FilePath) -> bool {
+/// Returns whether a file is data by its name.
+pub(crate) fn is_data(file: &FilePath) -> bool {
     let name = file.name();
     let ending = name.rsplit_once('.').map(|(_, ending)| ending);
     let is_list = LISTS.iter().any(|list| name.starts_with(list));
@@ -94,7 +103,7 @@ mod tests {
 
     const TEST: &str = "E = open('shop/data/expected.json')\nIN = open('shop/rates.csv')\n";
 
-    fn read(code: &str, lines: &[&str]) -> Vec<String> {
+    fn read(code: &str, lines: &[&str], scripts: &[&str]) -> Vec<String> {
         let dir = tempfile::tempdir().unwrap();
         for (file, text) in [
             ("shop/cart.py", code),
@@ -104,6 +113,8 @@ mod tests {
             ("expected.txt", "1"),
             ("requirements.txt", "x"),
             ("tests/test_cart.py", TEST),
+            ("t.js", "require('./cart.js'); read('cases.json')\n"),
+            ("cases.json", "{}"),
         ] {
             let path = dir.path().join(file);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -111,19 +122,24 @@ mod tests {
         }
         let world = Workspace::open(dir.path().to_owned()).unwrap();
         let lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
-        let found = named(&world.snapshot(Default::default()), &lines);
+        let scripts = scripts.iter().map(|file| FilePath::new(*file)).collect();
+        let found = named(&world.snapshot(Default::default()), &lines, &scripts);
         found.iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn data_file_named_only_by_tests_is_treated_as_part_of_the_tests() {
         let both = ["shop/data/expected.json", "shop/rates.csv"];
-        assert_eq!(read("RATE = 1\n", &[]), both);
-        assert_eq!(read("open('rates.csv')\n", &[]), both[..1]);
-        assert_eq!(read("glob(HERE / 'data' / '*')\n", &[]), both[1..]);
-        assert_eq!(read("glob('shop/data/*.json')\n", &[]), both[1..]);
+        assert_eq!(read("RATE = 1\n", &[], &[]), both);
+        assert_eq!(read("open('rates.csv')\n", &[], &[]), both[..1]);
+        assert_eq!(read("glob(HERE / 'data' / '*')\n", &[], &[]), both[1..]);
+        assert_eq!(read("glob('shop/data/*.json')\n", &[], &[]), both[1..]);
         let command = "pip install -r requirements.txt; python3 a.py | diff - ./expected.txt";
         let all = ["expected.txt", both[0], both[1]];
-        assert_eq!(read("RATE = 1\n", &[command]), all);
+        assert_eq!(read("RATE = 1\n", &[command], &[]), all);
+        let line = "require('./cart.js'); read('cases.json')";
+        let with_script = ["cases.json", both[0], both[1]];
+        assert_eq!(read("RATE = 1\n", &[line], &["t.js"]), with_script);
+        assert_eq!(read("open('cases.json')\n", &[line], &["t.js"]), both);
     }
 }

@@ -3,66 +3,120 @@
 
 use std::collections::BTreeSet;
 
+use crate::check::documentation::is_documentation;
+use crate::check::other_language::is_other_language;
+use crate::check::package_scripts::{has_package_scripts, package_scripts};
 use crate::check::read_data;
 use crate::state::checker::Checker;
-use starling_syntax::FilePath;
+use starling_syntax::{FilePath, Language};
 use starling_workspace::Snapshot;
 
-/// Returns the project files in the test command that are tests themselves: shell scripts, files
-/// with a test or check word in their paths, and Python scripts that the command runs and that load
-/// the code under test. Data that only tests and the test command read is among them.
+/// File name extensions of shell scripts.
+const SHELLS: [&str; 4] = [".sh", ".bash", ".zsh", ".fish"];
+/// Programs that run a script whose name follows.
+const INTERPRETERS: [&str; 14] = [
+    "node", "deno", "bun", "tsx", "ts-node", "perl", "prove", "ruby", "php", "lua", "Rscript",
+    "julia", "sh", "bash",
+];
+/// Programs that read, translate or check the files that follow, and run none of them.
+const NOT_RUNNERS: [&str; 34] = [
+    "cc", "gcc", "g++", "c++", "clang", "clang++", "gfortran", "nvcc", "rustc", "rustfmt", "javac",
+    "kotlinc", "scalac", "tsc", "ghc", "build", "vet", "fmt", "lint", "check", "format", "eslint",
+    "prettier", "tslint", "biome", "rubocop", "cp", "mv", "cat", "diff", "cmp", "grep", "sed",
+    "echo",
+];
+
+/// Returns the project files that the test command names and that are tests themselves: shell
+/// scripts, files with a test or check word in their paths, and scripts of any language that the
+/// command runs and that load the code under test. Data that only tests and the test command read is
+/// among them.
 pub(crate) fn of_test_command(checker: &Checker) -> BTreeSet<FilePath> {
     let command = checker.services.tests.command().unwrap_or_default();
     let world = checker.world().snapshot.clone();
     // The workspace before the run is searched too, because the run may have changed which scripts
     // a script names.
     let mut found = named_by(&command, checker.services.index.snapshot());
+    let data = read_data::of_tests(checker, || {
+        let world = checker.services.index.snapshot();
+        (lines_of(&command, &found, world), found.clone())
+    });
+    let data: Vec<FilePath> = data.iter().cloned().collect();
     found.append(&mut named_by(&command, &world));
-    let lines = lines_of(&command, checker.services.index.snapshot());
-    found.extend(read_data::of_tests(checker, &lines).iter().cloned());
+    found.extend(data);
     found
 }
 
-/// Returns the command, and the lines of the makefile and scripts that it runs.
-fn lines_of(command: &str, world: &Snapshot) -> Vec<String> {
-    let carriers = makefiles(command, world).into_iter();
-    let carriers = carriers.chain(named_in(command, "", world));
+/// Returns the command, and the lines of its build files and of these scripts.
+fn lines_of(command: &str, scripts: &BTreeSet<FilePath>, world: &Snapshot) -> Vec<String> {
+    let carriers = build_files(command, world).into_iter();
     let mut lines = vec![command.to_owned()];
-    for carrier in carriers {
-        let text = world.read(&carrier).ok();
-        lines.extend(text.iter().flat_map(|text| text.lines()).map(str::to_owned));
+    for carrier in carriers.chain(scripts.iter().cloned()) {
+        lines.extend(lines_in(&carrier, command, world));
     }
     lines
 }
 
+/// Returns the lines of a build file or script that may name other scripts.
+fn lines_in(carrier: &FilePath, command: &str, world: &Snapshot) -> Vec<String> {
+    let Ok(text) = world.read(carrier) else {
+        return Vec::new();
+    };
+    match has_package_scripts(carrier) {
+        true => package_scripts(command, &text),
+        false => text.lines().map(str::to_owned).collect(),
+    }
+}
+
 /// Returns the scripts that a command names, and recursively the scripts that those scripts and the
-/// command's makefile name.
+/// command's build files name.
 fn named_by(command: &str, world: &Snapshot) -> BTreeSet<FilePath> {
-    let mut found = named_in(command, "", world);
-    let carriers: Vec<FilePath> = makefiles(command, world)
-        .into_iter()
-        .chain(found.iter().cloned())
-        .collect();
-    for carrier in carriers {
-        let Ok(text) = world.read(&carrier) else {
-            continue;
-        };
-        for line in text.lines() {
-            found.append(&mut named_in(line, carrier.directory(), world));
+    let mut found = BTreeSet::new();
+    for directory in directories(command) {
+        found.append(&mut named_in(command, &directory, true, world));
+    }
+    let build_files = build_files(command, world);
+    let mut carriers: Vec<FilePath> = build_files.iter().chain(&found).cloned().collect();
+    while let Some(carrier) = carriers.pop() {
+        let holds_commands = build_files.contains(&carrier) || is_shell_script(&carrier);
+        for line in lines_in(&carrier, command, world) {
+            for file in named_in(&line, carrier.directory(), holds_commands, world) {
+                if found.insert(file.clone()) {
+                    carriers.push(file);
+                }
+            }
         }
     }
     found
 }
 
+/// Returns the root and the directories to which a command changes (`cd web && npm test`).
+fn directories(command: &str) -> Vec<String> {
+    const FLAGS: [&str; 4] = ["cd", "--prefix", "--cwd", "--dir"];
+    let words: Vec<&str> = words(command).collect();
+    let changes = words.windows(2).filter(|pair| FLAGS.contains(&pair[0]));
+    let named = changes.map(|pair| pair[1].trim_start_matches("./").trim_end_matches('/'));
+    let named = named.filter(|path| !path.is_empty() && *path != ".");
+    std::iter::once("")
+        .chain(named)
+        .map(str::to_owned)
+        .collect()
+}
+
 /// Returns the build files that the programs in a command read, such as the makefile of `make`. If
 /// a program has several default file names, the first that exists is used.
-fn makefiles(command: &str, world: &Snapshot) -> Vec<FilePath> {
-    const PROGRAMS: [(&str, &[&str]); 5] = [
+fn build_files(command: &str, world: &Snapshot) -> Vec<FilePath> {
+    const PROGRAMS: [(&str, &[&str]); 11] = [
         ("make", &["GNUmakefile", "makefile", "Makefile"]),
         ("gmake", &["GNUmakefile", "makefile", "Makefile"]),
         ("just", &["justfile", "Justfile", ".justfile"]),
         ("tox", &["tox.ini", "pyproject.toml", "setup.cfg"]),
+        ("nox", &["noxfile.py"]),
+        ("rake", &["Rakefile", "rakefile"]),
         ("npm", &["package.json"]),
+        ("yarn", &["package.json"]),
+        ("pnpm", &["package.json"]),
+        ("bun", &["package.json"]),
+        ("composer", &["composer.json"]),
     ];
     let words: Vec<&str> = words(command).collect();
     let mut found = Vec::new();
@@ -76,88 +130,112 @@ fn makefiles(command: &str, world: &Snapshot) -> Vec<FilePath> {
             rest.next()
                 .map(|path| path.trim_start_matches("./").trim_end_matches('/'))
         };
-        let directory = given("-C").map_or(String::new(), |path| format!("{path}/"));
-        let named = given("-f").map(|file| format!("{directory}{file}"));
-        let usual = files.iter().map(|file| format!("{directory}{file}"));
-        let mut all = named.into_iter().chain(usual).map(FilePath::new);
-        found.extend(all.find(|file| world.read(file).is_ok()));
+        let file_of_flag = given("-f");
+        let of_flag = given("-C").map(|path| vec![path.to_owned()]);
+        for directory in of_flag.unwrap_or_else(|| directories(command)) {
+            let within = |name: &str| match directory.as_str() {
+                "" => FilePath::new(name),
+                _ => FilePath::new(format!("{directory}/{name}")),
+            };
+            let usual = files.iter().map(|name| within(name));
+            let mut all = file_of_flag.into_iter().map(within).chain(usual);
+            found.extend(all.find(|file| world.read(file).is_ok()));
+        }
     }
     found
 }
 
 fn words(command: &str) -> impl Iterator<Item = &str> {
-    let words = command.split(|c: char| c.is_whitespace() || "\"';&|()=".contains(c));
+    let words = command.split(|c: char| c.is_whitespace() || "\"'`;&|()=".contains(c));
     words.filter(|word| !word.is_empty())
 }
 
-/// Returns the scripts that a line names by a path relative to the root or to the directory of the
-/// file with the line.
-fn named_in(line: &str, directory: &str, world: &Snapshot) -> BTreeSet<FilePath> {
+/// Returns the scripts that a line names by a path relative to the root or to `directory`.
+/// `is_command` is set for a line that a shell runs, where a path may be that of a program.
+fn named_in(line: &str, directory: &str, is_command: bool, world: &Snapshot) -> BTreeSet<FilePath> {
     // In a makefile, `@` before a command hides it, and `-` lets it fail.
     let line = line.trim_start().trim_start_matches(['@', '-']);
-    let words: Vec<&str> = words(line).collect();
     let mut found = BTreeSet::new();
-    for (at, word) in words.iter().enumerate() {
-        let path = word.trim_start_matches("./");
-        let mut places = vec![FilePath::new(path)];
-        if !directory.is_empty() {
-            places.push(FilePath::new(format!("{directory}/{path}")));
-        }
-        for file in places {
-            let Ok(text) = world.read(&file) else {
-                continue;
-            };
-            if is_script(&file) || is_run(&words[..=at]) && drives_code(&file, &text, world) {
-                found.insert(file);
+    for step in line.split([';', '&', '|']) {
+        let words: Vec<&str> = words(step).collect();
+        for (at, word) in words.iter().enumerate() {
+            let path = word.trim_start_matches("./");
+            let mut places = vec![FilePath::new(path)];
+            if !directory.is_empty() {
+                places.push(FilePath::new(format!("{directory}/{path}")));
+            }
+            for file in places {
+                let Ok(text) = world.read(&file) else {
+                    continue;
+                };
+                let words = &words[..=at];
+                if is_script(&file) || is_run(words, is_command) && drives_code(&file, &text, world)
+                {
+                    found.insert(file);
+                }
             }
         }
     }
     found
 }
 
+fn is_shell_script(file: &FilePath) -> bool {
+    SHELLS.iter().any(|ending| file.name().ends_with(ending)) || !file.name().contains('.')
+}
+
 /// Returns whether the path of a file marks it as a test script.
 fn is_script(file: &FilePath) -> bool {
-    const ENDINGS: [&str; 4] = [".sh", ".bash", ".zsh", ".fish"];
     const WORDS: [&str; 7] = [
         "test", "tests", "check", "checks", "verify", "spec", "selftest",
     ];
     let path = file.as_str().to_lowercase();
     let mut words = path.split(['/', '_', '-', '.']);
-    ENDINGS.iter().any(|ending| path.ends_with(ending)) || words.any(|word| WORDS.contains(&word))
+    SHELLS.iter().any(|ending| path.ends_with(ending)) || words.any(|word| WORDS.contains(&word))
 }
 
-/// Returns whether the last of these words is a program that the command runs: true for `python3 -u
-/// run.py` and `./run.py`, false for `python3 -m doctest calc.py`.
-fn is_run(words: &[&str]) -> bool {
+/// Returns whether the last of these words is a program that is run: true for `python3 -u run.py`,
+/// `node t.js` and `./run.py`, false for `python3 -m doctest calc.py` and `cc calc.c`.
+fn is_run(words: &[&str], is_command: bool) -> bool {
     let Some((file, before)) = words.split_last() else {
         return false;
     };
     let is_flag = |word: &&&str| word.starts_with('-') && !matches!(**word, "-m" | "-c");
     let program = before.iter().rev().find(|word| !is_flag(word));
-    let is_python = program.is_some_and(|program| {
-        let name = program.rsplit('/').next().unwrap_or(program);
-        name.starts_with("python") || name.starts_with("pypy")
-    });
-    before.is_empty() || file.starts_with("./") || is_python
+    let program = program.map(|program| program.rsplit('/').next().unwrap_or(program));
+    let is_python = |name: &str| name.starts_with("python") || name.starts_with("pypy");
+    if is_command && (before.is_empty() || file.starts_with("./")) {
+        return true;
+    }
+    if file.ends_with(".py") {
+        let is_runner = |name: &str| is_python(name) || name == "run";
+        return file.starts_with("./") || program.is_some_and(is_runner);
+    }
+    let mut first = before.iter().take(3);
+    match is_command {
+        true => !first.any(|word| NOT_RUNNERS.contains(word)),
+        false => program.is_some_and(|name| INTERPRETERS.contains(&name)),
+    }
 }
 
-/// Returns whether a Python script imports other modules of the project or a test library. A script
-/// with the usual name of a program counts as code.
+/// Returns whether a script loads other files of the project or a test library, or starts programs.
+/// A script with the usual name of a program counts as code, and so does one that stands alone.
 fn drives_code(file: &FilePath, text: &str, world: &Snapshot) -> bool {
-    const PROGRAMS: [&str; 8] = [
-        "__main__.py",
-        "main.py",
-        "app.py",
-        "cli.py",
-        "manage.py",
-        "server.py",
-        "setup.py",
-        "wsgi.py",
+    const PROGRAMS: [&str; 9] = [
+        "__main__", "main", "app", "cli", "index", "manage", "server", "setup", "wsgi",
     ];
-    const LIBRARIES: [&str; 4] = ["pytest", "unittest", "doctest", "subprocess"];
-    if !file.name().ends_with(".py") || PROGRAMS.contains(&file.name()) {
+    let stem = file.name().split('.').next().unwrap_or_default();
+    if PROGRAMS.contains(&stem) || read_data::is_data(file) || is_documentation(file) {
         return false;
     }
+    match file.name().ends_with(".py") {
+        true => imports_code(file, text, world),
+        false => names_code(file, text, world),
+    }
+}
+
+/// Returns whether a Python script imports other modules of the project or a test library.
+fn imports_code(file: &FilePath, text: &str, world: &Snapshot) -> bool {
+    const LIBRARIES: [&str; 4] = ["pytest", "unittest", "doctest", "subprocess"];
     let is_module = |name: &str| {
         let (module, package) = (format!("{name}.py"), format!("{name}/"));
         let mut files = world.files().iter().filter(|other| *other != file);
@@ -170,6 +248,45 @@ fn drives_code(file: &FilePath, text: &str, world: &Snapshot) -> bool {
         })
     };
     imported(text).any(|name| LIBRARIES.contains(&name) || is_module(name))
+}
+
+/// Returns whether a script of another language names a test library, starts programs, or names
+/// another file of code as one that it loads: behind a quote, a slash or a word for loading.
+fn names_code(file: &FilePath, text: &str, world: &Snapshot) -> bool {
+    const LIBRARIES: [&str; 8] = [
+        "node:test",
+        "bun:test",
+        "vitest",
+        "child_process",
+        "Test::More",
+        "minitest",
+        "rspec",
+        "PHPUnit",
+    ];
+    const LOADERS: [&str; 8] = [
+        "import", "from", "use", "require", "include", "load", "source", "-m",
+    ];
+    if LIBRARIES.iter().any(|library| text.contains(library)) {
+        return true;
+    }
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    let is_loaded = |stem: &str| {
+        text.match_indices(stem).any(|(at, _)| {
+            let (before, after) = (&text[..at], &text[at + stem.len()..]);
+            let word = before.trim_end_matches([' ', '\t', '"', '\'', '.']);
+            let is_end = |c: char| c.is_whitespace() || "'\"`;(".contains(c);
+            let word = word.rsplit(is_end).next().unwrap_or_default();
+            !after.starts_with(is_part)
+                && (before.ends_with(['"', '\'', '/', '`'])
+                    || before.ends_with([' ', '\t']) && LOADERS.contains(&word))
+        })
+    };
+    let mut others = world.files().iter().filter(|other| *other != file);
+    others.any(|other| {
+        let is_code = Language::of(other) != Language::Plain || is_other_language(other);
+        let stem = other.name().split('.').next().unwrap_or_default();
+        is_code && !stem.is_empty() && is_loaded(stem)
+    })
 }
 
 /// Returns the first part of each module that a text imports.
@@ -253,6 +370,48 @@ mod tests {
     }
 
     #[test]
+    fn scripts_of_other_languages_are_test_scripts_if_they_load_the_code() {
+        let dir = tempfile::tempdir().unwrap();
+        for (file, text) in [
+            ("a.js", "module.exports = { f: x => x + 1 }\n"),
+            ("b.js", "const {f} = require('./a.js');\n"),
+            ("t.js", "const {f} = require('./a');\n"),
+            ("t.pl", "my $r = `python3 -c 'from calc import f'`;\n"),
+            ("calc.py", "def f(): pass\n"),
+            ("alone.rb", "puts 1 if calc == 1\n"),
+            ("index.js", "require('./a')\n"),
+            ("web/t.js", "import {f} from \"../a.js\";\n"),
+            (
+                "package.json",
+                "{\"scripts\": {\"test\": \"node t.js\", \"start\": \"node b.js\"}}",
+            ),
+            ("cases.json", "[]"),
+            ("run.sh", "exec node t.js --bail\n"),
+        ] {
+            let path = dir.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let world = Workspace::open(dir.path().to_owned()).unwrap();
+        let world = world.snapshot(Default::default());
+        for (command, expected) in [
+            ("node t.js", &["t.js"][..]),
+            ("unknown-runner --bail t.js cases.json", &["t.js"]),
+            ("perl -w t.pl", &["t.pl"]),
+            ("npm test", &["t.js"]),
+            ("sh run.sh", &["run.sh", "t.js"]),
+            ("cd web && node t.js", &["t.js", "web/t.js"]),
+            ("eslint b.js && node ./t.js", &["t.js"]),
+            ("node index.js", &[]),
+            ("node a.js; ruby alone.rb", &[]),
+        ] {
+            let found = named_by(command, &world);
+            let found: Vec<&str> = found.iter().map(FilePath::as_str).collect();
+            assert_eq!(found, expected, "{command}");
+        }
+    }
+
+    #[test]
     fn scripts_called_by_a_script_or_makefile_are_test_scripts() {
         let dir = tempfile::tempdir().unwrap();
         for (file, text) in [
@@ -276,8 +435,8 @@ mod tests {
         let world = Workspace::open(dir.path().to_owned()).unwrap();
         let world = world.snapshot(Default::default());
         for (command, expected) in [
-            ("make test", &["check.py", "chk/u.sh"][..]),
-            ("sh t.sh", &["chk/u.sh", "t.sh"]),
+            ("make test", &["check.py", "chk/beside.sh", "chk/u.sh"][..]),
+            ("sh t.sh", &["chk/beside.sh", "chk/u.sh", "t.sh"]),
             ("bash chk/u.sh", &["chk/beside.sh", "chk/u.sh"]),
             ("make -C sub all", &["sub/x.sh"]),
             ("pytest -q", &[]),

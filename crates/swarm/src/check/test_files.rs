@@ -1,6 +1,7 @@
 //! Determines which files belong to the tests.
 
 use crate::check::documentation::is_documentation;
+use crate::check::other_language::is_other_language;
 use starling_index::is_test_file;
 use starling_syntax::FilePath;
 use starling_workspace::Snapshot;
@@ -8,11 +9,43 @@ use starling_workspace::Snapshot;
 /// Returns whether a file belongs to the tests: a test module, test data, configuration of the test
 /// runner, or a file below a test folder that contains test modules.
 pub(crate) fn is_of_tests(world: &Snapshot, file: &FilePath) -> bool {
-    let is_test = is_test_file(file) && !is_documentation(file);
+    let is_test = (is_test_file(file) || is_in_other_language(file)) && !is_documentation(file);
     is_test
         || folder_of_tests(world, file).is_some()
         || is_test_data(file)
         || is_configuration(file)
+}
+
+/// Returns whether the path of a file is usual for tests in another language than Python:
+/// `a.test.js`, `__tests__/a.js`, `spec/a_spec.rb`, `a_test.go`, `src/test/java/A.java`, `t/a.t`.
+pub(crate) fn is_in_other_language(file: &FilePath) -> bool {
+    const FOLDERS: [&str; 4] = ["__tests__", "__mocks__", "spec", "specs"];
+    let (path, name) = (file.as_str(), file.name());
+    let Some((stem, ending)) = name.rsplit_once('.') else {
+        return false;
+    };
+    if matches!(ending, "t" | "bats") {
+        return true;
+    }
+    let is_script = matches!(
+        ending,
+        "mjs" | "cjs" | "mts" | "cts" | "pl" | "lua" | "exs" | "dart"
+    );
+    if !is_script && !is_other_language(file) || ending == "pyi" {
+        return false;
+    }
+    let mut folders = file.directory().split('/');
+    let last = stem.rsplit(['.', '_', '-']).next().unwrap_or(stem);
+    let is_class = ["java", "kt", "cs", "php", "swift", "scala"].contains(&ending)
+        && ["Test", "Tests", "TestCase", "Spec"]
+            .iter()
+            .any(|word| stem.ends_with(word));
+    folders.any(|folder| FOLDERS.contains(&folder))
+        || path.starts_with("src/test/")
+        || path.contains("/src/test/")
+        || matches!(last, "test" | "tests" | "spec" | "specs")
+        || stem.starts_with("test-")
+        || is_class
 }
 
 /// Returns whether a file configures the test runner, which can load plugins and change the import
@@ -88,6 +121,38 @@ pub(crate) fn is_module(file: &FilePath) -> bool {
 mod tests {
     use super::*;
     use starling_workspace::Workspace;
+
+    #[test]
+    fn tests_of_other_languages_are_recognized_by_their_usual_paths() {
+        for file in [
+            "a.test.js",
+            "src/a.spec.ts",
+            "a.test.mjs",
+            "__tests__/a.js",
+            "web/__tests__/deep/a.jsx",
+            "spec/a_spec.rb",
+            "spec/helper.rb",
+            "a_test.go",
+            "t/a.t",
+            "app/src/test/java/shop/Cart.java",
+            "shop/CartTest.java",
+            "check.bats",
+        ] {
+            assert!(is_in_other_language(&FilePath::new(file)), "{file}");
+        }
+        for file in [
+            "a.js",
+            "latest.js",
+            "contest.go",
+            "build.spec",
+            "api/openapi.spec.json",
+            "spec/api.yaml",
+            "shop/Latest.java",
+            "a.test.py",
+        ] {
+            assert!(!is_in_other_language(&FilePath::new(file)), "{file}");
+        }
+    }
 
     #[test]
     fn test_support_files_are_recognized_by_their_directories() {

@@ -6,6 +6,7 @@ mod decorator;
 mod doubts;
 mod edits;
 mod hazards;
+mod protocols;
 mod uses;
 mod variable;
 
@@ -59,7 +60,7 @@ pub fn rename_edits(lookup: &Lookup, symbol: &str, to: &str) -> Result<RenameEdi
     };
     let edit = requested(lookup, &refactoring)?;
     let (mut certain, mut unsure) = (Edits::default(), Edits::default());
-    let mut doubts = Doubts::of(&refactoring);
+    let mut doubts = Doubts::confirmed();
     if let ExplicitEdit::Renamed { from, to } = &edit {
         rename(lookup, from, to, &mut certain, &mut doubts)?;
         rename_in_documents(lookup, from, to, &mut certain);
@@ -360,6 +361,7 @@ fn rename_symbol(
     doubts.add(uses::in_no_string(lookup, from.base_name()))?;
     let uses = uses::certain(lookup, &related, doubts)?;
     if is_method {
+        doubts.add(protocols::not_called_from_outside(from))?;
         let computed = hazards::no_computed_base(lookup, from.base_name(), &related);
         doubts.add(computed)?;
     }
@@ -514,9 +516,11 @@ fn delete_symbol(
     looked_up_in_its_place(lookup, symbol, &found.symbol)?;
     uses::in_no_string(lookup, symbol.base_name())?;
     may_be_missed(lookup, symbol)?;
-    if class_of(&found.tree, &found.symbol).is_some()
-        && method_family::with_related(lookup, symbol).len() > 1
-    {
+    let is_method = class_of(&found.tree, &found.symbol).is_some();
+    if is_method {
+        protocols::not_called_from_outside(symbol)?;
+    }
+    if is_method && method_family::with_related(lookup, symbol).len() > 1 {
         return Err(format!(
             "another class has a `{}` by which it may be used: {}",
             symbol.base_name(),

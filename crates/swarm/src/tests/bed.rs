@@ -56,6 +56,8 @@ pub struct Bed {
     pub chosen: CommandOrigin,
     /// Whether the test command can run selected tests.
     pub selects: bool,
+    /// The test command as the run knows it. What it prints comes from the judge.
+    pub command: String,
     /// The name of a test. If it is among the selected tests, the test command runs no test at all.
     pub unknown: Option<String>,
     /// Whether a report lists the functions of the test files whose names begin with `test_`.
@@ -118,6 +120,7 @@ impl Bed {
             lists: false,
             selected: Arc::default(),
             judge: None,
+            command: "fake tests".to_owned(),
             tries: None,
             language: None,
             others: None,
@@ -197,6 +200,7 @@ impl Bed {
         Arc::new(FakeTests {
             root,
             judge: self.judge.take(),
+            command: self.command.clone(),
             chosen: self.chosen,
             selects: self.selects,
             unknown: self.unknown.clone(),

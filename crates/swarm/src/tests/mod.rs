@@ -29,6 +29,7 @@ mod looking;
 mod misbehave;
 mod missing;
 mod original_tests;
+mod other_languages;
 mod own_tests;
 mod owning;
 mod parts;

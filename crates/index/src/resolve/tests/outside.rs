@@ -59,6 +59,41 @@ fn attribute_of_an_object_that_outside_code_holds_is_possible() {
         ("def f(*args): args[0].mark()", ""),
         ("from flask import g", "for w in g.ws: w.mark()"),
         ("from flask import g", "with g.w as w: w.mark()"),
+        ("ws = [W()]", "sum(ws, W()).mark()"),
+        ("", "abs(W()).mark()"),
+        ("", "round(W(), 1).mark()"),
+        ("", "divmod(W(), 2)[0].mark()"),
+        ("", "pow(W(), 2).mark()"),
+        ("", "type('X', (W,), {})().mark()"),
+        ("", "globals()['w'].mark()"),
+        ("", "locals()['w'].mark()"),
+        ("import w", "vars(w)['w'].mark()"),
+        ("import sys", "sys.modules['w'].w.mark()"),
+        ("from sys import modules", "modules.get('w').w.mark()"),
+        ("import sys", "sys.exc_info()[1].mark()"),
+        ("import json", "json.loads(x, object_hook=W).mark()"),
+        (
+            "from json import load",
+            "load(x, parse_float=W)['a'].mark()",
+        ),
+        (
+            "import sqlite3\ndb = sqlite3.connect(x)",
+            "for w in db.execute(y): w.mark()",
+        ),
+        ("import statistics", "statistics.mode(ws).mark()"),
+        ("import math", "math.prod(ws).mark()"),
+        (
+            "import warnings",
+            "with warnings.catch_warnings(record=True) as c: c[0].message.mark()",
+        ),
+        (
+            "class Box:\n    w = property(lambda self: W())",
+            "Box().w.mark()",
+        ),
+        (
+            "from types import SimpleNamespace\nimport w",
+            "SimpleNamespace(**vars(w)).mark()",
+        ),
     ] {
         let expected = (vec!["Possible".to_owned()], false);
         assert_eq!(marks(head, use_), expected, "{head}: {use_}");
@@ -83,6 +118,12 @@ fn attribute_of_a_value_of_a_known_outside_type_is_no_reference() {
         ("import re", "re.match(a, b).mark()"),
         ("from pathlib import Path", "Path('a').parent.mark()"),
         ("def f(**options): options.mark()", ""),
+        ("", "str(W()).mark()"),
+        ("", "int(x).mark()"),
+        ("", "open(x).mark()"),
+        ("import io", "io.StringIO().mark()"),
+        ("import json", "json.dumps(x, cls=W).mark()"),
+        ("import math", "math.sqrt(x).mark()"),
     ] {
         assert_eq!(marks(head, use_), (Vec::new(), true), "{head}: {use_}");
     }
@@ -109,6 +150,17 @@ fn common_method_name_on_an_outside_object_is_possible_only_if_something_holds_t
         .map(|one| format!("{} {:?}", one.line, one.certainty))
         .collect();
     assert_eq!(told, ["8 Possible", "14 Likely"]);
+}
+
+#[test]
+fn attribute_of_a_module_that_is_looked_up_at_run_time_is_a_read_of_a_namespace() {
+    let text = "import sys\nfrom types import SimpleNamespace\nfrom flask import g\nimport m\n\n\n\
+                sys.modules['m'].mark()\nshop = sys.modules.get('m')\nshop.mark\n\
+                SimpleNamespace(**vars(m)).mark()\nm.mark()\ng.mark()\n'a'.mark()\n";
+    let code = code_of([("m.py", "def mark():\n    pass\n"), ("a.py", text)]);
+    let found = Resolver::new(&code).reads_of_namespaces("mark");
+    let lines: Vec<u32> = found.iter().map(|one| one.line).collect();
+    assert_eq!(lines, [7, 9, 10]);
 }
 
 #[test]

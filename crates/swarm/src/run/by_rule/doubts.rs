@@ -54,11 +54,21 @@ impl From<Doubt> for String {
     }
 }
 
+/// What happens to uses on objects of unknown type, of a name that nothing else in the project has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LikelyUses {
+    /// They are changed and reported.
+    Changed,
+    /// They count as uses that may mean something else.
+    Unsure,
+}
+
 /// The doubts about one request, and what happens because of them.
 #[derive(Debug)]
 pub(super) struct Doubts {
     /// Whether the change is not made if there is a doubt.
     refuse: bool,
+    likely: LikelyUses,
     reported: Vec<Doubt>,
     /// The uses that may mean something else.
     unsure: Vec<Usage>,
@@ -67,19 +77,39 @@ pub(super) struct Doubts {
 impl Doubts {
     /// With a doubt, the change is not made.
     pub(super) fn refused() -> Doubts {
-        Doubts::new(true)
+        Doubts::new(true, LikelyUses::Changed)
     }
 
     /// If there is a doubt, the change is made only if the refactoring allows doubts to remain.
     pub(super) fn of(refactoring: &Refactoring) -> Doubts {
-        Doubts::new(!refactoring.leaves_doubts())
+        match refactoring.leaves_doubts() {
+            true => Doubts::new(false, LikelyUses::Changed),
+            false => Doubts::new(true, LikelyUses::Unsure),
+        }
     }
 
-    fn new(refuse: bool) -> Doubts {
+    /// The user confirms each use that is not certain.
+    pub(super) fn confirmed() -> Doubts {
+        Doubts::new(false, LikelyUses::Unsure)
+    }
+
+    fn new(refuse: bool, likely: LikelyUses) -> Doubts {
         Doubts {
             refuse,
+            likely,
             reported: Vec::new(),
             unsure: Vec::new(),
+        }
+    }
+
+    pub(super) fn likely_uses(&self) -> LikelyUses {
+        self.likely
+    }
+
+    /// Adds a doubt that keeps no change from being made.
+    pub(super) fn report(&mut self, doubt: Doubt) {
+        if !self.reported.contains(&doubt) {
+            self.reported.push(doubt);
         }
     }
 
@@ -93,9 +123,7 @@ impl Doubts {
             Ok(()) => Ok(()),
             Err(doubt) if self.refuse => Err(doubt.into()),
             Err(doubt) => {
-                if !self.reported.contains(&doubt) {
-                    self.reported.push(doubt);
-                }
+                self.report(doubt);
                 Ok(())
             }
         }

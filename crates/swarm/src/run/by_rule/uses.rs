@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::doubts::{Doubt, Doubts};
+use super::doubts::{Doubt, Doubts, LikelyUses};
 use super::hazards;
 use crate::evidence::wording::counted;
 use crate::lookup::Lookup;
@@ -29,11 +29,13 @@ pub(super) fn certain(
         complete: true,
         gaps: Vec::new(),
     };
-    let mut is_class = false;
+    let (mut is_class, mut is_member) = (false, false);
     let examples = Examples::of(lookup, name);
     for path in related {
         let usages = of_symbol(lookup, path, &examples)?;
-        is_class |= lookup.symbol(path)?.symbol.kind == SymbolKind::Class;
+        let kind = lookup.symbol(path)?.symbol.kind;
+        is_class |= kind == SymbolKind::Class;
+        is_member |= kind == SymbolKind::Method;
         all.found.extend(usages.found);
         all.complete &= usages.complete;
         all.gaps.extend(usages.gaps);
@@ -41,32 +43,54 @@ pub(super) fn certain(
     all.gaps.sort();
     all.gaps.dedup();
     // The same place may certainly use one of the methods, and another one only possibly.
-    let place = |usage: &Usage| (usage.file.clone(), usage.line, usage.column);
     all.found
         .sort_by_key(|usage| (place(usage), usage.certainty));
     all.found.dedup_by_key(|usage| place(usage));
-    // A use through an object of unknown type is certain if no other class in the project has an
-    // attribute of this name, unless code from outside holds the object.
-    let has_likely = all
-        .found
-        .iter()
-        .any(|one| one.certainty == Certainty::Likely);
-    if has_likely && lookup.index().are_only_attributes(related) {
-        let likely = all.found.iter_mut();
-        for usage in likely.filter(|usage| usage.certainty == Certainty::Likely) {
+    let likely = changed_likely_uses(lookup, &all, related, doubts);
+    for usage in all.found.iter_mut() {
+        if likely.contains(&place(usage)) {
             usage.certainty = Certainty::Certain;
         }
-    }
-    for usage in all.found.iter_mut().filter(|usage| is_certain(usage)) {
-        if is_attribute(lookup, usage) && hazards::means_another(lookup, usage, related) {
+        let is_sure_attribute = is_certain(usage) && is_attribute(lookup, usage);
+        if is_sure_attribute && hazards::means_another(lookup, usage, related) {
             usage.certainty = Certainty::Possible;
         }
+    }
+    let is_changed = |usage: &&Usage| is_certain(usage) && likely.contains(&place(usage));
+    let changed: Vec<Usage> = all.found.iter().filter(is_changed).cloned().collect();
+    if !changed.is_empty() {
+        let count = counted(changed.len(), "changed place");
+        let why = format!("{count} may mean another `{name}`");
+        doubts.report(Doubt::new(why, listed(&changed)));
     }
     let uses = sorted(all, name, doubts)?;
     if is_class {
         doubts.add(no_attribute(lookup, name, &uses))?;
+    } else if !is_member {
+        let others = lookup.index().reads_of_namespaces(name);
+        doubts.add(no_other_use(name, others, &uses))?;
     }
     Ok(uses)
+}
+
+/// Returns the uses on objects of unknown type that are changed as well: those of a name that nothing
+/// else in the project has, and that types from outside do not commonly have.
+fn changed_likely_uses(
+    lookup: &Lookup,
+    all: &Usages,
+    related: &[SymbolPath],
+    doubts: &Doubts,
+) -> BTreeSet<(FilePath, u32, u32)> {
+    let likely = all.found.iter();
+    let likely = likely.filter(|usage| usage.certainty == Certainty::Likely);
+    let likely: BTreeSet<_> = likely.map(place).collect();
+    let are_changed = !likely.is_empty()
+        && doubts.likely_uses() == LikelyUses::Changed
+        && lookup.index().are_only_attributes(related);
+    match are_changed {
+        true => likely,
+        false => BTreeSet::new(),
+    }
 }
 
 fn of_symbol(lookup: &Lookup, path: &SymbolPath, examples: &Examples) -> Result<Usages, String> {
@@ -141,6 +165,10 @@ pub(super) fn of_stub(lookup: &Lookup, twin: &Symbol) -> Vec<Usage> {
     found
 }
 
+fn place(usage: &Usage) -> (FilePath, u32, u32) {
+    (usage.file.clone(), usage.line, usage.column)
+}
+
 fn is_certain(usage: &Usage) -> bool {
     usage.certainty == Certainty::Certain
 }
@@ -184,10 +212,15 @@ pub(super) fn in_no_string_but(
 /// # Errors
 /// Returns a doubt that lists the places.
 pub(super) fn no_attribute(lookup: &Lookup, name: &str, known: &[Usage]) -> Result<(), Doubt> {
-    let place = |usage: &Usage| (usage.file.clone(), usage.line, usage.column);
-    let known: BTreeSet<_> = known.iter().map(place).collect();
     let mut others = lookup.index().reads_of_any(name);
-    others.retain(|usage| !is_test_file(&usage.file) && !known.contains(&place(usage)));
+    others.retain(|usage| !is_test_file(&usage.file));
+    no_other_use(name, others, known)
+}
+
+/// Checks that all of `others` are `known` uses of the name.
+fn no_other_use(name: &str, mut others: Vec<Usage>, known: &[Usage]) -> Result<(), Doubt> {
+    let known: BTreeSet<_> = known.iter().map(place).collect();
+    others.retain(|usage| !known.contains(&place(usage)));
     match others.is_empty() {
         true => Ok(()),
         false => {

@@ -44,6 +44,7 @@ pub const NO_PYTHON: &str = "# no Python";
 pub struct FakeTests {
     pub(super) root: std::path::PathBuf,
     pub(super) judge: Option<Judge>,
+    pub(super) command: String,
     pub(super) chosen: CommandOrigin,
     pub(super) selects: bool,
     pub(super) unknown: Option<String>,
@@ -88,7 +89,7 @@ impl FakeTests {
 #[async_trait]
 impl TestRunner for FakeTests {
     fn command(&self) -> Option<String> {
-        self.judge.as_ref().map(|_| "fake tests".to_owned())
+        self.judge.as_ref().map(|_| self.command.clone())
     }
 
     fn missing(&self) -> Option<&str> {
@@ -138,10 +139,10 @@ impl TestRunner for FakeTests {
         let command = match self.selects {
             true => {
                 let ids = request.select.iter().map(|one| one.replace(".py::", "."));
-                let words = std::iter::once("fake tests".to_owned()).chain(ids);
+                let words = std::iter::once(self.command.clone()).chain(ids);
                 words.collect::<Vec<_>>().join(" ")
             }
-            false => "fake tests".to_owned(),
+            false => self.command.clone(),
         };
         self.asked.lock().unwrap().push(request.select.clone());
         let time = self.times.lock().unwrap().pop_front().unwrap_or_default();

@@ -3,6 +3,7 @@
 
 mod by_rule;
 mod refactoring;
+mod uncertain;
 
 use serde_json::json;
 use starling_core::Approval;

@@ -7,7 +7,7 @@ const SHAPES: &str = "class Shape:\n    def area(self):\n        return 1\n\n\nc
 const USES: &str = "from shapes import Shape\n\n\ndef sure(shape: Shape):\n    return shape.area()\n\n\n\
                     def unsure(thing):\n    return thing.area()\n";
 
-fn rename(symbol: &str, to: &str) -> Refactoring {
+pub(super) fn rename(symbol: &str, to: &str) -> Refactoring {
     Refactoring::Rename {
         symbol: symbol.to_owned(),
         to: to.to_owned(),
@@ -16,16 +16,16 @@ fn rename(symbol: &str, to: &str) -> Refactoring {
 }
 
 /// The result of a refactoring.
-struct Refactored {
-    why: StopReason,
-    ending: (Proof, String),
-    texts: Vec<String>,
+pub(super) struct Refactored {
+    pub(super) why: StopReason,
+    pub(super) ending: (Proof, String),
+    pub(super) texts: Vec<String>,
     /// The reasons of the proposals.
-    reasons: Vec<String>,
+    pub(super) reasons: Vec<String>,
 }
 
 /// Carries out a refactoring with a model that must not be asked.
-async fn run(files: &[(&str, &str)], refactoring: Refactoring) -> Refactored {
+pub(super) async fn run(files: &[(&str, &str)], refactoring: Refactoring) -> Refactored {
     let mut bed = Bed::new(files, Scripted::native()).with(|task| {
         task.text = refactoring.in_words();
         task.refactoring = Some(refactoring.clone());
