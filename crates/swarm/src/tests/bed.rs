@@ -64,6 +64,7 @@ pub struct Bed {
     pub selected: Arc<Mutex<Vec<Vec<String>>>>,
     judge: Option<Judge>,
     tries: Option<Tries>,
+    executions: Option<Executions>,
     pub language: Option<Arc<dyn LanguageService>>,
     pub others: Option<Arc<dyn OtherRuns>>,
     /// The index of the run that was started last.
@@ -119,6 +120,7 @@ impl Bed {
             selected: Arc::default(),
             judge: None,
             tries: None,
+            executions: None,
             language: None,
             others: None,
             index: None,
@@ -152,6 +154,15 @@ impl Bed {
         tries: impl Fn(&str, &TryCode) -> (String, i32) + Send + Sync + 'static,
     ) -> Self {
         self.tries = Some(Box::new(tries));
+        self
+    }
+
+    /// Sets what the selected tests execute when that is recorded.
+    pub fn executions(
+        mut self,
+        executions: impl Fn(&[String]) -> Vec<TestExecution> + Send + Sync + 'static,
+    ) -> Self {
+        self.executions = Some(Box::new(executions));
         self
     }
 
@@ -205,6 +216,7 @@ impl Bed {
             times: Arc::clone(&self.test_times),
             asked: Arc::clone(&self.selected),
             tries: self.tries.take(),
+            executions: self.executions.take(),
         })
     }
 

@@ -53,7 +53,11 @@ pub struct FakeTests {
     pub(super) times: Arc<Mutex<VecDeque<Duration>>>,
     pub(super) asked: Arc<Mutex<Vec<Vec<String>>>>,
     pub(super) tries: Option<Tries>,
+    pub(super) executions: Option<Executions>,
 }
+
+/// Returns what the selected tests execute.
+pub type Executions = Box<dyn Fn(&[String]) -> Vec<TestExecution> + Send + Sync>;
 
 /// Returns the output of code that is tried and its exit status, given the text of all files.
 pub type Tries = Box<dyn Fn(&str, &TryCode) -> (String, i32) + Send + Sync>;
@@ -132,6 +136,11 @@ impl TestRunner for FakeTests {
             frames,
             millis: 100,
         }
+    }
+
+    async fn record(&self, request: TestRequest, _: &BTreeSet<String>) -> Vec<TestExecution> {
+        let executions = self.executions.as_ref();
+        executions.map_or_else(Vec::new, |record| record(&request.select))
     }
 
     async fn run(&self, request: TestRequest) -> TestReport {

@@ -1,0 +1,106 @@
+//! What failing tests executed is shown to models and decides where the work begins.
+
+use std::sync::{Arc, Mutex};
+
+use super::bed::*;
+use starling_core::{ExecutedFrame, TestExecution, TestStatus};
+use starling_syntax::FilePath;
+
+const SHOP: &str = "\
+def total(prices):
+    return sum(prices) - 1
+
+def late(days):
+    return days
+";
+const TESTS: &str = "\
+from shop import late, total
+
+def test_total():
+    assert total([2]) == 2
+
+def test_late():
+    assert late(1) == 2
+";
+
+fn red(_: &str) -> Vec<(String, String)> {
+    let total = "test_shop.py:4: in test_total\n    assert total([2]) == 2\nE   assert 1 == 2";
+    let late = "test_shop.py:7: in test_late\n    assert late(1) == 2\nE   assert 1 == 2";
+    vec![
+        ("test_shop.py::test_total".to_owned(), total.to_owned()),
+        ("test_shop.py::test_late".to_owned(), late.to_owned()),
+    ]
+}
+
+fn execution(test: &str, status: TestStatus, values: &[&str]) -> TestExecution {
+    let frame = ExecutedFrame {
+        file: FilePath::new("shop.py"),
+        line: 2,
+        function: "total".to_owned(),
+        values: values.iter().map(|value| (*value).to_owned()).collect(),
+    };
+    TestExecution {
+        id: format!("test_shop.py::{test}"),
+        status,
+        frames: match status {
+            TestStatus::Passed => Vec::new(),
+            _ => vec![frame],
+        },
+        functions: Vec::new(),
+    }
+}
+
+/// Returns a test bed, and the selections of the runs that recorded executions.
+fn bed(task: &str) -> (Bed, Arc<Mutex<Vec<Vec<String>>>>) {
+    let model = Scripted::native()
+        .on("scout", [wake(&["shop.py::total"])])
+        .always("agent", finish("nothing"));
+    let selections: Arc<Mutex<Vec<Vec<String>>>> = Arc::default();
+    let kept = Arc::clone(&selections);
+    let files = [("shop.py", SHOP), ("test_shop.py", TESTS)];
+    let mut bed = Bed::new(&files, model)
+        .tests(red)
+        .with(|it| it.text = task.to_owned())
+        .executions(move |select| {
+            kept.lock().unwrap().push(select.to_vec());
+            vec![
+                execution("test_total", TestStatus::Failed, &["prices = [2]"]),
+                execution("test_late", TestStatus::Failed, &["days = 1"]),
+                execution("test_other", TestStatus::Passed, &[]),
+            ]
+        });
+    bed.selects = true;
+    (bed, selections)
+}
+
+#[tokio::test(start_paused = true)]
+async fn prompt_shows_the_values_in_the_frames_of_the_failing_test_that_the_task_names() {
+    let (mut bed, selections) = bed("test_shop.py::test_total fails");
+    bed.run().await;
+    assert_eq!(*selections.lock().unwrap(), [["test_shop.py"]]);
+    let prompt = &bed.model.prompts("scout")[0];
+    assert!(
+        prompt.contains("<values>\nshop.py:2 in total: prices = [2]\n</values>"),
+        "{prompt}"
+    );
+    assert!(!prompt.contains("days = 1"), "{prompt}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn tests_that_the_task_neither_names_nor_quotes_are_not_recorded() {
+    let (mut bed, selections) = bed("`late` forgets a day");
+    bed.run().await;
+    assert_eq!(*selections.lock().unwrap(), [[""; 0]; 0]);
+    let prompt = &bed.model.prompts("scout")[0];
+    assert!(!prompt.contains("<values>"), "{prompt}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_failing_tests_are_recorded_if_the_task_names_none_of_them() {
+    let (mut bed, _) = bed("Make the failing tests pass");
+    bed.run().await;
+    let prompt = &bed.model.prompts("scout")[0];
+    for values in ["prices = [2]", "days = 1"] {
+        assert!(prompt.contains(values), "{prompt}");
+    }
+}
