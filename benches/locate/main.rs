@@ -19,6 +19,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod gold;
+mod planted;
 mod rows;
 mod score;
 mod selection;
@@ -48,6 +49,10 @@ fn main() {
         ["selection", instances, checkouts, gold, cache] => {
             let (checkouts, cache) = (Path::new(checkouts), Path::new(cache));
             selection::print(&read(instances), checkouts, &read(gold), cache);
+        }
+        ["planted", planted, projects, cache, python] => {
+            let (projects, cache) = (Path::new(projects), Path::new(cache));
+            planted::print(&read(planted), projects, cache, Path::new(python));
         }
         ["rows", instances, checkouts, gold, cache, out] => {
             let (checkouts, cache) = (Path::new(checkouts), Path::new(cache));

@@ -1,42 +1,31 @@
 //! What tests executed, as recorded by the test runner.
 
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 
 use starling_syntax::FilePath;
 
-use crate::tests::TestStatus;
+/// A line of the project's code, counted from 1.
+pub type CodeLine = (FilePath, u32);
 
-/// What one test executed in the project.
+/// What failing tests, and the passing tests that ran beside them, executed in the project.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Executions {
+    pub failing: Vec<FailingExecution>,
+    /// Number of passing tests whose lines were recorded.
+    pub passed: usize,
+    /// For each line the number of these tests that executed it.
+    pub passing: BTreeMap<CodeLine, usize>,
+}
+
+/// What one failing test executed in the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TestExecution {
+pub struct FailingExecution {
     pub id: String,
-    pub status: TestStatus,
-    /// The project's frames in the traceback of the failure, outermost first. Empty if the test
-    /// passed.
+    /// The project's frames in the traceback of the failure, outermost first.
     pub frames: Vec<ExecutedFrame>,
-    /// The project's functions that started during the test, in the order of their first start.
-    /// Empty if they were not recorded.
-    pub functions: Vec<Arc<ExecutedFunction>>,
-}
-
-impl TestExecution {
-    pub fn did_pass(&self) -> bool {
-        self.status == TestStatus::Passed
-    }
-
-    pub fn did_fail(&self) -> bool {
-        matches!(self.status, TestStatus::Failed | TestStatus::Error)
-    }
-}
-
-/// A function that a test started. It can also be the body of a class or a lambda expression.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ExecutedFunction {
-    pub file: FilePath,
-    /// The line of the definition or of its first decorator, counted from 1.
-    pub line: u32,
-    /// The qualified name, or in versions of Python before 3.11 the last part of it.
-    pub name: String,
+    /// The executed lines; empty if they could not be recorded. The first line of a function that was
+    /// called is always among them, and may be its only one.
+    pub lines: BTreeSet<CodeLine>,
 }
 
 /// A frame of a failing test's traceback with the values of its local variables.

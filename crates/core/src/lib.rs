@@ -20,7 +20,7 @@ pub use cost::{Cost, Price, WorstCase};
 pub use editor::{
     ApplyError, CurrentText, DocVersion, Editor, EditorError, Effect, FileEdit, Withdrawal,
 };
-pub use execution::{ExecutedFrame, ExecutedFunction, TestExecution};
+pub use execution::{CodeLine, ExecutedFrame, Executions, FailingExecution};
 pub use language::{
     Diagnostics, Effort, LanguageService, LspAnswer, NameLocation, Problem, ProblemKind, Relation,
     Severity, TextRequest,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use crate::execution::TestExecution;
+use crate::execution::Executions;
 use crate::language::Problem;
 use crate::try_code::{TryReport, TryRequest};
 use starling_syntax::FilePath;
@@ -199,14 +199,11 @@ pub trait TestRunner: Send + Sync {
 
     async fn run(&self, request: TestRequest) -> TestReport;
 
-    /// Runs tests and returns what they executed, at least those of `failing`. Returns an empty list
-    /// if the runner cannot record that, or if the tests do not end within the deadline.
-    async fn record(
-        &self,
-        _request: TestRequest,
-        _failing: &BTreeSet<String>,
-    ) -> Vec<TestExecution> {
-        Vec::new()
+    /// Runs tests and returns what those of `failing` that fail executed, and the passing tests.
+    /// Other failing tests are left out. The result is empty if the runner cannot record that, or if
+    /// the tests do not end within the deadline.
+    async fn record(&self, _request: TestRequest, _failing: &BTreeSet<String>) -> Executions {
+        Executions::default()
     }
 
     /// Prepares [`TestRunner::compile`] in the background, so that its first call does not have to wait

@@ -3,22 +3,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::Arc;
 
 use super::ProjectTests;
 use super::message::own_path;
 use super::results::{LINE, Recorder, Reporters};
-use starling_core::{ExecutedFrame, ExecutedFunction, TestExecution, TestRequest};
+use starling_core::{CodeLine, ExecutedFrame, Executions, FailingExecution, TestRequest};
 
 /// The executions that the plugin of pytest recorded, with absolute paths.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ExecutionRecords {
     /// The frames of each failing test, outermost first.
     frames: BTreeMap<String, Vec<FrameRecord>>,
-    /// The path, line and name of each function, by its number.
-    functions: BTreeMap<u32, (String, u32, String)>,
-    /// The numbers of the functions that each test started.
-    executed: BTreeMap<String, Vec<u32>>,
+    /// The lines that each failing test executed, by their path.
+    executed: BTreeMap<String, Vec<(String, Vec<u32>)>>,
+    passed: usize,
+    /// For each path the lines, with the number of passing tests that executed them.
+    passing: Vec<(String, Vec<(u32, usize)>)>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -48,41 +48,52 @@ impl ExecutionRecords {
         self.frames.entry(id.to_owned()).or_default().push(frame);
     }
 
-    /// Adds a function from the fields of its record. Malformed records are ignored.
-    pub(super) fn note_function(&mut self, fields: &[&str]) {
-        let [number, path, line, name] = fields else {
-            return;
-        };
-        if let (Ok(number), Ok(line)) = (number.parse(), line.parse()) {
-            let function = ((*path).to_owned(), line, (*name).to_owned());
-            self.functions.insert(number, function);
-        }
-    }
-
-    /// Adds the functions of a test, by their numbers. Unknown numbers are ignored later.
-    pub(super) fn note_executed(&mut self, id: &str, numbers: &str) {
-        let numbers = numbers
-            .split(' ')
-            .filter_map(|number| number.parse::<u32>().ok());
+    /// Adds the lines of a file that a failing test executed.
+    pub(super) fn note_executed(&mut self, id: &str, path: &str, lines: &str) {
+        let lines = lines.split(' ').filter_map(|line| line.parse().ok());
         let executed = self.executed.entry(id.to_owned()).or_default();
-        executed.extend(numbers);
+        executed.push((path.to_owned(), lines.collect()));
     }
 
-    /// Returns the functions whose files are in the project, by their numbers.
-    fn own_functions(&self, root: &Path) -> BTreeMap<u32, Arc<ExecutedFunction>> {
-        let functions = self.functions.iter();
-        let functions = functions.filter_map(|(number, (path, line, name))| {
-            let function = ExecutedFunction {
-                file: own_path(path, root)?,
-                line: *line,
-                name: name.clone(),
-            };
-            Some((*number, Arc::new(function)))
+    /// Adds the number of passing tests of a session.
+    pub(super) fn note_passed(&mut self, count: &str) {
+        self.passed += count.parse().unwrap_or(0);
+    }
+
+    /// Adds the lines of a file that passing tests executed, in the form `line:tests`.
+    pub(super) fn note_passing(&mut self, path: &str, lines: &str) {
+        let lines = lines.split(' ').filter_map(|line| {
+            let (line, count) = line.split_once(':')?;
+            Some((line.parse().ok()?, count.parse().ok()?))
         });
-        functions.collect()
+        self.passing.push((path.to_owned(), lines.collect()));
     }
 
-    /// Returns the frames of a test whose files are in the project.
+    /// Returns what was executed in the files of the project.
+    fn in_project(&self, root: &Path) -> Executions {
+        let of_test = |id: &String| FailingExecution {
+            id: id.clone(),
+            frames: self.frames(id, root),
+            lines: self.lines(id, root),
+        };
+        let ids: BTreeSet<&String> = self.frames.keys().chain(self.executed.keys()).collect();
+        let mut executions = Executions {
+            failing: ids.into_iter().map(of_test).collect(),
+            passed: self.passed,
+            passing: BTreeMap::new(),
+        };
+        for (path, lines) in &self.passing {
+            let Some(file) = own_path(path, root) else {
+                continue;
+            };
+            for (line, count) in lines {
+                let known = executions.passing.entry((file.clone(), *line));
+                *known.or_default() += count;
+            }
+        }
+        executions
+    }
+
     fn frames(&self, id: &str, root: &Path) -> Vec<ExecutedFrame> {
         let frames = self.frames.get(id).into_iter().flatten();
         let frames = frames.filter_map(|frame| {
@@ -95,48 +106,44 @@ impl ExecutionRecords {
         });
         frames.collect()
     }
+
+    fn lines(&self, id: &str, root: &Path) -> BTreeSet<CodeLine> {
+        let files = self.executed.get(id).into_iter().flatten();
+        let files = files.filter_map(|(path, lines)| Some((own_path(path, root)?, lines)));
+        let lines = files.flat_map(|(file, lines)| {
+            let lines = lines.iter();
+            lines.map(move |line| (file.clone(), *line))
+        });
+        lines.collect()
+    }
 }
 
 impl ProjectTests {
-    /// Runs the selected tests with the plugin that records what they execute, at least what those
-    /// of `failing` do.
+    /// Runs the selected tests with the plugin that records what they execute.
     pub(super) async fn executions(
         &self,
         request: &TestRequest,
         failing: &BTreeSet<String>,
-    ) -> Vec<TestExecution> {
+    ) -> Executions {
         let Ok(suites) = &self.suites else {
-            return Vec::new();
+            return Executions::default();
         };
         let suite = suites.current();
         let reporters = match self.reporters(suite) {
             Some(Reporters::Pytest) => Reporters::Pytest,
             Some(Reporters::Both) => Reporters::Both,
-            Some(Reporters::Unittest) | None => return Vec::new(),
+            Some(Reporters::Unittest) | None => return Executions::default(),
         };
         let recorder = Recorder::of_executions(failing);
         let line = self.with_setup(&suite.line(&request.select));
         let line = recorder.around(&line, reporters);
         let Ok(done) = self.capture_tests(suite, line, request).await else {
-            return Vec::new();
+            return Executions::default();
         };
-        let Some(recorded) = recorder.part(&done.output).1 else {
-            return Vec::new();
-        };
-        let executions = &recorded.executions;
-        let functions = executions.own_functions(&self.root);
-        let of_test = |(id, status): (&str, _)| {
-            let numbers = executions.executed.get(id).into_iter().flatten();
-            TestExecution {
-                id: id.to_owned(),
-                status,
-                frames: executions.frames(id, &self.root),
-                functions: numbers
-                    .filter_map(|number| functions.get(number).cloned())
-                    .collect(),
-            }
-        };
-        recorded.statuses().into_iter().map(of_test).collect()
+        let recorded = recorder.part(&done.output).1;
+        recorded.map_or_else(Executions::default, |recorded| {
+            recorded.executions.in_project(&self.root)
+        })
     }
 }
 
@@ -146,7 +153,7 @@ mod tests {
     use starling_syntax::FilePath;
 
     #[test]
-    fn malformed_frames_and_frames_outside_the_project_are_left_out() {
+    fn malformed_records_and_records_outside_the_project_are_left_out() {
         let mut records = ExecutionRecords::default();
         for fields in [
             &["/w/a.py", "3", "f", "x = 1\u{1e}y = 'a'"][..],
@@ -157,13 +164,31 @@ mod tests {
         ] {
             records.note_frame("t.py::t", fields);
         }
+        records.note_executed("t.py::t", "/w/a.py", "3 x 2");
+        records.note_executed("t.py::t", "/usr/lib/b.py", "3");
+        records.note_passed("2");
+        records.note_passed("x");
+        records.note_passed("1");
+        records.note_passing("/w/a.py", "3:2 2 x:1 4:x");
+        records.note_passing("/w/a.py", "3:1");
+        records.note_passing("/usr/lib/b.py", "3:1");
+        let line = |line| (FilePath::new("a.py"), line);
         let frame = ExecutedFrame {
             file: FilePath::new("a.py"),
             line: 3,
             function: "f".to_owned(),
             values: vec!["x = 1".to_owned(), "y = 'a'".to_owned()],
         };
-        assert_eq!(records.frames("t.py::t", Path::new("/w")), [frame]);
-        assert_eq!(records.frames("t.py::other", Path::new("/w")), []);
+        let failing = FailingExecution {
+            id: "t.py::t".to_owned(),
+            frames: vec![frame],
+            lines: BTreeSet::from([line(2), line(3)]),
+        };
+        let expected = Executions {
+            failing: vec![failing],
+            passed: 3,
+            passing: BTreeMap::from([(line(3), 3)]),
+        };
+        assert_eq!(records.in_project(Path::new("/w")), expected);
     }
 }

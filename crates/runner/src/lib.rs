@@ -43,7 +43,7 @@ use redact::CURRENT;
 pub use redact::SecretValues;
 use results::{Recorder, Reporters};
 use starling_core::{
-    CommandOrigin, CompileRequest, Problem, ResultSource, TestCase, TestExecution, TestOutcome,
+    CommandOrigin, CompileRequest, Executions, Problem, ResultSource, TestCase, TestOutcome,
     TestReport, TestRequest, TestRunner, TryReport, TryRequest,
 };
 use starling_sandbox::{Captured, End, ShadowCommand, ShadowError, Shadows};
@@ -572,7 +572,7 @@ impl TestRunner for ProjectTests {
         report
     }
 
-    async fn record(&self, request: TestRequest, failing: &BTreeSet<String>) -> Vec<TestExecution> {
+    async fn record(&self, request: TestRequest, failing: &BTreeSet<String>) -> Executions {
         let span = tracing::info_span!("executions", selected = request.select.len());
         self.executions(&request, failing).instrument(span).await
     }

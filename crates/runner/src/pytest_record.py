@@ -158,13 +158,10 @@ def _values(frame):
 
 # Modules that show values in messages. What they call says nothing about the failure.
 _SHOWING = ("_pytest.assertion", "_pytest._io", "unittest.util", "pprint", "reprlib")
-# Size of all records of functions. What comes after it is left out.
-_BYTES = 2000000
 
 
-def _is_for_message():
-    """Whether the function that starts now is called to show a value in the message of a failure."""
-    frame = sys._getframe(2)
+def _is_for_message(frame):
+    """Whether a function was called to show a value in the message of a failure."""
     while frame is not None:
         module = frame.f_globals.get("__name__")
         if type(module) is str and module.startswith(_SHOWING):
@@ -175,87 +172,78 @@ def _is_for_message():
     return False
 
 
-class _Functions(object):
-    """Notes the functions of the project that start during a test."""
-
-    def __init__(self):
-        self.started = {}
-        self.numbers = {}
-        self.left = _BYTES
-
-    def is_open(self, code):
-        return id(code) not in self.started and _is_own(code.co_filename)
-
-    def note(self, code):
-        if self.is_open(code):
-            self.started[id(code)] = code
-
-    def write(self, node):
-        numbers = []
-        for key, code in self.started.items():
-            # With the code itself, so that no other code gets the same id.
-            number, _ = self.numbers.get(key, (None, None))
-            if number is None:
-                number = len(self.numbers)
-                self.numbers[key] = (number, code)
-                name = getattr(code, "co_qualname", code.co_name)
-                _note(u"function", number, code.co_filename, code.co_firstlineno, name)
-            numbers.append("%d" % number)
-        text = " ".join(numbers)
-        self.left -= len(text)
-        if self.left > 0:
-            _note(u"executed", node, text)
+def _by_path(places):
+    lines = {}
+    for path, line in places:
+        lines.setdefault(path, []).append("%s" % line)
+    return [(path, " ".join(found)) for path, found in lines.items()]
 
 
 class _Monitor(object):
-    """Python 3.12 and newer: each function is reported once in a test, by a tool of its own."""
+    """Python 3.12 and newer: a tool of its own reports each line once in a test."""
 
     every = 1
 
-    def __init__(self, functions):
-        self.functions = functions
+    def __init__(self):
         self.tool = None
+        self.lines = {}
+        self.own = {}
         self.is_alone = True
 
     def start(self):
         monitoring = sys.monitoring
-        # The tools 0 to 2 and 5 have a fixed purpose, such as coverage.
-        free = [tool for tool in (4, 3) if monitoring.get_tool(tool) is None]
-        if not free:
-            return False
-        self.tool = free[0]
-        monitoring.use_tool_id(self.tool, _name)
-        # To report functions again in the next test would report them again to all tools.
-        self.is_alone = all(monitoring.get_tool(tool) is None for tool in range(6) if tool != self.tool)
         events = monitoring.events
-        monitoring.register_callback(self.tool, events.PY_START, self._started)
+        if self.tool is None:
+            # The tools 0 to 2 and 5 have a fixed purpose, such as coverage.
+            free = [tool for tool in (4, 3) if monitoring.get_tool(tool) is None]
+            if not free:
+                return False
+            self.tool = free[0]
+            monitoring.use_tool_id(self.tool, _name)
+            monitoring.register_callback(self.tool, events.PY_START, self._started)
+            monitoring.register_callback(self.tool, events.LINE, self._reached)
+        # What is reported again in the next test is reported again to all tools.
+        others = [tool for tool in range(6) if tool != self.tool]
+        self.is_alone = all(monitoring.get_tool(tool) is None for tool in others)
+        self.lines = {}
         monitoring.set_events(self.tool, events.PY_START)
         if self.is_alone:
             monitoring.restart_events()
         return True
 
     def _started(self, code, offset):
-        if self.functions.is_open(code):
-            if _is_for_message():
+        if _is_own(code.co_filename):
+            if _is_for_message(sys._getframe(1)):
                 return None
-            self.functions.note(code)
+            self.lines[code.co_filename, code.co_firstlineno] = True
+            if self.is_alone and id(code) not in self.own:
+                # The code is kept, so that no other code gets its id.
+                self.own[id(code)] = code
+                sys.monitoring.set_local_events(self.tool, code, sys.monitoring.events.LINE)
+        return sys.monitoring.DISABLE if self.is_alone else None
+
+    def _reached(self, code, line):
+        if (code.co_filename, code.co_firstlineno) in self.lines:
+            self.lines[code.co_filename, line] = True
         return sys.monitoring.DISABLE if self.is_alone else None
 
     def stop(self):
-        monitoring = sys.monitoring
-        monitoring.set_events(self.tool, 0)
-        monitoring.register_callback(self.tool, monitoring.events.PY_START, None)
-        monitoring.free_tool_id(self.tool)
+        sys.monitoring.set_events(self.tool, 0)
+        lines, self.lines = self.lines, {}
+        return lines
+
+    def end(self):
+        if self.tool is not None:
+            for code in self.own.values():
+                sys.monitoring.set_local_events(self.tool, code, 0)
+            sys.monitoring.free_tool_id(self.tool)
+            self.tool = None
 
 
 class _Profile(object):
-    """Older versions of Python: the profiler in C counts the calls, unless the project has a profiler."""
+    """Older versions of Python: the profiler in C reports functions, unless the project has a profiler."""
 
     every = _EVERY
-
-    def __init__(self, functions):
-        self.functions = functions
-        self.profiler = None
 
     def start(self):
         if sys.getprofile() is not None:
@@ -268,32 +256,40 @@ class _Profile(object):
 
     def stop(self):
         self.profiler.disable()
+        lines = {}
         for entry in self.profiler.getstats():
-            # Who called it is not known: it may have been for a message.
-            if type(entry.code) is types.CodeType and entry.code.co_name != "__repr__":
-                self.functions.note(entry.code)
+            code = entry.code
+            # Who called a `__repr__` is not known: it may have been for a message.
+            if type(code) is types.CodeType and code.co_name != "__repr__" and _is_own(code.co_filename):
+                lines[code.co_filename, code.co_firstlineno] = True
+        return lines
+
+    def end(self):
+        pass
 
 
 class _Recording(_Results):
-    """The results, and what the tests execute: the functions of the project that start, and for each
-    failing test the frames of the project with the values of their variables."""
+    """The results, and what the tests execute in the project: for each test of `_failing` that fails its
+    lines, and its frames with the values of their variables; for the tests that pass the number of
+    tests for each line. In older versions of Python, the only line of a function is its first one."""
 
     def __init__(self, config):
         super(_Recording, self).__init__(config)
         root = str(getattr(config, "rootpath", None) or config.rootdir)
         _roots.extend(one for one in (root, os.path.realpath(root)) if one not in _roots)
-        self.functions = _Functions()
-        is_new = hasattr(sys, "monitoring")
-        self.recorder = (_Monitor if is_new else _Profile)(self.functions)
+        self.recorder = _Monitor() if hasattr(sys, "monitoring") else _Profile()
         self.is_recording = False
-        self.count = 0
+        self.lines = None
+        self.begun = 0
+        self.passed = 0
+        self.passing = {}
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item):
-        self.functions.started = {}
-        self.count += 1
-        if self.count % self.recorder.every == 0 or self._is_like_failing(item):
-            self._start()
+        self.begun += 1
+        self.lines = None
+        if self.begun % self.recorder.every == 0 or self._is_like_failing(item):
+            self.is_recording = os.getpid() == _owner and self.recorder.start()
         yield
 
     def _is_like_failing(self, item):
@@ -301,28 +297,50 @@ class _Recording(_Results):
         function = self._id(item).partition("[")[0]
         return any(one.partition("[")[0] == function for one in _failing)
 
-    # The functions of the set-up and of the test itself are noted, but not those of the teardown.
+    # The lines of the set-up and of the test itself are noted, but not those of the teardown.
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item):
         yield
-        self._stop(item)
+        self._stop()
 
-    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
-    def pytest_runtest_teardown(self, item):
-        self._stop(item)
-        yield
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(self, item, call):
+        if call.when == "setup" and call.excinfo is not None:
+            self._stop()
+        outcome = yield
+        try:
+            self._note(outcome.get_result(), call)
+        except Exception:
+            # Without these records, the result is the same.
+            pass
 
-    def _start(self):
-        if not self.is_recording and os.getpid() == _owner:
-            self.is_recording = self.recorder.start()
-
-    def _stop(self, item):
+    def _stop(self):
         if self.is_recording:
             self.is_recording = False
-            self.recorder.stop()
-            self.functions.write(self._id(item))
+            self.lines = self.recorder.stop()
 
-    def _note_frames(self, report, traceback):
+    def _note(self, report, call):
+        node = self._id(report)
+        if report.outcome == "failed" and call.when != "teardown" and node in _failing:
+            self._note_frames(node, call.excinfo.tb)
+            for path, lines in _by_path(self.lines or ()):
+                _note(u"executed", node, path, lines)
+        elif report.outcome == "passed" and call.when == "call" and not hasattr(report, "wasxfail"):
+            if self.lines is not None and node not in _failing:
+                self.passed += 1
+                for place in self.lines:
+                    self.passing[place] = self.passing.get(place, 0) + 1
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session, exitstatus):
+        self.recorder.end()
+        _note(u"passed", self.passed)
+        counted = ((path, "%d:%d" % (line, count)) for (path, line), count in self.passing.items())
+        for path, lines in _by_path(counted):
+            _note(u"passing", path, lines)
+        super(_Recording, self).pytest_sessionfinish(session, exitstatus)
+
+    def _note_frames(self, node, traceback):
         frames = []
         while traceback is not None:
             frame = traceback.tb_frame
@@ -332,19 +350,7 @@ class _Recording(_Results):
             traceback = traceback.tb_next
         for frame, line in frames[:1] + frames[1:][1 - _FRAMES :]:
             code = frame.f_code
-            fields = (self._id(report), code.co_filename, line, code.co_name, "\n".join(_values(frame)))
-            _note(u"frame", *fields)
-
-    @pytest.hookimpl(hookwrapper=True)
-    def pytest_runtest_makereport(self, item, call):
-        outcome = yield
-        try:
-            report = outcome.get_result()
-            if report.outcome == "failed" and call.excinfo is not None:
-                self._note_frames(report, call.excinfo.tb)
-        except Exception:
-            # Without these values, the result is the same.
-            pass
+            _note(u"frame", node, code.co_filename, line, code.co_name, "\n".join(_values(frame)))
 
 
 if sys.version_info >= (3,):

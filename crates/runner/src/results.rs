@@ -2,7 +2,7 @@
 //! record for each test to a private file of the run. Text printed by the code under test never
 //! counts as a result.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 
@@ -203,18 +203,13 @@ impl RecordedResults {
                         }));
                 }
                 ["frame", id, fields @ ..] => recorded.executions.note_frame(id, fields),
-                ["function", fields @ ..] => recorded.executions.note_function(fields),
-                ["executed", id, numbers] => recorded.executions.note_executed(id, numbers),
+                ["executed", id, path, lines] => recorded.executions.note_executed(id, path, lines),
+                ["passed", count] => recorded.executions.note_passed(count),
+                ["passing", path, lines] => recorded.executions.note_passing(path, lines),
                 _ => {}
             }
         }
         recorded
-    }
-
-    /// Returns the last result of each test.
-    pub(super) fn statuses(&self) -> BTreeMap<&str, TestStatus> {
-        let tests = self.tests.iter();
-        tests.map(|test| (&*test.id, test.status)).collect()
     }
 
     /// Returns whether every session ended regularly: none was interrupted or stopped by an error.

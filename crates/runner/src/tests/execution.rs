@@ -2,7 +2,7 @@
 
 use super::results::{project, tests_of};
 use super::*;
-use starling_core::{ExecutedFrame, TestExecution};
+use starling_core::{CodeLine, ExecutedFrame, Executions, FailingExecution};
 
 const SHOP: &str = "\
 class Item:
@@ -57,16 +57,18 @@ fn shop() -> Project {
     ])
 }
 
-/// Records the executions of the selected tests, in all versions of Python those of all tests.
-async fn record(tests: &ProjectTests, select: &[&str]) -> Vec<TestExecution> {
+/// Records the executions of the selected tests; those that fail are the failing ones.
+async fn record(tests: &ProjectTests, select: &[&str]) -> Executions {
     let report = tests.run(request(select, &[])).await;
-    let all = report.cases.into_iter().map(|case| case.id).collect();
-    tests.record(request(select, &[]), &all).await
+    let failing = report.cases.into_iter();
+    let failing = failing.filter(|case| case.status != TestStatus::Passed);
+    let failing = failing.map(|case| case.id).collect();
+    tests.record(request(select, &[]), &failing).await
 }
 
-fn of<'e>(executions: &'e [TestExecution], id: &str) -> &'e TestExecution {
-    let mut found = executions.iter();
-    found.find(|one| one.id == id).expect("the test ran")
+fn of<'e>(executions: &'e Executions, id: &str) -> &'e FailingExecution {
+    let mut found = executions.failing.iter();
+    found.find(|one| one.id == id).expect("the test failed")
 }
 
 #[tokio::test]
@@ -77,7 +79,6 @@ async fn frames_of_a_failing_test_have_the_values_of_their_variables() {
     };
     let executions = record(&tests, &["test_shop.py"]).await;
     let failed = of(&executions, "test_shop.py::test_total");
-    assert_eq!(failed.status, TestStatus::Failed);
     let cart = "Cart(items=[Item(price=2), Item(price=3)], password=[secret])";
     let frame = |file: &str, line, function: &str, values: &[&str]| ExecutedFrame {
         file: FilePath::new(file),
@@ -116,10 +117,8 @@ async fn frames_of_a_failing_test_have_the_values_of_their_variables() {
         frames
     };
     assert_eq!(sorted(&failed.frames), sorted(&expected));
-    // `Cart.__repr__` was not called.
-    let shown = of(&executions, "test_shop.py::test_shown");
-    assert_eq!(shown.status, TestStatus::Passed);
-    assert_eq!(shown.frames, []);
+    // `Cart.__repr__` was not called, or the other test would fail.
+    assert_eq!(executions.failing.len(), 1);
 }
 
 #[tokio::test]
@@ -172,11 +171,12 @@ def show():
 #[tokio::test]
 async fn runner_without_a_recorder_records_nothing() {
     let project = unittest_project();
-    let tests = project.tests(Some("python3 -m unittest discover -v -s tests -t ."));
-    let executions = record(&tests.await, &[]).await;
-    assert!(executions.iter().all(|one| one.frames.is_empty()));
-    let tests = project.tests(Some("exit 3")).await;
-    assert_eq!(record(&tests, &[]).await, []);
+    for command in ["python3 -m unittest discover -v -s tests -t .", "exit 3"] {
+        let tests = project.tests(Some(command)).await;
+        assert_eq!(record(&tests, &[]).await, Executions::default());
+    }
+    let tests = project.tests(None).await;
+    assert_eq!(record(&tests, &[]).await, Executions::default());
 }
 
 const TAX: &str = "\
@@ -190,7 +190,7 @@ class Bill:
         self.rows = rows
 
     def __repr__(self):
-        return shown(self)
+        return 'bill'
 
     def gross(self, kind):
         if kind == 'low':
@@ -199,9 +199,6 @@ class Bill:
 
 def low(price):
     return json.loads(str(net(price) * 3))
-
-def shown(bill):
-    return 'bill'
 ";
 const TAX_TESTS: &str = "\
 import pytest
@@ -215,46 +212,51 @@ def bill():
 def test_gross(bill, kind):
     assert bill.gross(kind) == 2, bill
 
-def test_shown(bill):
-    assert bill == 1
+def test_rows(bill):
+    assert bill.rows
 ";
 
-fn names(execution: &TestExecution) -> Vec<&str> {
-    let functions = execution.functions.iter();
-    let own = functions.filter(|one| one.file.as_str() == "tax.py");
-    // Versions of Python before 3.11 have no qualified names.
-    let mut names: Vec<&str> = own
-        .map(|one| one.name.rsplit('.').next().unwrap_or_default())
-        .collect();
-    names.sort_unstable();
-    names
+/// Whether the interpreter of the tests reports lines, and not only functions.
+fn has_lines(tests: &ProjectTests) -> bool {
+    let version = tests.python().expect("the interpreter is known");
+    let minor = version
+        .split('.')
+        .nth(1)
+        .and_then(|minor| minor.parse().ok());
+    minor.is_some_and(|minor: u32| minor >= 12)
+}
+
+fn lines_of_tax<'l>(lines: impl Iterator<Item = &'l CodeLine>) -> Vec<u32> {
+    let own = lines.filter(|(file, _)| file.as_str() == "tax.py");
+    own.map(|(_, line)| *line).collect()
 }
 
 #[tokio::test]
-async fn functions_that_each_case_of_a_parametrized_test_starts_are_recorded() {
+async fn lines_of_failing_and_of_passing_cases_of_a_parametrized_test_are_recorded() {
     let project = project(&[("tax.py", TAX), ("test_tax.py", TAX_TESTS)]);
     let Some(tests) = tests_of(&project, None).await else {
         return;
     };
-    let executions = record(&tests, &[]).await;
-    let high = of(&executions, "test_tax.py::test_gross[high]");
-    assert_eq!(high.status, TestStatus::Passed);
-    assert_eq!(names(high), ["<lambda>", "__init__", "gross", "net"]);
+    let executions = record(&tests, &["test_tax.py"]).await;
     let low = of(&executions, "test_tax.py::test_gross[low]");
-    assert_eq!(low.status, TestStatus::Failed);
-    // A lambda expression that does not run, and what shows the message of the failure, are left out.
-    assert_eq!(names(low)[..4], ["__init__", "gross", "low", "net"]);
-    assert!(!names(low).contains(&"__repr__"));
-    let net = low.functions.iter().find(|one| one.name == "net");
-    assert_eq!(net.expect("net was called").line, 3);
-    let shown = of(&executions, "test_tax.py::test_shown");
-    assert_eq!(names(shown)[..1], ["__init__"]);
-    assert!(!names(shown).contains(&"__repr__"));
+    let failed = lines_of_tax(low.lines.iter());
+    let passed = lines_of_tax(executions.passing.keys());
+    // What shows the message of the failure, `__repr__`, is left out.
+    if has_lines(&tests) {
+        assert_eq!(failed, [3, 4, 7, 8, 13, 14, 15, 18, 19]);
+        assert_eq!(passed, [3, 4, 7, 8, 13, 14, 16]);
+        assert_eq!(executions.passed, 2);
+        assert_eq!(executions.passing[&(FilePath::new("tax.py"), 8)], 2);
+        assert_eq!(executions.passing[&(FilePath::new("tax.py"), 14)], 1);
+    } else {
+        assert_eq!(failed, [3, 7, 13, 18]);
+        assert_eq!(passed, [3, 7, 13, 16]);
+    }
 }
 
 /// Recording gives way to other tools that use the same interfaces of Python.
 #[tokio::test]
-async fn tests_run_without_records_if_no_tool_is_free() {
+async fn tests_run_without_recorded_lines_if_no_tool_is_free() {
     let taken = "import sys\nif hasattr(sys, 'monitoring'):\n    for tool in range(6):\n        \
         sys.monitoring.use_tool_id(tool, 'other')\nelse:\n    sys.setprofile(lambda *_: None)\n";
     let files = [
@@ -267,15 +269,14 @@ async fn tests_run_without_records_if_no_tool_is_free() {
         return;
     };
     let executions = record(&tests, &[]).await;
-    assert_eq!(executions.len(), 3);
-    assert!(executions.iter().all(|one| one.functions.is_empty()));
-    assert!(!of(&executions, "test_tax.py::test_shown").frames.is_empty());
+    let failed = of(&executions, "test_tax.py::test_gross[low]");
+    assert!(failed.lines.is_empty() && !failed.frames.is_empty());
+    assert_eq!((executions.passed, executions.passing.len()), (0, 0));
 }
 
-/// The same tests with the tool of coverage in use: each function is reported without an effect on
-/// the other tool.
+/// A tool such as coverage has each function reported once. It must not be reported to it again.
 #[tokio::test]
-async fn another_tool_sees_no_event_twice() {
+async fn recording_has_no_effect_on_another_tool() {
     let other = "\
 import sys, pytest
 seen = []
@@ -293,7 +294,8 @@ def events():
     return seen
 ";
     let test = "from tax import net\nimport pytest\n@pytest.mark.parametrize('n', range(3))\n\
-        def test_net(n, events):\n    net(4)\n    assert len(events) < 2\n";
+        def test_net(n, events):\n    net(4)\n    assert len(events) < 2\n\
+        def test_red():\n    assert net(4) == 3\n";
     let files = [
         ("tax.py", TAX),
         ("test_net.py", test),
@@ -303,8 +305,11 @@ def events():
     let Some(tests) = tests_of(&project, None).await else {
         return;
     };
-    let executions = record(&tests, &[]).await;
-    assert_eq!(executions.len(), 3);
-    assert!(executions.iter().all(TestExecution::did_pass));
-    assert!(executions.iter().all(|one| names(one) == ["net"]));
+    let executions = record(&tests, &["test_net.py"]).await;
+    let red = of(&executions, "test_net.py::test_red");
+    assert!(lines_of_tax(red.lines.iter()).contains(&3));
+    if has_lines(&tests) {
+        assert_eq!(executions.passed, 3);
+        assert_eq!(executions.passing[&(FilePath::new("tax.py"), 3)], 3);
+    }
 }

@@ -1,6 +1,7 @@
 //! Runs the failing tests that a task is about once more before the run, to record what they execute.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::budget::ExternalTime;
@@ -8,7 +9,7 @@ use crate::check::required;
 use crate::check::test_run::in_turn;
 use crate::state::checker::Checker;
 use crate::task::test_names::parts;
-use starling_core::{TestExecution, TestOutcome, TestRequest};
+use starling_core::{TestOutcome, TestRequest};
 use tokio::time::Instant;
 
 /// Maximum number of failing tests whose executions are recorded. If more fail, their common cause
@@ -52,9 +53,9 @@ pub(crate) async fn record(checker: &Checker) {
     checker
         .budget
         .was_outside(ExternalTime::Tests, began.elapsed());
-    let mut executions = executions.unwrap_or_default();
-    executions.retain(|one| is_evidence(one, &failing));
-    checker.world().executions = executions;
+    if let Ok(executions) = executions {
+        checker.world().executions = Arc::new(executions);
+    }
 }
 
 /// Returns the entries that select the failing tests with the passing tests beside them: all tests
@@ -66,15 +67,6 @@ fn selected(failing: &BTreeSet<String>, is_quick: bool) -> Vec<String> {
     };
     let entries: BTreeSet<String> = failing.iter().map(entry).collect();
     entries.into_iter().collect()
-}
-
-/// Returns whether the execution of a test is evidence: the task is about the failing test and it
-/// failed again, or the test passed. Other failing tests may have the same cause or another one.
-fn is_evidence(execution: &TestExecution, failing: &BTreeSet<String>) -> bool {
-    match execution.did_fail() {
-        true => failing.contains(&execution.id),
-        false => execution.did_pass() && !failing.contains(&execution.id),
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Describes the values of variables in the frames of failing tests.
 
-use starling_core::{ExecutedFrame, TestExecution, Tokens};
+use starling_core::{ExecutedFrame, Executions, Tokens};
 
 /// Maximum number of failing tests whose frames are described.
 const TESTS: usize = 2;
@@ -9,11 +9,10 @@ const VALUE: usize = 120;
 
 /// Returns the frames of the failing tests with the values of their variables, one frame per line.
 /// The innermost frames are kept if not all fit, because the error is raised there.
-pub(crate) fn failure_values(executions: &[TestExecution], most: Tokens) -> String {
+pub(crate) fn failure_values(executions: &Executions, most: Tokens) -> String {
     let mut left = most;
     let mut described: Vec<String> = Vec::new();
-    let failed = executions.iter().filter(|one| one.did_fail());
-    for execution in failed.take(TESTS) {
+    for execution in executions.failing.iter().take(TESTS) {
         let frames = execution.frames.iter().rev();
         let mut lines: Vec<String> = Vec::new();
         for line in frames.filter_map(described_frame) {
@@ -53,33 +52,32 @@ fn short(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use starling_core::TestStatus;
+    use starling_core::FailingExecution;
     use starling_syntax::FilePath;
 
-    fn execution(status: TestStatus, frames: &[(u32, &[&str])]) -> TestExecution {
+    fn executions(of_tests: &[&[(u32, &[&str])]]) -> Executions {
         let frame = |(line, values): &(u32, &[&str])| ExecutedFrame {
             file: FilePath::new("a.py"),
             line: *line,
             function: "f".to_owned(),
             values: values.iter().map(|value| (*value).to_owned()).collect(),
         };
-        TestExecution {
+        let of_test = |frames: &&[(u32, &[&str])]| FailingExecution {
             id: "t.py::t".to_owned(),
-            status,
             frames: frames.iter().map(frame).collect(),
-            functions: Vec::new(),
+            lines: Default::default(),
+        };
+        Executions {
+            failing: of_tests.iter().map(of_test).collect(),
+            ..Executions::default()
         }
     }
 
     #[test]
     fn frames_of_failing_tests_are_described_in_their_order() {
         let long = format!("y = {}", "é".repeat(200));
-        let failed = execution(
-            TestStatus::Failed,
-            &[(1, &["x = 1", "z = []"]), (2, &[]), (3, &[&long])],
-        );
-        let passed = execution(TestStatus::Passed, &[(9, &["x = 9"])]);
-        let text = failure_values(&[passed, failed.clone(), failed], Tokens(500));
+        let frames: &[(u32, &[&str])] = &[(1, &["x = 1", "z = []"]), (2, &[]), (3, &[&long])];
+        let text = failure_values(&executions(&[frames, frames]), Tokens(500));
         let shown = format!(
             "a.py:1 in f: x = 1, z = []\na.py:3 in f: y = {}…",
             "é".repeat(116)
@@ -91,8 +89,8 @@ mod tests {
     fn innermost_frames_are_kept_if_not_all_fit() {
         let values: Vec<String> = (0..40).map(|n| format!("x{n} = {n}")).collect();
         let values: Vec<&str> = values.iter().map(String::as_str).collect();
-        let failed = execution(TestStatus::Failed, &[(1, &values), (2, &["y = 1"])]);
-        let text = failure_values(&[failed], Tokens(50));
+        let frames: &[(u32, &[&str])] = &[(1, &values), (2, &["y = 1"])];
+        let text = failure_values(&executions(&[frames]), Tokens(50));
         assert_eq!(text, "a.py:2 in f: y = 1");
     }
 }

@@ -112,7 +112,7 @@ pub(crate) fn frozen(run: &RunContext) -> String {
     let failures = required::shown(run)
         .map(|report| failures(&report, caps.failures))
         .unwrap_or_default();
-    let executions = run.world().executions.clone();
+    let executions = Arc::clone(&run.world().executions);
     TaskPrompt {
         test_is_needed: test_is_needed(run),
         task: cap(&run.task.text, caps.task),

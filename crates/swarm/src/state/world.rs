@@ -7,7 +7,7 @@ use crate::excerpt::Focus;
 use crate::lookup::{Lookup, LspFacts};
 use crate::state::answers::Answers;
 use crate::state::epoch::Epoch;
-use starling_core::TestExecution;
+use starling_core::Executions;
 use starling_index::Index;
 use starling_syntax::FilePath;
 use starling_workspace::Snapshot;
@@ -27,7 +27,7 @@ pub(crate) struct World {
     pub located: Vec<Candidate>,
     /// What the failing tests that the task is about, and the passing tests beside them, executed
     /// before the run.
-    pub executions: Vec<TestExecution>,
+    pub executions: Arc<Executions>,
     /// Answers of owners to questions of other agents, valid for the current texts.
     pub answers: Answers,
     /// The workspace that the scout saw. Drafts that the scout writes for agents are based on it.
@@ -43,7 +43,7 @@ impl World {
             focus: Arc::new(focus),
             lsp_facts: Arc::default(),
             located: Vec::new(),
-            executions: Vec::new(),
+            executions: Arc::default(),
             answers: Answers::default(),
             scouted_in: None,
         }

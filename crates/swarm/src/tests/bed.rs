@@ -13,7 +13,7 @@ pub use events::*;
 pub use fake_tests::*;
 pub use model::*;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ pub struct Bed {
     pub selected: Arc<Mutex<Vec<Vec<String>>>>,
     judge: Option<Judge>,
     tries: Option<Tries>,
-    executions: Option<Executions>,
+    recording: Option<Recording>,
     pub language: Option<Arc<dyn LanguageService>>,
     pub others: Option<Arc<dyn OtherRuns>>,
     /// The index of the run that was started last.
@@ -120,7 +120,7 @@ impl Bed {
             selected: Arc::default(),
             judge: None,
             tries: None,
-            executions: None,
+            recording: None,
             language: None,
             others: None,
             index: None,
@@ -157,12 +157,12 @@ impl Bed {
         self
     }
 
-    /// Sets what the selected tests execute when that is recorded.
-    pub fn executions(
+    /// Sets what the selected tests, and those of them that fail, execute when that is recorded.
+    pub fn recording(
         mut self,
-        executions: impl Fn(&[String]) -> Vec<TestExecution> + Send + Sync + 'static,
+        recording: impl Fn(&[String], &BTreeSet<String>) -> Executions + Send + Sync + 'static,
     ) -> Self {
-        self.executions = Some(Box::new(executions));
+        self.recording = Some(Box::new(recording));
         self
     }
 
@@ -216,7 +216,7 @@ impl Bed {
             times: Arc::clone(&self.test_times),
             asked: Arc::clone(&self.selected),
             tries: self.tries.take(),
-            executions: self.executions.take(),
+            recording: self.recording.take(),
         })
     }
 

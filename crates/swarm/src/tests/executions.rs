@@ -1,9 +1,10 @@
 //! What failing tests executed is shown to models and decides where the work begins.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use super::bed::*;
-use starling_core::{ExecutedFrame, TestExecution, TestStatus};
+use starling_core::{ExecutedFrame, Executions, FailingExecution};
 use starling_syntax::FilePath;
 
 const SHOP: &str = "\
@@ -32,21 +33,21 @@ fn red(_: &str) -> Vec<(String, String)> {
     ]
 }
 
-fn execution(test: &str, status: TestStatus, values: &[&str]) -> TestExecution {
+fn execution(id: &str) -> FailingExecution {
+    let values = match id.ends_with("test_total") {
+        true => "prices = [2]",
+        false => "days = 1",
+    };
     let frame = ExecutedFrame {
         file: FilePath::new("shop.py"),
         line: 2,
-        function: "total".to_owned(),
-        values: values.iter().map(|value| (*value).to_owned()).collect(),
+        function: "f".to_owned(),
+        values: vec![values.to_owned()],
     };
-    TestExecution {
-        id: format!("test_shop.py::{test}"),
-        status,
-        frames: match status {
-            TestStatus::Passed => Vec::new(),
-            _ => vec![frame],
-        },
-        functions: Vec::new(),
+    FailingExecution {
+        id: id.to_owned(),
+        frames: vec![frame],
+        lines: BTreeSet::new(),
     }
 }
 
@@ -61,13 +62,12 @@ fn bed(task: &str) -> (Bed, Arc<Mutex<Vec<Vec<String>>>>) {
     let mut bed = Bed::new(&files, model)
         .tests(red)
         .with(|it| it.text = task.to_owned())
-        .executions(move |select| {
+        .recording(move |select, failing| {
             kept.lock().unwrap().push(select.to_vec());
-            vec![
-                execution("test_total", TestStatus::Failed, &["prices = [2]"]),
-                execution("test_late", TestStatus::Failed, &["days = 1"]),
-                execution("test_other", TestStatus::Passed, &[]),
-            ]
+            Executions {
+                failing: failing.iter().map(|id| execution(id)).collect(),
+                ..Executions::default()
+            }
         });
     bed.selects = true;
     (bed, selections)
@@ -80,7 +80,7 @@ async fn prompt_shows_the_values_in_the_frames_of_the_failing_test_that_the_task
     assert_eq!(*selections.lock().unwrap(), [["test_shop.py"]]);
     let prompt = &bed.model.prompts("scout")[0];
     assert!(
-        prompt.contains("<values>\nshop.py:2 in total: prices = [2]\n</values>"),
+        prompt.contains("<values>\nshop.py:2 in f: prices = [2]\n</values>"),
         "{prompt}"
     );
     assert!(!prompt.contains("days = 1"), "{prompt}");

@@ -53,11 +53,11 @@ pub struct FakeTests {
     pub(super) times: Arc<Mutex<VecDeque<Duration>>>,
     pub(super) asked: Arc<Mutex<Vec<Vec<String>>>>,
     pub(super) tries: Option<Tries>,
-    pub(super) executions: Option<Executions>,
+    pub(super) recording: Option<Recording>,
 }
 
-/// Returns what the selected tests execute.
-pub type Executions = Box<dyn Fn(&[String]) -> Vec<TestExecution> + Send + Sync>;
+/// Returns what tests execute, given the selected tests and the failing tests.
+pub type Recording = Box<dyn Fn(&[String], &BTreeSet<String>) -> Executions + Send + Sync>;
 
 /// Returns the output of code that is tried and its exit status, given the text of all files.
 pub type Tries = Box<dyn Fn(&str, &TryCode) -> (String, i32) + Send + Sync>;
@@ -138,9 +138,11 @@ impl TestRunner for FakeTests {
         }
     }
 
-    async fn record(&self, request: TestRequest, _: &BTreeSet<String>) -> Vec<TestExecution> {
-        let executions = self.executions.as_ref();
-        executions.map_or_else(Vec::new, |record| record(&request.select))
+    async fn record(&self, request: TestRequest, failing: &BTreeSet<String>) -> Executions {
+        let recording = self.recording.as_ref();
+        recording.map_or_else(Executions::default, |record| {
+            record(&request.select, failing)
+        })
     }
 
     async fn run(&self, request: TestRequest) -> TestReport {
