@@ -1,18 +1,21 @@
 //! What failing tests executed is shown to models and decides where the work begins.
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use super::bed::*;
+use crate::*;
 use starling_core::{ExecutedFrame, Executions, FailingExecution};
 use starling_syntax::FilePath;
 
 const SHOP: &str = "\
 def total(prices):
-    return sum(prices) - 1
+    return sum(prices) + fee(len(prices))
 
 def late(days):
     return days
+
+def fee(count):
+    return count - 1
 ";
 const TESTS: &str = "\
 from shop import late, total
@@ -47,7 +50,12 @@ fn execution(id: &str) -> FailingExecution {
     FailingExecution {
         id: id.to_owned(),
         frames: vec![frame],
-        lines: BTreeSet::new(),
+        lines: match id.ends_with("test_total") {
+            true => [1, 2, 7, 8]
+                .map(|line| (FilePath::new("shop.py"), line))
+                .into(),
+            false => [4, 5].map(|line| (FilePath::new("shop.py"), line)).into(),
+        },
     }
 }
 
@@ -66,7 +74,10 @@ fn bed(task: &str) -> (Bed, Arc<Mutex<Vec<Vec<String>>>>) {
             kept.lock().unwrap().push(select.to_vec());
             Executions {
                 failing: failing.iter().map(|id| execution(id)).collect(),
-                ..Executions::default()
+                passed: 3,
+                passing: [(1, 3), (2, 3)]
+                    .map(|(line, count)| ((FilePath::new("shop.py"), line), count))
+                    .into(),
             }
         });
     bed.selects = true;
@@ -103,4 +114,42 @@ async fn all_failing_tests_are_recorded_if_the_task_names_none_of_them() {
     for values in ["prices = [2]", "days = 1"] {
         assert!(prompt.contains(values), "{prompt}");
     }
+}
+
+/// Returns the symbols of code, with the first reason, in the order in which they were found.
+fn located(events: &[Event]) -> Vec<(String, String)> {
+    let candidates = events.iter().find_map(|event| match event {
+        Event::Located { candidates, .. } => Some(candidates),
+        _ => None,
+    });
+    let candidates = candidates.expect("the run located its start").iter();
+    let code = candidates.filter(|one| one.symbol.file.as_str() == "shop.py");
+    code.map(|one| (one.symbol.name.clone(), one.why[0].clone()))
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn code_that_only_the_named_failing_test_executes_is_the_first_candidate() {
+    let (mut bed, _) = bed("test_shop.py::test_total fails");
+    let events = bed.run().await;
+    let why = "has lines run by the failing test and by none of 3 passing tests";
+    assert_eq!(located(&events)[0], ("fee".to_owned(), why.to_owned()));
+    let prompt = &bed.model.prompts("scout")[0];
+    assert!(
+        prompt.contains(&format!("`shop.py::fee` line 7 ({why}")),
+        "{prompt}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn failing_tests_that_the_task_neither_names_nor_quotes_do_not_decide_where_work_begins() {
+    let (mut bed, _) = bed("`late` forgets a day");
+    let events = bed.run().await;
+    let first = &located(&events)[0];
+    assert_eq!(first.0, "late", "{first:?}");
+    assert!(
+        !located(&events)
+            .iter()
+            .any(|(_, why)| why.contains("run by"))
+    );
 }
