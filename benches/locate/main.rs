@@ -7,9 +7,11 @@
 //! cargo bench --no-default-features --bench locate -- score INSTANCES CHECKOUTS gold.jsonl CACHE
 //! cargo bench --no-default-features --bench locate -- selection INSTANCES CHECKOUTS gold.jsonl CACHE
 //! cargo bench --no-default-features --bench locate -- rows INSTANCES CHECKOUTS gold.jsonl CACHE ROWS
+//! cargo bench --no-default-features --bench locate -- planted PLANTED PROJECTS CACHE PYTHON
 //! python benches/locate/learn.py ROWS HISTORY_ROWS crates/index/src/locate/weights.rs
 //! ```
 //!
+//! `PLANTED` is written by `plant.py`, from the same `PROJECTS` and with the same `PYTHON`.
 //! `HISTORY_ROWS` is written by the same commands from the output of `history.py`.
 //!
 //! `INSTANCES` is a file of JSON lines with `instance_id`, `repo`, `problem_statement` and `patch`;
