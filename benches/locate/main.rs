@@ -7,9 +7,11 @@
 //! cargo bench --no-default-features --bench locate -- score INSTANCES CHECKOUTS gold.jsonl CACHE
 //! cargo bench --no-default-features --bench locate -- selection INSTANCES CHECKOUTS gold.jsonl CACHE
 //! cargo bench --no-default-features --bench locate -- rows INSTANCES CHECKOUTS gold.jsonl CACHE ROWS
+//! cargo bench --no-default-features --bench locate -- planted PLANTED PROJECTS CACHE PYTHON
 //! python benches/locate/learn.py ROWS HISTORY_ROWS crates/index/src/locate/weights.rs
 //! ```
 //!
+//! `PLANTED` is written by `plant.py`, from the same `PROJECTS` and with the same `PYTHON`.
 //! `HISTORY_ROWS` is written by the same commands from the output of `history.py`.
 //!
 //! `INSTANCES` is a file of JSON lines with `instance_id`, `repo`, `problem_statement` and `patch`;
@@ -19,6 +21,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod gold;
+mod planted;
 mod rows;
 mod score;
 mod selection;
@@ -48,6 +51,10 @@ fn main() {
         ["selection", instances, checkouts, gold, cache] => {
             let (checkouts, cache) = (Path::new(checkouts), Path::new(cache));
             selection::print(&read(instances), checkouts, &read(gold), cache);
+        }
+        ["planted", planted, projects, cache, python] => {
+            let (projects, cache) = (Path::new(projects), Path::new(cache));
+            planted::print(&read(planted), projects, cache, Path::new(python));
         }
         ["rows", instances, checkouts, gold, cache, out] => {
             let (checkouts, cache) = (Path::new(checkouts), Path::new(cache));

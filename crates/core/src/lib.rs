@@ -5,6 +5,7 @@ mod approver;
 mod call_event;
 mod cost;
 mod editor;
+mod execution;
 mod language;
 mod model;
 pub mod prompts;
@@ -19,6 +20,7 @@ pub use cost::{Cost, Price, WorstCase};
 pub use editor::{
     ApplyError, CurrentText, DocVersion, Editor, EditorError, Effect, FileEdit, Withdrawal,
 };
+pub use execution::{CodeLine, ExecutedFrame, Executions, FailingExecution};
 pub use language::{
     Diagnostics, Effort, LanguageService, LspAnswer, NameLocation, Problem, ProblemKind, Relation,
     Severity, TextRequest,

@@ -47,7 +47,7 @@ pub use fuzzy::distance;
 pub use importable::Importable;
 pub use in_strings::InString;
 pub use left_attribute::AttributeOf;
-pub use locate::{Candidate, Located, LocatedFile, content_words};
+pub use locate::{Candidate, ExecutedLines, Located, LocatedFile, content_words};
 pub use lookup::{Definition, Description, IndirectUse, Usage, Usages, Variable};
 pub use map::{MapFile, MapSymbol, RepositoryMap, Seed};
 pub use module_attributes::{ModuleAttribute, module_attributes};
@@ -516,6 +516,16 @@ impl Index {
     /// Returns the most relevant symbols for a text, such as a task or the output of failing tests.
     pub fn locate(&self, text: &str, limit: usize) -> Vec<Located> {
         locate::locate(self.corpus(), text, limit)
+    }
+
+    /// Returns the most relevant symbols for a text if it is known what failing tests executed.
+    pub fn locate_executed(
+        &self,
+        text: &str,
+        executed: &ExecutedLines<'_>,
+        limit: usize,
+    ) -> Vec<Located> {
+        locate::locate_executed(self.corpus(), text, executed, limit)
     }
 
     /// Returns the most relevant files for a text.

@@ -7,6 +7,7 @@ mod command;
 mod compile;
 mod detect;
 mod environment;
+mod execution;
 mod interpreter;
 mod launcher;
 mod message;
@@ -42,8 +43,8 @@ use redact::CURRENT;
 pub use redact::SecretValues;
 use results::{Recorder, Reporters};
 use starling_core::{
-    CommandOrigin, CompileRequest, Problem, ResultSource, TestCase, TestOutcome, TestReport,
-    TestRequest, TestRunner, TryReport, TryRequest,
+    CommandOrigin, CompileRequest, Executions, Problem, ResultSource, TestCase, TestOutcome,
+    TestReport, TestRequest, TestRunner, TryReport, TryRequest,
 };
 use starling_sandbox::{Captured, End, ShadowCommand, ShadowError, Shadows};
 use starling_workspace::{FileContents, Snapshot, UnreadableFiles};
@@ -569,6 +570,11 @@ impl TestRunner for ProjectTests {
         span.record("outcome", report.outcome.word());
         span.record("results", report.cases.len());
         report
+    }
+
+    async fn record(&self, request: TestRequest, failing: &BTreeSet<String>) -> Executions {
+        let span = tracing::info_span!("executions", selected = request.select.len());
+        self.executions(&request, failing).instrument(span).await
     }
 
     fn prepare(&self) {

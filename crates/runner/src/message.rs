@@ -28,7 +28,12 @@ pub fn frames(output: &str, root: &Path) -> Vec<(FilePath, u32)> {
 
 /// Returns the file of a frame if it is in the workspace and not installed code.
 fn own_file(frame: &Frame<'_>, root: &Path) -> Option<FilePath> {
-    let path = Path::new(frame.path);
+    own_path(frame.path, root)
+}
+
+/// Returns the file of a path if it is in the workspace and not installed code.
+pub(super) fn own_path(path: &str, root: &Path) -> Option<FilePath> {
+    let path = Path::new(path);
     let relative = if path.is_absolute() {
         path.strip_prefix(root).ok()?
     } else {

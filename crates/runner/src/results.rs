@@ -2,22 +2,26 @@
 //! record for each test to a private file of the run. Text printed by the code under test never
 //! counts as a result.
 
+use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 
 use super::command::quote;
+use super::execution::ExecutionRecords;
 use super::message::shorten;
 use super::parse::Cases;
 use starling_core::{TestCase, TestStatus};
 
 /// Python code that runs in the project's interpreter.
 const PLUGIN: &str = include_str!("pytest_report.py");
+/// The second part of the plugin, which records what tests execute.
+const RECORDING: &str = include_str!("pytest_record.py");
 const UNITTEST: &str = include_str!("unittest_report.py");
 /// The names of programs that start Python or a test runner of Python.
 const STARTERS: &str = "python python3 python2 pytest py.test";
 /// Separators between the fields of a record, and between the lines of a message.
 const FIELD: char = '\u{1f}';
-const LINE: char = '\u{1e}';
+pub(super) const LINE: char = '\u{1e}';
 
 /// The source of the results of a pytest session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -42,6 +46,8 @@ pub(super) enum Reporters {
 /// project can name it in its configuration.
 pub(super) struct Recorder {
     name: String,
+    /// The code of the plugin of pytest.
+    plugin: String,
 }
 
 /// The test results that the reporters of one run wrote.
@@ -54,6 +60,7 @@ pub(super) struct RecordedResults {
     /// The exit statuses of the sessions that ended regularly.
     pub ended: Vec<i32>,
     tests: Vec<TestRecord>,
+    pub executions: ExecutionRecords,
 }
 
 /// The result of one test, as a reporter wrote it.
@@ -69,6 +76,18 @@ impl Recorder {
         let random = |at: u8| RandomState::new().hash_one(at);
         Recorder {
             name: format!("starling_results_{:016x}{:016x}", random(0), random(1)),
+            plugin: PLUGIN.to_owned(),
+        }
+    }
+
+    /// Returns a recorder whose plugin of pytest also records what the tests execute, at least what
+    /// those of `failing` do.
+    pub(super) fn of_executions(failing: &BTreeSet<String>) -> Self {
+        // A list of strings in JSON is one in Python, too.
+        let failing = serde_json::to_string(failing).unwrap_or_else(|_| "()".to_owned());
+        Recorder {
+            plugin: format!("{PLUGIN}{RECORDING}\n_failing = {failing}\n"),
+            ..Recorder::new()
         }
     }
 
@@ -88,7 +107,7 @@ impl Recorder {
         let pytest = format!(
             r#"printf '%s\n' {plugin} >"$S/{name}.py" && export PYTHONPATH="$S${{PYTHONPATH:+:$PYTHONPATH}}" PYTEST_PLUGINS="{name}${{PYTEST_PLUGINS:+,$PYTEST_PLUGINS}}"
 "#,
-            plugin = quote(PLUGIN),
+            plugin = quote(&self.plugin),
         );
         let unittest = format!(
             r#"printf '%s\n' {class} >"$S/unittest/sitecustomize.py" && export PYTHONPATH="$S/unittest${{PYTHONPATH:+:$PYTHONPATH}}"
@@ -183,6 +202,10 @@ impl RecordedResults {
                             message: message.replace(LINE, "\n"),
                         }));
                 }
+                ["frame", id, fields @ ..] => recorded.executions.note_frame(id, fields),
+                ["executed", id, path, lines] => recorded.executions.note_executed(id, path, lines),
+                ["passed", count] => recorded.executions.note_passed(count),
+                ["passing", path, lines] => recorded.executions.note_passing(path, lines),
                 _ => {}
             }
         }

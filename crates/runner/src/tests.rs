@@ -1,6 +1,7 @@
 //! Tests with real projects and a real interpreter.
 
 mod compile;
+mod execution;
 mod hostile;
 mod private;
 mod results;

@@ -144,6 +144,9 @@ pub struct TaskPrompt {
     pub rules: String,
     /// The failures of the tests before the run; empty if the tests were not run or all pass.
     pub failures: String,
+    /// The values of variables where failing tests of the task failed, one frame per line; empty if
+    /// they are not known.
+    pub values: String,
     /// The examples of the task and their results on the unchanged code. Empty if no example could run.
     pub examples: String,
     /// Whether a change needs a new test: without one it is reverted, because no test fails before

@@ -39,6 +39,7 @@ fn every_prompt_template_renders_with_its_struct() {
         python: "3.9".into(),
         rules: "R".into(),
         failures: "F".into(),
+        values: "a.py:1 in f: x = 1".into(),
         test_is_needed: true,
         other_failures: "t8, t9".into(),
         examples: "total([1])\n-> TypeError: no".into(),
@@ -56,6 +57,10 @@ fn every_prompt_template_renders_with_its_struct() {
         "{task}"
     );
     assert!(task.contains("leave them as they are: t8, t9\n"), "{task}");
+    assert!(
+        task.contains("<values>\na.py:1 in f: x = 1\n</values>\n"),
+        "{task}"
+    );
     assert!(task.contains("\n`m` is defined as a.py::A.m\n"), "{task}");
     let symbol = SymbolPrompt {
         symbol: "a.py::f".into(),

@@ -3,11 +3,13 @@
 //! The text is parsed for references to code ([`query`]). Symbols and files are scored by the words
 //! that they share with the text ([`mod@matches`]), by names in the text ([`named`]), and by
 //! mentions of or in symbols that match well ([`near`]). The results become numeric features
-//! ([`features`]), which are combined with learned weights ([`weights`]).
+//! ([`features`]), which are combined with learned weights ([`weights`]). If it is known what
+//! failing tests executed, that is added to the score of symbols ([`executed`]).
 
 mod around;
 mod corpus;
 mod documents;
+mod executed;
 mod features;
 mod imports;
 mod matches;
@@ -26,6 +28,8 @@ mod weights;
 mod why;
 
 pub(super) use corpus::{Corpus, Table};
+pub use executed::ExecutedLines;
+pub(super) use executed::locate_executed;
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -17,13 +17,13 @@ async fn has_pytest(tests: &ProjectTests, root: &Path) -> bool {
 }
 
 /// Returns the tests of a pytest project, or `None` if pytest is not installed.
-async fn tests_of(project: &Project, command: Option<&str>) -> Option<ProjectTests> {
+pub(super) async fn tests_of(project: &Project, command: Option<&str>) -> Option<ProjectTests> {
     let tests = project.tests(command).await;
     let found = has_pytest(&tests, project.workspace.root()).await;
     found.then_some(tests)
 }
 
-fn project(files: &[(&str, &str)]) -> Project {
+pub(super) fn project(files: &[(&str, &str)]) -> Project {
     let config = ("pytest.ini", "[pytest]\n");
     Project::new(&[&[config], files].concat())
 }

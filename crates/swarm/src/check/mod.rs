@@ -10,6 +10,7 @@ pub(crate) mod diagnose;
 pub(crate) mod documentation;
 pub(crate) mod each_part;
 pub(crate) mod early_uses;
+pub(crate) mod executions;
 pub(crate) mod expected;
 pub(crate) mod gone_cases;
 pub(crate) mod left_behind;

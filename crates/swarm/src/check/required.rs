@@ -394,6 +394,30 @@ fn belonging(
     }
 }
 
+/// Returns the failing tests of a report that the task names or quotes, or all that it requires if it
+/// is about failing tests. Only these tests decide where the work begins; other failing tests, even
+/// those that must pass, are context.
+pub(crate) fn named_or_quoted(checker: &Checker, report: &TestReport) -> BTreeSet<String> {
+    let excluded = ExcludedTests::of(&checker.task.text);
+    match goal(checker) {
+        Goal::RedTests => {
+            let mut required = checker.tests().required.ids.clone();
+            required.remove(WHOLE_RUN);
+            required
+        }
+        Goal::Bug
+        | Goal::NewTest
+        | Goal::Feature
+        | Goal::Refactoring
+        | Goal::Documentation
+        | Goal::Question => {
+            let mut failing = failing_cases(report);
+            failing.retain(|case| case.id != WHOLE_RUN && !excluded.holds(&case.id));
+            named(&excluded.rest(), &failing)
+        }
+    }
+}
+
 /// Returns the failing tests that a task names or quotes. If the task names only cases that do not
 /// fail, their test itself is meant.
 fn named(task: &str, failing: &[TestCase]) -> BTreeSet<String> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::check::required;
 use crate::context::agent_context::{AgentContext, shown};
+use crate::context::failure_values::failure_values;
 use crate::event::actor::actor_name;
 use crate::event::events::Cause;
 use crate::evidence::ids::tail;
@@ -37,6 +38,8 @@ pub(crate) struct Caps {
     pub task: Tokens,
     pub rules: Tokens,
     pub failures: Tokens,
+    /// Limit for the values of variables in the frames of failures.
+    pub values: Tokens,
     pub source: Tokens,
     pub outline_lines: usize,
     pub callers: usize,
@@ -62,6 +65,7 @@ impl Caps {
                 task: Tokens(4_000),
                 rules: Tokens(1_000),
                 failures: Tokens(1_500),
+                values: Tokens(500),
                 source: Tokens(5_000),
                 outline_lines: 24,
                 callers: 12,
@@ -78,6 +82,7 @@ impl Caps {
                 task: Tokens(1_000),
                 rules: Tokens(200),
                 failures: Tokens(500),
+                values: Tokens(150),
                 source: Tokens(2_000),
                 outline_lines: 0,
                 callers: 0,
@@ -107,12 +112,14 @@ pub(crate) fn frozen(run: &RunContext) -> String {
     let failures = required::shown(run)
         .map(|report| failures(&report, caps.failures))
         .unwrap_or_default();
+    let executions = Arc::clone(&run.world().executions);
     TaskPrompt {
         test_is_needed: test_is_needed(run),
         task: cap(&run.task.text, caps.task),
         python: run.services.tests.python().unwrap_or_default(),
         rules,
         failures,
+        values: failure_values(&executions, caps.values),
         examples: examples(run, caps),
         other_failures: few(&required::left_alone(run)),
         not_there: not_there(run),

@@ -12,7 +12,7 @@ use crate::budget::CallFailed;
 use crate::check::test_run;
 use crate::check::test_run::no_tests;
 use crate::check::{
-    each_part, expected, new_tests, original_tests, required, selection, task_examples,
+    each_part, executions, expected, new_tests, original_tests, required, selection, task_examples,
 };
 use crate::context::prompt_parts;
 use crate::contract::follow_up;
@@ -303,7 +303,8 @@ async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
     })
 }
 
-/// Runs the tests before the change, and reads the project into the index.
+/// Runs the tests before the change and records what the failing tests of the task execute, and
+/// reads the project into the index.
 async fn tests_and_index(run: &Arc<RunContext>) -> Result<(), StopReason> {
     let index = Arc::clone(&run.world().index);
     let reading = tokio::task::spawn_blocking(move || index.warm());
@@ -315,6 +316,7 @@ async fn tests_and_index(run: &Arc<RunContext>) -> Result<(), StopReason> {
         test_before(run, Vec::new(), Duration::MAX).await?;
         let _ = reading.await;
     }
+    executions::record(run).await;
     Ok(())
 }
 

@@ -26,9 +26,11 @@ use crate::run::unmet::unmet;
 use crate::run::{by_rule, deletions};
 use crate::state::run_context::RunContext;
 use starling_core::prompts::{Prompt, ScoutPrompt, ScoutSystem, ScoutSystemText};
-use starling_core::{ChatReply, Finish, ModelProfile, Role, Tokens, ToolCalling, ToolSpec};
+use starling_core::{
+    ChatReply, Executions, Finish, ModelProfile, Role, Tokens, ToolCalling, ToolSpec,
+};
 use starling_dialogue::{TextReplyOutcome, ToolCallsOutcome, Turns, converse};
-use starling_index::is_test_file;
+use starling_index::{ExecutedLines, is_test_file};
 use starling_syntax::{Language, SymbolPath};
 
 /// Maximum number of turns of the scout. If it has picked no symbol by then, the best candidate is
@@ -71,7 +73,11 @@ pub(crate) fn locate(run: &RunContext) -> Vec<Candidate> {
             candidates.push(named(symbol, NAMED.to_owned()));
         }
     }
-    for found in lookup.index().locate(&text, CANDIDATES) {
+    let executions = Arc::clone(&run.world().executions);
+    for found in lookup
+        .index()
+        .locate_executed(&text, &executed(&executions), CANDIDATES)
+    {
         if !candidates.iter().any(|known| known.symbol == found.symbol) {
             candidates.push(Candidate {
                 symbol: found.symbol,
@@ -86,6 +92,15 @@ pub(crate) fn locate(run: &RunContext) -> Vec<Candidate> {
         millis,
     });
     candidates
+}
+
+fn executed(executions: &Executions) -> ExecutedLines<'_> {
+    let lines = executions.failing.iter().map(|one| &one.lines);
+    ExecutedLines {
+        failing: lines.filter(|lines| !lines.is_empty()).collect(),
+        passing: Some(&executions.passing),
+        passed: executions.passed,
+    }
 }
 
 fn named(symbol: SymbolPath, why: String) -> Candidate {

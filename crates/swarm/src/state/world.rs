@@ -7,6 +7,7 @@ use crate::excerpt::Focus;
 use crate::lookup::{Lookup, LspFacts};
 use crate::state::answers::Answers;
 use crate::state::epoch::Epoch;
+use starling_core::Executions;
 use starling_index::Index;
 use starling_syntax::FilePath;
 use starling_workspace::Snapshot;
@@ -24,6 +25,9 @@ pub(crate) struct World {
     /// Replies of a language server about names.
     pub lsp_facts: Arc<LspFacts>,
     pub located: Vec<Candidate>,
+    /// What the failing tests that the task is about, and the passing tests beside them, executed
+    /// before the run.
+    pub executions: Arc<Executions>,
     /// Answers of owners to questions of other agents, valid for the current texts.
     pub answers: Answers,
     /// The workspace that the scout saw. Drafts that the scout writes for agents are based on it.
@@ -39,6 +43,7 @@ impl World {
             focus: Arc::new(focus),
             lsp_facts: Arc::default(),
             located: Vec::new(),
+            executions: Arc::default(),
             answers: Answers::default(),
             scouted_in: None,
         }

@@ -13,7 +13,7 @@ pub use events::*;
 pub use fake_tests::*;
 pub use model::*;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -66,6 +66,7 @@ pub struct Bed {
     pub selected: Arc<Mutex<Vec<Vec<String>>>>,
     judge: Option<Judge>,
     tries: Option<Tries>,
+    recording: Option<Recording>,
     pub language: Option<Arc<dyn LanguageService>>,
     pub others: Option<Arc<dyn OtherRuns>>,
     /// The index of the run that was started last.
@@ -122,6 +123,7 @@ impl Bed {
             judge: None,
             command: "fake tests".to_owned(),
             tries: None,
+            recording: None,
             language: None,
             others: None,
             index: None,
@@ -155,6 +157,15 @@ impl Bed {
         tries: impl Fn(&str, &TryCode) -> (String, i32) + Send + Sync + 'static,
     ) -> Self {
         self.tries = Some(Box::new(tries));
+        self
+    }
+
+    /// Sets what the selected tests, and those of them that fail, execute when that is recorded.
+    pub fn recording(
+        mut self,
+        recording: impl Fn(&[String], &BTreeSet<String>) -> Executions + Send + Sync + 'static,
+    ) -> Self {
+        self.recording = Some(Box::new(recording));
         self
     }
 
@@ -209,6 +220,7 @@ impl Bed {
             times: Arc::clone(&self.test_times),
             asked: Arc::clone(&self.selected),
             tries: self.tries.take(),
+            recording: self.recording.take(),
         })
     }
 

@@ -10,6 +10,7 @@ mod diagnosing;
 mod editing;
 mod ending;
 mod evidence;
+mod executions;
 mod filling;
 mod flow;
 mod follow;

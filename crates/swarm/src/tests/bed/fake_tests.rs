@@ -54,7 +54,11 @@ pub struct FakeTests {
     pub(super) times: Arc<Mutex<VecDeque<Duration>>>,
     pub(super) asked: Arc<Mutex<Vec<Vec<String>>>>,
     pub(super) tries: Option<Tries>,
+    pub(super) recording: Option<Recording>,
 }
+
+/// Returns what tests execute, given the selected tests and the failing tests.
+pub type Recording = Box<dyn Fn(&[String], &BTreeSet<String>) -> Executions + Send + Sync>;
 
 /// Returns the output of code that is tried and its exit status, given the text of all files.
 pub type Tries = Box<dyn Fn(&str, &TryCode) -> (String, i32) + Send + Sync>;
@@ -133,6 +137,13 @@ impl TestRunner for FakeTests {
             frames,
             millis: 100,
         }
+    }
+
+    async fn record(&self, request: TestRequest, failing: &BTreeSet<String>) -> Executions {
+        let recording = self.recording.as_ref();
+        recording.map_or_else(Executions::default, |record| {
+            record(&request.select, failing)
+        })
     }
 
     async fn run(&self, request: TestRequest) -> TestReport {
