@@ -49,6 +49,8 @@ const BESIDE_DOCUMENTS: &[&str] = &[
     "^@change it|them|this|that|these|those|both|so|sure|accordingly",
     "^@change .. section|sections|paragraph*|sentence*|heading*|chapter*|example*|note|notes|badge*|link*",
     "^bump .. version",
+/// Patterns for sentences that match [`CHANGES`] and ask to repair what they name.
+const REPAIRS: &[&str] = &["^fix|repair|mend|debug|correct|resolve|solve|make|improve|handle"];
 ];
 
 /// Patterns for sentences that describe what code does wrong or must do. Beside a document that must
@@ -71,8 +73,8 @@ const RULES: &[(Goal, &[&str])] = &[
         &[
             "make|get|have|turn|bring .. @test .. pass|passes|green|succeed|work|run",
             "make|get|have|turn|bring .. pytest|suite .. pass|green|work|run",
-            "@test|suite|ci must|should|shall|to|can pass|succeed",
-            "@test|suite|ci must|should|shall|to be green",
+            "@test|suite|ci ? must|should|shall|to|can pass|succeed",
+            "@test|suite|ci ? must|should|shall|to be green",
             "so that @test|suite|ci pass|passes|succeed|succeeds|work",
             "until|till @test|suite|ci pass|passes|succeed|succeeds|work",
             "fix|repair|mend|solve|resolve .. @test",
@@ -200,19 +202,41 @@ pub(crate) fn of(task: &str) -> Goal {
     }
     RULES
         .iter()
-        .find(|(_, patterns)| any_fits(&sentences, patterns))
+        .find(|(_, patterns)| any_fits(sentences, patterns))
         .map_or(Goal::Bug, |(goal, _)| *goal)
 }
 
 /// Returns the documents and files without code that a task asks to change, as the task names them,
 /// in lower case. Documents that the task only consults are left out.
 pub(crate) fn documents_to_change(task: &str) -> Vec<String> {
+    by_rules(&sentences)
+}
+
+fn by_rules(sentences: &[Sentence]) -> Goal {
     let task = &ExcludedTests::of(task).rest();
     let sentences = sentences(task);
     let clauses = sentences.iter().flat_map(Sentence::clauses);
     let asked = clauses.filter(|clause| fits_any(clause, DOCUMENTATION));
     asked.flat_map(|clause| clause.documents()).collect()
 }
+/// Returns the text of the requests in a task that say how code or tests must behave. Requests for a
+/// change of something that they name, such as for a new test in a file, are left out.
+pub(crate) fn demands(task: &str) -> String {
+    let sentences = sentences(task);
+    let clauses = sentences.iter().flat_map(Sentence::clauses);
+    let demands = clauses.filter(|clause| match by_rules(std::slice::from_ref(clause)) {
+        Goal::RedTests => true,
+        Goal::Bug => !fits_any(clause, CHANGES) || fits_any(clause, REPAIRS),
+        Goal::NewTest
+        | Goal::Feature
+        | Goal::Refactoring
+        | Goal::Documentation
+        | Goal::Question => false,
+    });
+    let demands: Vec<String> = demands.map(|clause| clause.text()).collect();
+    demands.join(". ")
+}
+
 
 /// Returns whether a sentence of the task is not about tests, so that a task for a new test may also be
 /// about code that must change.
