@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::check::{left_imports, moved, required, task_examples};
 use crate::lookup::Lookup;
 use crate::state::run_context::RunContext;
+use crate::task::stated::absent::AbsentName;
 use crate::task::{new_files, stated};
 
 /// Describes the renames, deletions and new files that the task asks for and that are not done. If
@@ -25,6 +26,12 @@ pub(crate) fn unmet(run: &RunContext) -> Vec<String> {
         unmet.extend(task_examples::failing_before(run));
     }
     unmet
+}
+
+/// Describes the names that the task asks to rename or delete beside others, and that do not exist.
+pub(crate) fn names_not_there(run: &RunContext) -> Vec<String> {
+    let absent = run.stated().absent.iter();
+    absent.map(AbsentName::in_words).collect()
 }
 
 /// Describes the code that still takes a definition from the module from which the task asks to move it.
