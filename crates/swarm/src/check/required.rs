@@ -50,6 +50,7 @@ use crate::task::runnable::without_commands;
 use crate::task::test_names::{names_function, names_test};
 use crate::task::whole_word::has_word;
 use conditions::{Condition, Conditions};
+pub(crate) use set_aside::error_lines;
 use starling_core::{TestCase, TestReport, TestStatus};
 use starling_index::{Certainty, frames, is_test_file};
 use starling_syntax::{FilePath, SymbolPath};
@@ -298,9 +299,9 @@ fn belonging(
         let fitting = failing.iter().filter(|case| fits(case));
         fitting.map(|case| case.id.clone()).collect()
     };
-    let named = named(task, &failing);
     let in_named_files =
         |text: &str| named_files::failing(lookup, text, &failing, |case| file_of(lookup, case));
+    let named = named(task, &failing);
     let (mut near, mut possible) = (BTreeSet::new(), BTreeSet::new());
     let required = match goal {
         Goal::RedTests => {
@@ -417,7 +418,7 @@ fn named(task: &str, failing: &[TestCase]) -> BTreeSet<String> {
 }
 
 /// Returns the failing tests of a report. A command that fails as a whole counts as one test.
-fn failing_cases(report: &TestReport) -> Vec<TestCase> {
+pub(crate) fn failing_cases(report: &TestReport) -> Vec<TestCase> {
     let ids = failing_ids(report);
     let named = report.cases.iter().filter(|case| ids.contains(&case.id));
     let mut failing: Vec<TestCase> = named.cloned().collect();

@@ -81,3 +81,34 @@ async fn tests_follow_a_value_however_the_rename_is_said() {
         assert!(bed.read("test_prices.py").contains("rentner"), "{task}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn named_data_file_that_keeps_the_old_value_is_told() {
+    let task = "Rename the tariff `senior` to `rentner` everywhere, also in the tests and in data/list.csv.";
+    let told = "data/list.csv still contains `senior`";
+    let (_, events) = run(task, false).await;
+    let (proof, headline) = ending(&events);
+    assert_eq!(proof, Proof::Unproven, "{headline}");
+    assert!(headline.contains(told), "{headline}");
+    let (_, events) = run(task, true).await;
+    let (proof, headline) = ending(&events);
+    assert_eq!(proof, Proof::AsBefore, "{headline}");
+    let unnamed = "Rename the tariff `senior` to `rentner` everywhere, also in the tests.";
+    let (_, events) = run(unnamed, false).await;
+    assert!(!ending(&events).1.contains(told), "{events:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn failing_test_whose_error_the_rename_changed_is_told() {
+    let task = "Rename the tariff senior to rentner, also in the tests.";
+    let (_, events) = run(task, false).await;
+    let (proof, headline) = ending(&events);
+    assert_eq!(proof, Proof::Unproven, "{headline}");
+    let told = "test_store.py::test_data fails otherwise now: KeyError: 'senior' at prices.py:5";
+    assert!(headline.contains(told), "{headline}");
+    assert!(!headline.contains("no part of the task"), "{headline}");
+    let (_, events) = run(task, true).await;
+    let (proof, headline) = ending(&events);
+    assert_eq!(proof, Proof::AsBefore, "{headline}");
+    assert!(headline.contains("no part of the task"), "{headline}");
+}
