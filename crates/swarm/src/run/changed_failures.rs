@@ -46,10 +46,10 @@ pub(crate) fn note(run: &RunContext) -> Vec<String> {
             continue;
         }
         let place = place(&case);
-        let has_name = names.iter().any(|name| is_named(&case, name));
+        let old_name = names.iter().find(|name| is_named(&case, name));
         let is_changed = |place: &(FilePath, u32)| is_changed(&worlds, place);
-        if has_name || place.as_ref().is_some_and(is_changed) {
-            told.push(in_words(&case, place.as_ref()));
+        if old_name.is_some() || place.as_ref().is_some_and(is_changed) {
+            told.push(in_words(run, &case, place.as_ref(), old_name));
             found.insert(case.id.clone());
         }
     }
@@ -95,10 +95,21 @@ fn is_changed((before, after): &(Snapshot, Snapshot), (file, line): &(FilePath, 
     !is_test_file(file) && edits.any(|edit| is_it(edit.range.start..edit.range.end))
 }
 
-fn in_words(case: &TestCase, place: Option<&(FilePath, u32)>) -> String {
+fn in_words(
+    run: &RunContext,
+    case: &TestCase,
+    place: Option<&(FilePath, u32)>,
+    name: Option<&String>,
+) -> String {
     let error = error_lines(case).into_iter().next().unwrap_or_default();
     let error = head(error.trim_start_matches("E ").trim(), ERROR_MOST);
     let at = place.map(|(file, line)| format!("{file}:{line}"));
     let at = at.unwrap_or_else(|| "another place".to_owned());
-    format!("{} fails otherwise now: {error} at {at}", case.id)
+    let doubts = run.proposals().sets.doubts.clone();
+    let is_doubtful = doubts.iter().any(|doubt| has_word(doubt, &at));
+    let proof = match name.filter(|_| is_doubtful) {
+        Some(name) => format!(", so that this place means `{name}`"),
+        None => String::new(),
+    };
+    format!("{} fails otherwise now: {error} at {at}{proof}", case.id)
 }
