@@ -175,6 +175,9 @@ const RULES: &[(Goal, &[&str])] = &[
 
 /// Patterns for sentences that ask a question without a question mark, unless they mention a
 /// document.
+            "gets|takes|receives|gains new|another|optional|additional|further|second|third ? @member",
+            "gets|takes|receives|gains @member ? $",
+            "gets|takes|receives|gains @member ? that|which|for|with|called|named",
 const ASKS: &[&str] = &["^explain|describe|summari*|tell|show|find"];
 /// Patterns for sentences that are questions if they end in a question mark.
 const QUESTIONS: &[&str] =

@@ -30,6 +30,8 @@ const TASKS: &[(Goal, &[&str])] = &[
             "config.toml is not read",
             "Make it right.",
             "",
+            "free_seats takes the parameter limit and gives one seat too many",
+            "total gets the wrong argument",
             "Pantry.expiring leaves out what is best before today or earlier; its docstring promises \
              both. Fix it.",
             "`expiring` leaves out what is best before today. The docstring says it should be listed. \
@@ -121,6 +123,9 @@ const TASKS: &[(Goal, &[&str])] = &[
             "Packet lacks a property for its age",
             "Packet should have another method, `is_empty`",
         ],
+            "free_seats gets an optional parameter limit.",
+            "free_seats takes a parameter limit: how many seats at most.",
+            "The command takes an option that hides the totals",
     ),
     (
         Goal::Bug,
