@@ -112,6 +112,7 @@ const RULES: &[(Goal, &[&str])] = &[
             "^@newtest for",
             "cover .. with @newtest",
             "coverage",
+            "make @newtest of|from|for it|this|that",
             "missing .. @newtest",
             "@newtest .. missing",
             "no|without|lacks|lack @newtest",
@@ -255,6 +256,13 @@ fn is_documentation(sentences: &[Sentence]) -> bool {
     let (documents, others): (Vec<&Sentence>, Vec<&Sentence>) =
         (clauses.iter()).partition(|clause| fits_any(clause, DOCUMENTATION));
     let is_beside = |clause: &Sentence| fits_any(clause, BESIDE_DOCUMENTS);
+/// Returns whether one of the requests in a task is for a new test.
+pub(crate) fn asks_for_test(task: &str) -> bool {
+    let sentences = sentences(&ExcludedTests::of(task).rest());
+    let mut clauses = sentences.iter().flat_map(Sentence::clauses);
+    clauses.any(|clause| by_rules(std::slice::from_ref(&clause)) == Goal::NewTest)
+}
+
     if documents.is_empty() {
         let is_told = |clause: &Sentence| fits_any(clause, TOLD_ALONE) && !clause.names_code();
         let are_beside = clauses.iter().all(|one| is_told(one) || is_beside(one));

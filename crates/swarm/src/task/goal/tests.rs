@@ -92,6 +92,7 @@ const TASKS: &[(Goal, &[&str])] = &[
             "cover mean with tests",
             "can you write some more tests for the parser?",
             "there is no test for mean, we need one",
+            "Groups of six get 10 % off as well, the docstring of total says so. Make a test of it.",
         ],
     ),
     (
@@ -235,5 +236,22 @@ fn documents_to_change_are_distinguished_from_documents_that_are_only_cited() {
         ),
     ] {
         assert_eq!(documents_to_change(task).join(" "), expected, "{task}");
+    }
+}
+
+#[test]
+fn request_for_a_test_beside_another_request_is_found() {
+    for task in [
+        "Fix the bug in mean and add a test for it.",
+        "Groups of six get 10 % off. Write a test.",
+    ] {
+        assert!(asks_for_test(task), "{task}");
+    }
+    for task in [
+        "Fix the failing tests",
+        "Fix mean without adding a test",
+        "mean is wrong, see test_mean",
+    ] {
+        assert!(!asks_for_test(task), "{task}");
     }
 }
