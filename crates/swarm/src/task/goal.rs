@@ -42,15 +42,20 @@ const DOCUMENTATION: &[&str] = &[
     "^@prose ... not|never|doesnt|dont|didnt|isnt|arent|cannot|cant",
     "^@prose .. has|have|contain|contains ... @faulty|typo*|error|errors|mistake|mistakes|no|nothing",
 ];
+/// Patterns for sentences that ask to change a document, too, beside code.
+const DOCUMENTATION_TOO: &[&str] = &[
+    "^@edit ? @doc as well",
+    "^@edit ? @doc too|also|accordingly|likewise",
+];
 /// Patterns for sentences that ask for any change.
 const CHANGES: &[&str] = &["^@change"];
+/// Patterns for sentences that match [`CHANGES`] and ask to repair what they name.
+const REPAIRS: &[&str] = &["^fix|repair|mend|debug|correct|resolve|solve|make|improve|handle"];
 /// Patterns for sentences that match [`CHANGES`] but change only a document mentioned earlier.
 const BESIDE_DOCUMENTS: &[&str] = &[
     "^@change it|them|this|that|these|those|both|so|sure|accordingly",
     "^@change .. section|sections|paragraph*|sentence*|heading*|chapter*|example*|note|notes|badge*|link*",
     "^bump .. version",
-/// Patterns for sentences that match [`CHANGES`] and ask to repair what they name.
-const REPAIRS: &[&str] = &["^fix|repair|mend|debug|correct|resolve|solve|make|improve|handle"];
 ];
 
 /// Patterns for sentences that describe what code does wrong or must do. Beside a document that must
@@ -107,12 +112,12 @@ const RULES: &[(Goal, &[&str])] = &[
         Goal::NewTest,
         &[
             "add|write|create|extend|provide|more|another|need .. @newtest",
+            "make @newtest of|from|for it|this|that",
             "^test|check with test that|whether|if",
             "^test that|whether|if",
             "^@newtest for",
             "cover .. with @newtest",
             "coverage",
-            "make @newtest of|from|for it|this|that",
             "missing .. @newtest",
             "@newtest .. missing",
             "no|without|lacks|lack @newtest",
@@ -170,15 +175,15 @@ const RULES: &[(Goal, &[&str])] = &[
             "should|must|shall|could have|get|offer|provide @member",
             "should|must|shall|could have|get|offer|provide new|another @member",
             "^do|finish|complete .. todo|todos|fixme",
+            "gets|takes|receives|gains new|another|optional|additional|further|second|third ? @member",
+            "gets|takes|receives|gains @member ? $",
+            "gets|takes|receives|gains @member ? that|which|for|with|called|named",
         ],
     ),
 ];
 
 /// Patterns for sentences that ask a question without a question mark, unless they mention a
 /// document.
-            "gets|takes|receives|gains new|another|optional|additional|further|second|third ? @member",
-            "gets|takes|receives|gains @member ? $",
-            "gets|takes|receives|gains @member ? that|which|for|with|called|named",
 const ASKS: &[&str] = &["^explain|describe|summari*|tell|show|find"];
 /// Patterns for sentences that are questions if they end in a question mark.
 const QUESTIONS: &[&str] =
@@ -204,25 +209,16 @@ pub(crate) fn of(task: &str) -> Goal {
     if is_documentation(&sentences) {
         return Goal::Documentation;
     }
+    by_rules(&sentences)
+}
+
+fn by_rules(sentences: &[Sentence]) -> Goal {
     RULES
         .iter()
         .find(|(_, patterns)| any_fits(sentences, patterns))
         .map_or(Goal::Bug, |(goal, _)| *goal)
 }
 
-/// Returns the documents and files without code that a task asks to change, as the task names them,
-/// in lower case. Documents that the task only consults are left out.
-pub(crate) fn documents_to_change(task: &str) -> Vec<String> {
-    by_rules(&sentences)
-}
-
-fn by_rules(sentences: &[Sentence]) -> Goal {
-    let task = &ExcludedTests::of(task).rest();
-    let sentences = sentences(task);
-    let clauses = sentences.iter().flat_map(Sentence::clauses);
-    let asked = clauses.filter(|clause| fits_any(clause, DOCUMENTATION));
-    asked.flat_map(|clause| clause.documents()).collect()
-}
 /// Returns the text of the requests in a task that say how code or tests must behave. Requests for a
 /// change of something that they name, such as for a new test in a file, are left out.
 pub(crate) fn demands(task: &str) -> String {
@@ -241,6 +237,16 @@ pub(crate) fn demands(task: &str) -> String {
     demands.join(". ")
 }
 
+/// Returns the documents and files without code that a task asks to change, as the task names them,
+/// in lower case. Documents that the task only consults are left out.
+pub(crate) fn documents_to_change(task: &str) -> Vec<String> {
+    let task = &ExcludedTests::of(task).rest();
+    let sentences = sentences(task);
+    let clauses = sentences.iter().flat_map(Sentence::clauses);
+    let asked = clauses
+        .filter(|clause| fits_any(clause, DOCUMENTATION) || fits_any(clause, DOCUMENTATION_TOO));
+    asked.flat_map(|clause| clause.documents()).collect()
+}
 
 /// Returns whether a sentence of the task is not about tests, so that a task for a new test may also be
 /// about code that must change.
@@ -250,12 +256,6 @@ pub(crate) fn tells_of_code(task: &str) -> bool {
     sentences.iter().any(|sentence| !sentence.fits("@newtest"))
 }
 
-/// Returns whether only documents must be changed.
-fn is_documentation(sentences: &[Sentence]) -> bool {
-    let clauses: Vec<Sentence> = sentences.iter().flat_map(Sentence::clauses).collect();
-    let (documents, others): (Vec<&Sentence>, Vec<&Sentence>) =
-        (clauses.iter()).partition(|clause| fits_any(clause, DOCUMENTATION));
-    let is_beside = |clause: &Sentence| fits_any(clause, BESIDE_DOCUMENTS);
 /// Returns whether one of the requests in a task is for a new test.
 pub(crate) fn asks_for_test(task: &str) -> bool {
     let sentences = sentences(&ExcludedTests::of(task).rest());
@@ -263,6 +263,12 @@ pub(crate) fn asks_for_test(task: &str) -> bool {
     clauses.any(|clause| by_rules(std::slice::from_ref(&clause)) == Goal::NewTest)
 }
 
+/// Returns whether only documents must be changed.
+fn is_documentation(sentences: &[Sentence]) -> bool {
+    let clauses: Vec<Sentence> = sentences.iter().flat_map(Sentence::clauses).collect();
+    let (documents, others): (Vec<&Sentence>, Vec<&Sentence>) =
+        (clauses.iter()).partition(|clause| fits_any(clause, DOCUMENTATION));
+    let is_beside = |clause: &Sentence| fits_any(clause, BESIDE_DOCUMENTS);
     if documents.is_empty() {
         let is_told = |clause: &Sentence| fits_any(clause, TOLD_ALONE) && !clause.names_code();
         let are_beside = clauses.iter().all(|one| is_told(one) || is_beside(one));

@@ -123,10 +123,10 @@ const TASKS: &[(Goal, &[&str])] = &[
             "LoanReport needs a method `borrowers` that lists the names, sorted.",
             "Packet lacks a property for its age",
             "Packet should have another method, `is_empty`",
-        ],
             "free_seats gets an optional parameter limit.",
             "free_seats takes a parameter limit: how many seats at most.",
             "The command takes an option that hides the totals",
+        ],
     ),
     (
         Goal::Bug,
@@ -225,6 +225,14 @@ fn documents_to_change_are_distinguished_from_documents_that_are_only_cited() {
             "docs/use.md",
         ),
         ("Set `limit` in config.toml to 3", "config.toml"),
+        (
+            "`LIMIT` should be 24; update README.md as well.",
+            "readme.md",
+        ),
+        (
+            "`LIMIT` should be 24, and update README.md, too",
+            "readme.md",
+        ),
         (
             "Change `f` so that it does what is documented in README.md",
             "",
