@@ -189,6 +189,11 @@ pub(crate) fn are_all_added(draft: &Draft, ids: &[String]) -> bool {
     ids.iter().all(is_added)
 }
 
+/// Returns whether a draft adds test functions to a test file.
+pub(crate) fn adds_tests(draft: &Draft) -> bool {
+    is_test_file(&draft.file) && !added_tests(draft).is_empty()
+}
+
 /// Returns the test functions that a draft adds to its file.
 fn added_tests(draft: &Draft) -> Vec<SymbolPath> {
     added_between(&draft.file, draft.base.clone(), draft.text.clone())

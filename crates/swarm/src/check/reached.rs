@@ -2,6 +2,11 @@
 //! mentions the function, or mentions another function that mentions it, and so on. Only symbols
 //! that certainly no test reaches are reported. If the files of the tests that ran are unknown, or
 //! if the code is too large, every symbol counts as reached.
+//!
+//! Configuration may name code that a framework calls in tests. A command that a package installs,
+//! `__main__.py` and the targets of a makefile run only if a test or the test command calls them.
+
+mod wiring;
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
 
@@ -17,6 +22,7 @@ use starling_syntax::{
 };
 use starling_text::ByteRange;
 use starling_workspace::Snapshot;
+use wiring::{Wired, is_wiring};
 
 /// Maximum number of files that are searched.
 const FILES_MOST: usize = 3_000;
@@ -200,7 +206,45 @@ enum SearchTarget {
     /// A file. For a Python module, its uses and imports are searched for; for any other file,
     /// mentions of its name or of its directory.
     File(FilePath),
+    /// A command that the package installs. Only strings and scripts can call it.
+    Command(String),
 }
+
+impl SearchTarget {
+    /// Returns the words by which code may refer to the target.
+    fn words(&self) -> Vec<&str> {
+        match self {
+            SearchTarget::Name(name) | SearchTarget::Command(name) => vec![name],
+            SearchTarget::File(file) => names_of(file),
+        }
+    }
+
+    /// Returns whether an identifier in Python code may refer to the target. A package is imported
+    /// without its `__main__.py`.
+    fn is_named_by(&self, word: &str) -> bool {
+        match self {
+            SearchTarget::Name(_) => true,
+            SearchTarget::File(file) => file.name() != MAIN || word == MAIN_MODULE,
+            SearchTarget::Command(_) => false,
+        }
+    }
+
+    /// Returns whether a word in a string may refer to the target, given the text after the word:
+    /// `"shop"` may run `shop/__main__.py`, but `"shop.cart"` does not.
+    fn is_named_in_string(&self, word: &str, rest: &str) -> bool {
+        match self {
+            SearchTarget::File(file) if file.name() == MAIN => {
+                let is_other = rest.starts_with('.') && !rest[1..].starts_with(MAIN_MODULE);
+                word != MAIN_MODULE && !is_other
+            }
+            SearchTarget::Name(_) | SearchTarget::File(_) | SearchTarget::Command(_) => true,
+        }
+    }
+}
+
+/// The file that `python -m package` runs, and its module.
+const MAIN: &str = "__main__.py";
+const MAIN_MODULE: &str = "__main__";
 
 /// The searched files, split into the tests that ran and other code.
 struct SearchedCode<'w> {
@@ -208,6 +252,8 @@ struct SearchedCode<'w> {
     tests: Vec<FilePath>,
     others: Vec<FilePath>,
     examples: Vec<FileWithDoctests>,
+    /// Whether the test command or a test may run a makefile.
+    runs_make: bool,
 }
 
 /// A file outside the tests whose doctest examples ran. Its texts are the docstrings that contain
@@ -242,11 +288,10 @@ impl FileWithDoctests {
     /// Returns whether an example may use the search target. Examples in a module's
     /// docstrings can use all names of that module.
     fn use_it(&self, sought: &SearchTarget) -> bool {
-        let words = match sought {
-            SearchTarget::Name(name) => vec![name.as_str()],
-            SearchTarget::File(file) if *file == self.file => return true,
-            SearchTarget::File(file) => names_of(file),
-        };
+        if matches!(sought, SearchTarget::File(file) if *file == self.file) {
+            return true;
+        }
+        let words = sought.words();
         let mut texts = self.texts.iter();
         texts.any(|text| words.iter().any(|word| has_word(text, word)))
     }
@@ -303,12 +348,16 @@ impl<'w> SearchedCode<'w> {
             })
         };
         let counts = |file: &&FilePath| ran.contains(*file) || !holds_tests(file);
-        let tests = tests.into_iter().filter(counts).cloned().collect();
+        let tests: Vec<FilePath> = tests.into_iter().filter(counts).cloned().collect();
+        let mut texts = tests.iter().filter_map(|file| world.read(file).ok());
+        let runs_make =
+            has_word(&report.command, "make") || texts.any(|text| has_word(&text, "make"));
         Some(SearchedCode {
             world,
             tests,
             others: others.into_iter().cloned().collect(),
             examples,
+            runs_make,
         })
     }
 
@@ -330,17 +379,22 @@ impl<'w> SearchedCode<'w> {
                 return true;
             }
             for file in &self.others {
-                if is_wiring(file)
-                    && !is_code_aside(&sought)
-                    && !self.uses(file, &sought).is_empty()
-                {
-                    return true;
-                }
-                for owner in self.uses(file, &sought) {
-                    let next = self.sought_for(&owner).into_iter();
-                    let next = next.filter(|one| known.insert(one.clone()));
-                    waiting.extend(next.collect::<Vec<_>>());
-                }
+                let users = self.uses(file, &sought);
+                let next: Vec<SearchTarget> = match is_wiring(file) && !is_code_aside(&sought) {
+                    true if users.is_empty() => Vec::new(),
+                    true => match self.wired(file, &sought) {
+                        Wired::ByFramework => return true,
+                        Wired::ByCommands(commands) => {
+                            commands.into_iter().map(SearchTarget::Command).collect()
+                        }
+                    },
+                    false => users
+                        .iter()
+                        .flat_map(|user| self.sought_for(user))
+                        .collect(),
+                };
+                let next = next.into_iter().filter(|one| known.insert(one.clone()));
+                waiting.extend(next.collect::<Vec<_>>());
             }
         }
         false
@@ -394,13 +448,22 @@ impl<'w> SearchedCode<'w> {
         all
     }
 
+    /// Returns what may run the search target, which a file without code names.
+    fn wired(&self, file: &FilePath, sought: &SearchTarget) -> Wired {
+        let text = self.world.read(file).unwrap_or_else(|_| "".into());
+        let words = sought.words();
+        let names_it = |text: &str| words.iter().any(|word| has_word(text, word));
+        Wired::of(file, &text, self.runs_make, names_it)
+    }
+
     /// Returns the symbols of a file that use the search target.
     fn uses(&self, file: &FilePath, sought: &SearchTarget) -> BTreeSet<SymbolPath> {
-        let (words, imports_count) = match sought {
-            SearchTarget::Name(name) => (vec![name.as_str()], false),
+        let imports_count = match sought {
             SearchTarget::File(sought) if sought == file => return BTreeSet::new(),
-            SearchTarget::File(sought) => (names_of(sought), true),
+            SearchTarget::File(_) => true,
+            SearchTarget::Name(_) | SearchTarget::Command(_) => false,
         };
+        let words = sought.words();
         let Ok(text) = self.world.read(file) else {
             return BTreeSet::new();
         };
@@ -421,9 +484,13 @@ impl<'w> SearchedCode<'w> {
         for word in words {
             let outside = match sought {
                 SearchTarget::Name(_) => of_outside_modules(self.world, &tree, word),
-                SearchTarget::File(_) => Vec::new(),
+                SearchTarget::File(_) | SearchTarget::Command(_) => Vec::new(),
             };
+            let is_plain = tree.language() == Language::Plain;
             for found in references(&tree, word) {
+                if !is_plain && !sought.is_named_by(word) {
+                    break;
+                }
                 let is_import =
                     found.is_import && !imports_count && !is_renamed(&tree, found.range);
                 let is_outside = outside.contains(&found.range.start);
@@ -432,7 +499,8 @@ impl<'w> SearchedCode<'w> {
                 }
             }
             for at in offsets_of_word(&text, word) {
-                if holds(tree.strings(), at) && !holds(&docstrings, at) {
+                let is_string = holds(tree.strings(), at) && !holds(&docstrings, at);
+                if is_string && sought.is_named_in_string(word, &text[at + word.len()..]) {
                     owners.insert(tree.owner(at).path.clone());
                 }
             }
@@ -487,7 +555,8 @@ fn names_of(file: &FilePath) -> Vec<&str> {
     let folder = file.directory().rsplit('/').next().unwrap_or_default();
     let stem = name.strip_suffix(".py");
     let words = match stem {
-        Some("__init__" | "__main__") => vec![folder],
+        Some("__init__") => vec![folder],
+        Some(MAIN_MODULE) => vec![folder, MAIN_MODULE],
         Some(stem) => vec![stem, name],
         // For code in another language, a mention of its directory does not count: the directory
         // may be served or built without a test that reads the file.
@@ -532,17 +601,9 @@ fn may_register(decorator: &str) -> bool {
 /// such a file, for example a web page, does not run it.
 fn is_code_aside(sought: &SearchTarget) -> bool {
     match sought {
-        SearchTarget::Name(_) => false,
+        SearchTarget::Name(_) | SearchTarget::Command(_) => false,
         SearchTarget::File(file) => is_other_language(file),
     }
-}
-
-/// Returns whether a file without code may name functions that a framework calls, as configuration
-/// does.
-fn is_wiring(file: &FilePath) -> bool {
-    const ENDINGS: [&str; 6] = [".toml", ".cfg", ".ini", ".yaml", ".yml", ".html"];
-    let name = file.name();
-    ENDINGS.iter().any(|ending| name.ends_with(ending)) || name == "Makefile"
 }
 
 #[cfg(test)]

@@ -15,6 +15,9 @@
 //!   they are shown, and a run that leaves them red is not proven ([`wishes`]). Tests that run only
 //!   another subcommand do not reach the code of a subcommand ([`conditions`]). Once the tests that
 //!   use the changed code directly pass, those that only run it are set aside ([`set_aside`]).
+//! - A bug also requires the failing tests of a file, a folder or a module whose tests the task names,
+//!   unless it names them as the place of something else, such as a new test ([`named_files`]). If it
+//!   names no other code, it requires only these tests.
 //! - Every other goal requires only the tests that the task names or whose error it quotes.
 //! - A task that states only renames and deletions requires no tests.
 //! - A case of a parametrized test is a test of its own where the task names a case.
@@ -25,6 +28,7 @@
 
 mod conditions;
 mod modules;
+mod named_files;
 pub(crate) mod set_aside;
 #[cfg(test)]
 mod tests;
@@ -39,13 +43,14 @@ use crate::lookup::{Lookup, test_symbol};
 use crate::state::checker::Checker;
 use crate::state::test_state::TestState;
 use crate::task::command_line::CommandLine;
-use crate::task::goal::Goal;
 use crate::task::goal::excluded::ExcludedTests;
+use crate::task::goal::{self, Goal};
 use crate::task::names::Names;
 use crate::task::runnable::without_commands;
 use crate::task::test_names::{names_function, names_test};
 use crate::task::whole_word::has_word;
 use conditions::{Condition, Conditions};
+pub(crate) use set_aside::error_lines;
 use starling_core::{TestCase, TestReport, TestStatus};
 use starling_index::{Certainty, frames, is_test_file};
 use starling_syntax::{FilePath, SymbolPath};
@@ -294,17 +299,13 @@ fn belonging(
         let fitting = failing.iter().filter(|case| fits(case));
         fitting.map(|case| case.id.clone()).collect()
     };
+    let in_named_files =
+        |text: &str| named_files::failing(lookup, text, &failing, |case| file_of(lookup, case));
     let named = named(task, &failing);
     let (mut near, mut possible) = (BTreeSet::new(), BTreeSet::new());
     let required = match goal {
         Goal::RedTests => {
-            let in_files = ids(&|case| is_in_named_file(task, case));
-            let modules = modules::named(lookup, task);
-            let of_modules = || ids(&|case| modules::hold(&modules, case));
-            let in_files = match in_files.is_empty() {
-                true => of_modules(),
-                false => in_files,
-            };
+            let in_files = in_named_files(task);
             match (named.is_empty(), in_files.is_empty()) {
                 (false, _) => named,
                 (true, false) => in_files,
@@ -352,9 +353,13 @@ fn belonging(
             let is_meant = |case: &TestCase| !about.is_named && fits(case) == Some(WordFit::Whole);
             // "The other tests" are those that the task neither names nor describes in words.
             let leaves_others = excluded.hold_only_others();
-            let required = ids(&|case| {
+            let of_code = |case: &TestCase| {
                 !cannot_run(case) && (!leaves_others && reached(case) || is_meant(case))
-            });
+            };
+            let mut required = in_named_files(&goal::demands(task));
+            if required.is_empty() || about.is_named {
+                required.extend(ids(&of_code));
+            }
             let words = |case: &&TestCase| required.contains(&case.id);
             let of_required =
                 (failing.iter().filter(words)).map(|case| TestWords::of(lookup, case));
@@ -437,7 +442,7 @@ fn named(task: &str, failing: &[TestCase]) -> BTreeSet<String> {
 }
 
 /// Returns the failing tests of a report. A command that fails as a whole counts as one test.
-fn failing_cases(report: &TestReport) -> Vec<TestCase> {
+pub(crate) fn failing_cases(report: &TestReport) -> Vec<TestCase> {
     let ids = failing_ids(report);
     let named = report.cases.iter().filter(|case| ids.contains(&case.id));
     let mut failing: Vec<TestCase> = named.cloned().collect();
@@ -451,11 +456,13 @@ fn failing_cases(report: &TestReport) -> Vec<TestCase> {
     failing
 }
 
-/// Returns whether a task names the file of a test.
-fn is_in_named_file(task: &str, case: &TestCase) -> bool {
+/// Returns the file of a test.
+fn file_of(lookup: &Lookup, case: &TestCase) -> Option<FilePath> {
     let (file, _) = case.id.split_once("::").unwrap_or((&case.id, ""));
-    let name = FilePath::new(file).name().to_owned();
-    name.ends_with(".py") && has_word(task, name.trim_end_matches(".py"))
+    match file.ends_with(".py") {
+        true => Some(FilePath::new(file)),
+        false => test_of(lookup, case).map(|test| test.file),
+    }
 }
 
 /// Returns whether a task quotes the error of a test.

@@ -17,6 +17,7 @@ use crate::state::agent_state::AgentState;
 use crate::state::draft::Draft;
 use crate::state::proposal::Proposal;
 use crate::state::run_context::RunContext;
+use crate::task::goal;
 use starling_core::{Approval, TestOutcome, ToolCalling};
 use starling_syntax::SymbolPath;
 
@@ -87,7 +88,7 @@ pub(crate) fn judge(
             )),
         };
     }
-    match helpless(run, evidence) {
+    match helpless(run, draft, evidence) {
         Some(details) if excuse.is_none() && !in_company(run, agent) => {
             let next = match run.task.approval {
                 Approval::Ask => {
@@ -328,8 +329,11 @@ fn shows_nothing(run: &RunContext, tests: &TestEvidence) -> Option<String> {
 }
 
 /// Returns the messages of the failing tests that a change was supposed to fix, if it fixes none of
-/// them.
-fn helpless<'e>(run: &RunContext, evidence: &'e Evidence) -> Option<&'e str> {
+/// them. New tests that the task asks for fix none.
+fn helpless<'e>(run: &RunContext, draft: &Draft, evidence: &'e Evidence) -> Option<&'e str> {
+    if new_tests::adds_tests(draft) && goal::asks_for_test(&run.task.text) {
+        return None;
+    }
     let TestEvidence::Known { details, .. } = &evidence.tests else {
         return None;
     };

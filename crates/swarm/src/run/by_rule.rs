@@ -90,19 +90,21 @@ pub(crate) fn change(run: &RunContext) -> Option<Result<ChangeByRule, String>> {
     if !statements.are_by_rule() {
         if let Some(all) = of_related_methods(&lookup, statements) {
             let change = of_all(&lookup, &all, Doubts::refused());
-            return Some(change.map_err(|why| for_larger_model(&why)));
+            return Some(change.map_err(|why| for_larger_model(statements, &why)));
         }
         let why = of_several_classes(&lookup, statements);
         let why = why.or_else(|| of_attribute(statements));
         let why = why.or_else(|| of_ambiguous_name(&lookup, statements))?;
-        return Some(Err(for_larger_model(&why)));
+        return Some(Err(for_larger_model(statements, &why)));
     }
     let change = of_all(&lookup, &statements.all, Doubts::refused());
-    Some(change.map_err(|why| for_larger_model(&why)))
+    Some(change.map_err(|why| for_larger_model(statements, &why)))
 }
 
-fn for_larger_model(why: &str) -> String {
-    format!("{why}; a larger model can decide this (`--model`)")
+fn for_larger_model(statements: &ExplicitEdits, why: &str) -> String {
+    let absent = statements.absent.iter();
+    let absent: String = absent.map(|one| format!("{}; ", one.in_words())).collect();
+    format!("{absent}{why}; a larger model can decide this (`--model`)")
 }
 
 /// Returns the renames of a task if each of them is of a symbol, or of a name that only methods have

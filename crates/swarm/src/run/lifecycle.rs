@@ -29,9 +29,10 @@ use crate::run::ending::{self, Unchanged, head, unchanged};
 use crate::run::finish::{changed, finished, unproven};
 use crate::run::scout::NoPick;
 use crate::run::settle::RemainingFailures;
-use crate::run::unmet::{lookup_before, old_imports, unmet};
+use crate::run::unmet::{files_with_old_names, lookup_before, names_not_there, old_imports, unmet};
 use crate::run::{
-    aim, context_failures, possible_uses, scout, settle, unsettled, written_meanwhile,
+    aim, changed_failures, context_failures, possible_uses, scout, settle, unsettled,
+    written_meanwhile,
 };
 use crate::state::run_context::RunContext;
 use crate::state::services::RunServices;
@@ -280,8 +281,13 @@ async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
     run.tests().at_end.problems.extend(unmet.clone());
     left.problems.extend(unmet);
     possible_uses::note(run, &lookup_before(run), &changed(run));
-    let imports = old_imports(run);
-    run.tests().at_end.problems.extend(imports);
+    let told = [
+        names_not_there(run),
+        files_with_old_names(run),
+        old_imports(run),
+        changed_failures::note(run),
+    ];
+    run.tests().at_end.problems.extend(told.concat());
     let events = run.log.events();
     let refused = ending::refused(&events);
     left.problems

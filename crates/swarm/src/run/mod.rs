@@ -2,6 +2,7 @@
 
 pub(crate) mod aim;
 pub(crate) mod by_rule;
+mod changed_failures;
 pub(crate) mod context_failures;
 mod deletions;
 pub(crate) mod ending;

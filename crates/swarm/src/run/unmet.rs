@@ -6,6 +6,8 @@ use std::sync::Arc;
 use crate::check::{left_imports, moved, required, task_examples};
 use crate::lookup::Lookup;
 use crate::state::run_context::RunContext;
+use crate::task::mentions::named_files;
+use crate::task::stated::absent::AbsentName;
 use crate::task::{new_files, stated};
 
 /// Describes the renames, deletions and new files that the task asks for and that are not done. If
@@ -25,6 +27,22 @@ pub(crate) fn unmet(run: &RunContext) -> Vec<String> {
         unmet.extend(task_examples::failing_before(run));
     }
     unmet
+}
+
+/// Describes the names that the task asks to rename or delete beside others, and that do not exist.
+pub(crate) fn names_not_there(run: &RunContext) -> Vec<String> {
+    let absent = run.stated().absent.iter();
+    absent.map(AbsentName::in_words).collect()
+}
+
+/// Describes the data files that the task names and that keep an old name, although something was
+/// changed.
+pub(crate) fn files_with_old_names(run: &RunContext) -> Vec<String> {
+    let is_unchanged = run.proposals().is_nothing_applied();
+    match is_unchanged {
+        true => Vec::new(),
+        false => named_files::with_old_names(&run.task.text, run.stated(), &run.lookup()),
+    }
 }
 
 /// Describes the code that still takes a definition from the module from which the task asks to move it.

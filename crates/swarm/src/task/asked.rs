@@ -512,6 +512,8 @@ pub(crate) struct Token {
     pub with_dashes: String,
     /// Whether the word is enclosed in backquotes.
     pub is_quoted: bool,
+    /// Whether the word is enclosed in quotation marks.
+    pub is_in_quotes: bool,
     /// Whether a comma or colon follows the word.
     pub ends_clause: bool,
 }
@@ -533,6 +535,7 @@ pub(crate) fn sentences(text: &str) -> Vec<Vec<Token>> {
                     word: word.to_owned(),
                     with_dashes: format!("{}{word}", &dashed[..dashes]),
                     is_quoted: raw.matches('`').count() == 2,
+                    is_in_quotes: raw.matches(['"', '“', '”']).count() == 2,
                     ends_clause: rest.ends_with([',', ':']),
                 });
             }

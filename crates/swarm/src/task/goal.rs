@@ -42,8 +42,15 @@ const DOCUMENTATION: &[&str] = &[
     "^@prose ... not|never|doesnt|dont|didnt|isnt|arent|cannot|cant",
     "^@prose .. has|have|contain|contains ... @faulty|typo*|error|errors|mistake|mistakes|no|nothing",
 ];
+/// Patterns for sentences that ask to change a document, too, beside code.
+const DOCUMENTATION_TOO: &[&str] = &[
+    "^@edit ? @doc as well",
+    "^@edit ? @doc too|also|accordingly|likewise",
+];
 /// Patterns for sentences that ask for any change.
 const CHANGES: &[&str] = &["^@change"];
+/// Patterns for sentences that match [`CHANGES`] and ask to repair what they name.
+const REPAIRS: &[&str] = &["^fix|repair|mend|debug|correct|resolve|solve|make|improve|handle"];
 /// Patterns for sentences that match [`CHANGES`] but change only a document mentioned earlier.
 const BESIDE_DOCUMENTS: &[&str] = &[
     "^@change it|them|this|that|these|those|both|so|sure|accordingly",
@@ -71,8 +78,8 @@ const RULES: &[(Goal, &[&str])] = &[
         &[
             "make|get|have|turn|bring .. @test .. pass|passes|green|succeed|work|run",
             "make|get|have|turn|bring .. pytest|suite .. pass|green|work|run",
-            "@test|suite|ci must|should|shall|to|can pass|succeed",
-            "@test|suite|ci must|should|shall|to be green",
+            "@test|suite|ci ? must|should|shall|to|can pass|succeed",
+            "@test|suite|ci ? must|should|shall|to be green",
             "so that @test|suite|ci pass|passes|succeed|succeeds|work",
             "until|till @test|suite|ci pass|passes|succeed|succeeds|work",
             "fix|repair|mend|solve|resolve .. @test",
@@ -105,6 +112,7 @@ const RULES: &[(Goal, &[&str])] = &[
         Goal::NewTest,
         &[
             "add|write|create|extend|provide|more|another|need .. @newtest",
+            "make @newtest of|from|for it|this|that",
             "^test|check with test that|whether|if",
             "^test that|whether|if",
             "^@newtest for",
@@ -167,6 +175,9 @@ const RULES: &[(Goal, &[&str])] = &[
             "should|must|shall|could have|get|offer|provide @member",
             "should|must|shall|could have|get|offer|provide new|another @member",
             "^do|finish|complete .. todo|todos|fixme",
+            "gets|takes|receives|gains new|another|optional|additional|further|second|third ? @member",
+            "gets|takes|receives|gains @member ? $",
+            "gets|takes|receives|gains @member ? that|which|for|with|called|named",
         ],
     ),
 ];
@@ -198,10 +209,32 @@ pub(crate) fn of(task: &str) -> Goal {
     if is_documentation(&sentences) {
         return Goal::Documentation;
     }
+    by_rules(&sentences)
+}
+
+fn by_rules(sentences: &[Sentence]) -> Goal {
     RULES
         .iter()
-        .find(|(_, patterns)| any_fits(&sentences, patterns))
+        .find(|(_, patterns)| any_fits(sentences, patterns))
         .map_or(Goal::Bug, |(goal, _)| *goal)
+}
+
+/// Returns the text of the requests in a task that say how code or tests must behave. Requests for a
+/// change of something that they name, such as for a new test in a file, are left out.
+pub(crate) fn demands(task: &str) -> String {
+    let sentences = sentences(task);
+    let clauses = sentences.iter().flat_map(Sentence::clauses);
+    let demands = clauses.filter(|clause| match by_rules(std::slice::from_ref(clause)) {
+        Goal::RedTests => true,
+        Goal::Bug => !fits_any(clause, CHANGES) || fits_any(clause, REPAIRS),
+        Goal::NewTest
+        | Goal::Feature
+        | Goal::Refactoring
+        | Goal::Documentation
+        | Goal::Question => false,
+    });
+    let demands: Vec<String> = demands.map(|clause| clause.text()).collect();
+    demands.join(". ")
 }
 
 /// Returns the documents and files without code that a task asks to change, as the task names them,
@@ -210,7 +243,8 @@ pub(crate) fn documents_to_change(task: &str) -> Vec<String> {
     let task = &ExcludedTests::of(task).rest();
     let sentences = sentences(task);
     let clauses = sentences.iter().flat_map(Sentence::clauses);
-    let asked = clauses.filter(|clause| fits_any(clause, DOCUMENTATION));
+    let asked = clauses
+        .filter(|clause| fits_any(clause, DOCUMENTATION) || fits_any(clause, DOCUMENTATION_TOO));
     asked.flat_map(|clause| clause.documents()).collect()
 }
 
@@ -220,6 +254,13 @@ pub(crate) fn tells_of_code(task: &str) -> bool {
     let task = &ExcludedTests::of(task).rest();
     let sentences = sentences(task);
     sentences.iter().any(|sentence| !sentence.fits("@newtest"))
+}
+
+/// Returns whether one of the requests in a task is for a new test.
+pub(crate) fn asks_for_test(task: &str) -> bool {
+    let sentences = sentences(&ExcludedTests::of(task).rest());
+    let mut clauses = sentences.iter().flat_map(Sentence::clauses);
+    clauses.any(|clause| by_rules(std::slice::from_ref(&clause)) == Goal::NewTest)
 }
 
 /// Returns whether only documents must be changed.

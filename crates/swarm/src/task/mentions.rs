@@ -4,6 +4,7 @@
 mod blocks;
 mod elsewhere;
 mod in_code;
+pub(crate) mod named_files;
 mod prose;
 mod rst;
 

@@ -54,6 +54,7 @@ pub(crate) fn whole_task(lookup: &Lookup, refactoring: &Refactoring) -> Explicit
         all,
         kept,
         unsure_uses_stay: refactoring.leaves_doubts(),
+        absent: Vec::new(),
     }
 }
 

@@ -16,6 +16,7 @@ mod unmet;
 
 use crate::lookup::Lookup;
 use crate::task::asked::{Token, sentences};
+use absent::AbsentName;
 pub(crate) use kept::KeptStrings;
 pub(crate) use named::{Named, Word, is_identifier, plain, stub_of};
 use sentence::SentenceRequest;
@@ -39,6 +40,8 @@ pub(crate) struct ExplicitEdits {
     pub kept: KeptStrings,
     /// Whether uses on objects of unknown type may keep an old name, because they are listed for the user.
     pub unsure_uses_stay: bool,
+    /// Names that the task asks to rename or delete beside these, and that do not exist.
+    pub absent: Vec<AbsentName>,
 }
 
 /// Words that ask to keep the old name, or that ask for something else in addition. A task with one
@@ -72,12 +75,20 @@ pub(crate) fn of(lookup: &Lookup, task: &str) -> ExplicitEdits {
         are_whole_task: true,
         kept: KeptStrings::of(task),
         unsure_uses_stay: false,
+        absent: Vec::new(),
     };
     for sentence in sentences.iter().filter(|sentence| !sentence.is_empty()) {
+        let mut parts = sentence::parts(lookup, sentence);
+        let absent = match parts.len() {
+            0 | 1 => Vec::new(),
+            _ => without_absent(lookup, &mut parts),
+        };
         // All parts must be understood: `remove a and b from the list`, for example, deletes no
         // symbol.
-        let parts = sentence::parts(lookup, sentence).into_iter();
-        let parts: Option<Vec<_>> = parts.map(|part| of_one(lookup, &part)).collect();
+        let parts: Option<Vec<_>> = parts.iter().map(|part| of_one(lookup, part)).collect();
+        if parts.is_some() {
+            found.absent.extend(absent);
+        }
         let all = parts.or_else(|| Some(vec![of_one(lookup, sentence)?]));
         match all {
             Some(all) => {
@@ -97,6 +108,18 @@ pub(crate) fn of(lookup: &Lookup, task: &str) -> ExplicitEdits {
         }
     }
     found
+}
+
+/// Removes the requests about names that do not exist, unless there is no other. Returns these names.
+fn without_absent(lookup: &Lookup, parts: &mut Vec<Vec<Token>>) -> Vec<AbsentName> {
+    let absent = parts.iter().map(|part| absent::in_sentence(lookup, part));
+    let absent: Vec<Option<AbsentName>> = absent.collect();
+    if absent.iter().all(Option::is_some) {
+        return Vec::new();
+    }
+    let mut is_absent = absent.iter().map(Option::is_some);
+    parts.retain(|_| !is_absent.next().unwrap_or(false));
+    absent.into_iter().flatten().collect()
 }
 
 impl ExplicitEdits {

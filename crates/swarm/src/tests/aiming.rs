@@ -266,6 +266,12 @@ async fn run_is_unproven_if_the_document_that_the_task_names_is_unchanged() {
         let (proof, headline) = ends(task, "README.md::", "# Shop\n").await;
         assert_eq!(proof, Proof::NothingToProve, "{headline}");
     }
+    let changed = "def minutes(n):\n    return f'{n}min'\n";
+    let task = "`minutes` should end in min; update README.md as well.";
+    let (proof, headline) = ends(task, "render.py::minutes", changed).await;
+    assert_eq!(proof, Proof::Unproven, "{headline}");
+    let but = "Done, but README.md, which the task names, was not changed;";
+    assert!(headline.starts_with(but), "{headline}");
 }
 
 /// The run changes another method in the file of the method that the task names.

@@ -128,6 +128,24 @@ async fn new_test_is_accepted_despite_tests_that_failed_before() {
     );
 }
 
+#[tokio::test(start_paused = true)]
+async fn requested_new_test_is_not_refused_because_a_required_test_still_fails() {
+    let added = "def test_one():\n    assert mean([1]) == 1\n";
+    let change =
+        json!({"reason": "r", "add": [{"source": added, "beside": "test_stats.py::test_empty"}]});
+    let model = Scripted::native()
+        .on("scout", [wake(&["test_stats.py::test_empty"])])
+        .on("agent test_stats.py", [call("propose", change)])
+        .always("agent", finish("nothing more"));
+    let task = "Fix mean for empty lists and add a test for mean([1])";
+    let mut bed = bed(task, model);
+    bed.lists = true;
+    let events = bed.run().await;
+    assert_eq!(malformed(&events), [""; 0]);
+    let failing = vec!["test_stats.py::test_empty".to_owned()];
+    assert_eq!(stop(&events), StopReason::TestsFail { failing });
+}
+
 /// The test runner does not find the first new test.
 #[tokio::test(start_paused = true)]
 async fn new_test_that_the_test_command_does_not_run_is_refused() {

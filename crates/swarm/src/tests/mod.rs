@@ -40,6 +40,7 @@ mod rebinding;
 mod refreshing;
 mod refused;
 mod renamed_tests;
+mod renamed_values;
 mod renaming;
 mod renewed;
 mod repairs;

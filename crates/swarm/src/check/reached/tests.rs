@@ -157,6 +157,74 @@ fn function_that_a_test_may_use_indirectly_is_reached() {
 }
 
 #[test]
+fn command_of_a_package_reaches_a_function_only_if_a_test_calls_it() {
+    for (file, text) in [
+        (
+            "pyproject.toml",
+            "[project.scripts]\nproduct = \"calc:mul\"\n",
+        ),
+        (
+            "setup.cfg",
+            "[options.entry_points]\nconsole_scripts =\n    product = calc:mul\n",
+        ),
+    ] {
+        let with = |helper: &str| of_mul(&[(file, text), ("tests/helper.py", helper)]);
+        assert_eq!(with(""), ["calc.py::mul"], "{file}");
+        assert_eq!(with("product = 1\n"), ["calc.py::mul"], "{file}");
+        assert_eq!(with("run(['product', '2'])\n"), [""; 0], "{file}");
+    }
+    let plugin = ("pyproject.toml", "[tool.pytest]\nuse = \"calc:mul\"\n");
+    assert_eq!(of_mul(&[plugin]), [""; 0]);
+    let workflow = (
+        ".github/workflows/a.yml",
+        "run: python -c 'calc.mul(1, 2)'\n",
+    );
+    assert_eq!(of_mul(&[workflow]), ["calc.py::mul"]);
+    let makefile = ("Makefile", "run:\n\tpython -c 'calc.mul(1, 2)'\n");
+    assert_eq!(of_mul(&[makefile]), ["calc.py::mul"]);
+    let makes = ("tests/helper.py", "run('make run')\n");
+    assert_eq!(of_mul(&[makefile, makes]), [""; 0]);
+}
+
+#[test]
+fn main_module_reaches_a_function_only_if_a_test_runs_the_package() {
+    let main = "from .calc import mul\n\nprint(mul(2, 3))\n";
+    let with = |helper: &str| {
+        let changed = CODE.replace("a * b", "0");
+        let files = [
+            ("shop/__init__.py", ""),
+            ("shop/__main__.py", main),
+            ("shop/calc.py", CODE),
+            (
+                "tests/test_calc.py",
+                "from shop.calc import add\n\n\ndef test_add():\n    add(1, 2)\n",
+            ),
+            ("tests/helper.py", helper),
+        ];
+        found(
+            &files,
+            &[("shop/calc.py", &changed)],
+            &["shop/calc.py::mul"],
+        )
+    };
+    for helper in [
+        "",
+        "import shop\nfrom shop import calc\n",
+        "patch('shop.calc.add')\n",
+        "if __name__ == '__main__':\n    pass\n",
+    ] {
+        assert_eq!(with(helper), ["shop/calc.py::mul"], "{helper}");
+    }
+    for helper in [
+        "run([sys.executable, '-m', 'shop'])\n",
+        "import shop.__main__\n",
+        "run_module('shop.__main__')\n",
+    ] {
+        assert_eq!(with(helper), [""; 0], "{helper}");
+    }
+}
+
+#[test]
 fn attribute_of_a_module_outside_the_project_reaches_no_function() {
     let uses = |helper: &str| of_mul(&[("tests/helper.py", helper)]);
     assert_eq!(

@@ -64,7 +64,7 @@ pub(crate) fn set_aside(checker: &Checker, changed: &[SymbolPath]) {
     let beside: Vec<&TestCase> = left.iter().filter(is_beside).collect();
     let is_same = |case: &&&TestCase| {
         let mut failed = failed.iter().filter(|one| one.id == case.id);
-        failed.any(|one| error(one) == error(case))
+        failed.any(|one| error_lines(one) == error_lines(case))
     };
     let changed_error = beside.iter().filter(|case| !is_same(case));
     let may_belong: BTreeSet<String> = changed_error.map(|case| case.id.clone()).collect();
@@ -81,7 +81,7 @@ fn passes(report: &TestReport, case: &TestCase) -> bool {
 }
 
 /// Returns the lines of a failure message that describe the error, without code locations.
-fn error(case: &TestCase) -> Vec<&str> {
+pub(crate) fn error_lines(case: &TestCase) -> Vec<&str> {
     let mut lines = case.message.lines().map(str::trim_end);
     let errors: Vec<&str> = lines
         .clone()

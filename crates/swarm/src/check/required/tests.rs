@@ -58,9 +58,10 @@ fn found_in(
     cases: Vec<TestCase>,
 ) -> TaskTests {
     let dir = tempfile::tempdir().unwrap();
-    std::fs::create_dir_all(dir.path().join("lib/sub")).unwrap();
     for (name, text) in files {
-        std::fs::write(dir.path().join(name), text).unwrap();
+        let path = dir.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
     }
     let workspace = Workspace::open(dir.path().canonicalize().unwrap()).unwrap();
     let world = workspace.snapshot(Default::default());
@@ -176,6 +177,64 @@ fn bug_with_a_named_or_quoted_test_requires_only_that_test() {
             ["test_report"],
             "{task}"
         );
+    }
+}
+
+/// Returns the names of the required tests of a project with three test files, all of which fail.
+fn required_of_files(task: &str) -> Vec<String> {
+    let test = |name: &str| format!("from stats import mode\n\n\ndef {name}():\n    mode()\n");
+    let tests = ["test_price", "test_shorten", "test_net"].map(test);
+    let files = [
+        ("stats.py", STATS),
+        ("tickets.py", ""),
+        ("tests/test_prices.py", tests[0].as_str()),
+        ("tests/test_tickets.py", tests[1].as_str()),
+        ("tests/slow/test_net.py", tests[2].as_str()),
+    ];
+    let cases = [
+        "tests/test_prices.py::test_price",
+        "tests/test_tickets.py::test_shorten",
+        "tests/slow/test_net.py::test_net",
+    ];
+    let cases = cases.map(|id| TestCase {
+        id: id.to_owned(),
+        status: TestStatus::Failed,
+        message: "assert 1 == 2".to_owned(),
+    });
+    names(found_in(&files, task, &["stats.py::mean"], cases.to_vec()).required)
+}
+
+#[test]
+fn failing_tests_of_a_named_file_are_required_in_any_language() {
+    for task in [
+        "The tests in tests/test_tickets.py should pass.",
+        "tests/test_tickets.py should be green.",
+        "All tests in tests/test_tickets.py must pass again.",
+        "The tests of tickets should pass.",
+        "Mach die Tests in test_tickets.py grün.",
+        "Les tests de tests/test_tickets.py doivent passer.",
+        "Long names are cut wrong, see tests/test_tickets.py",
+        "Long names are cut wrong; tests/test_prices.py is unrelated. See tests/test_tickets.py.",
+    ] {
+        assert_eq!(required_of_files(task), ["test_shorten"], "{task}");
+    }
+    let folder = "Die Tests unter tests/slow/ sollen laufen.";
+    assert_eq!(required_of_files(folder), ["test_net"]);
+    let both = "`mode` is wrong, tests/test_tickets.py shows it";
+    assert_eq!(required_of_files(both).len(), 3);
+}
+
+#[test]
+fn failing_tests_of_a_file_that_is_named_for_something_else_are_not_required() {
+    for task in [
+        "Empty input crashes. Add a test to tests/test_tickets.py.",
+        "Fix the crash with empty input and add a test to tests/test_tickets.py.",
+        "Empty input crashes. Rename `mode` in tests/test_tickets.py to `most`.",
+        "Empty input crashes. Update tests/test_tickets.py.",
+        "Empty input crashes, tests/test_tickets.py is unrelated.",
+        "Empty input crashes. The tests are in tests/",
+    ] {
+        assert_eq!(required_of_files(task), [""; 0], "{task}");
     }
 }
 

@@ -30,6 +30,8 @@ const TASKS: &[(Goal, &[&str])] = &[
             "config.toml is not read",
             "Make it right.",
             "",
+            "free_seats takes the parameter limit and gives one seat too many",
+            "total gets the wrong argument",
             "Pantry.expiring leaves out what is best before today or earlier; its docstring promises \
              both. Fix it.",
             "`expiring` leaves out what is best before today. The docstring says it should be listed. \
@@ -90,6 +92,7 @@ const TASKS: &[(Goal, &[&str])] = &[
             "cover mean with tests",
             "can you write some more tests for the parser?",
             "there is no test for mean, we need one",
+            "Groups of six get 10 % off as well, the docstring of total says so. Make a test of it.",
         ],
     ),
     (
@@ -120,6 +123,9 @@ const TASKS: &[(Goal, &[&str])] = &[
             "LoanReport needs a method `borrowers` that lists the names, sorted.",
             "Packet lacks a property for its age",
             "Packet should have another method, `is_empty`",
+            "free_seats gets an optional parameter limit.",
+            "free_seats takes a parameter limit: how many seats at most.",
+            "The command takes an option that hides the totals",
         ],
     ),
     (
@@ -220,6 +226,14 @@ fn documents_to_change_are_distinguished_from_documents_that_are_only_cited() {
         ),
         ("Set `limit` in config.toml to 3", "config.toml"),
         (
+            "`LIMIT` should be 24; update README.md as well.",
+            "readme.md",
+        ),
+        (
+            "`LIMIT` should be 24, and update README.md, too",
+            "readme.md",
+        ),
+        (
             "Change `f` so that it does what is documented in README.md",
             "",
         ),
@@ -230,5 +244,22 @@ fn documents_to_change_are_distinguished_from_documents_that_are_only_cited() {
         ),
     ] {
         assert_eq!(documents_to_change(task).join(" "), expected, "{task}");
+    }
+}
+
+#[test]
+fn request_for_a_test_beside_another_request_is_found() {
+    for task in [
+        "Fix the bug in mean and add a test for it.",
+        "Groups of six get 10 % off. Write a test.",
+    ] {
+        assert!(asks_for_test(task), "{task}");
+    }
+    for task in [
+        "Fix the failing tests",
+        "Fix mean without adding a test",
+        "mean is wrong, see test_mean",
+    ] {
+        assert!(!asks_for_test(task), "{task}");
     }
 }

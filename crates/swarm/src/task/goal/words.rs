@@ -274,6 +274,8 @@ pub(super) struct Sentence {
 #[derive(Debug, Clone)]
 struct Word {
     text: String,
+    /// The name as the task writes it, such as a path, if this is its first word; empty otherwise.
+    written: String,
     is_code: bool,
     /// Whether the word names a document that the task only consults, as in "as described in
     /// README.md", and does not ask to change.
@@ -356,6 +358,7 @@ fn push_words(words: &mut Vec<Word>, chunk: &str, in_ticks: bool) {
     if is_plain_file(&lower) {
         words.push(Word {
             text: lower,
+            written: name.to_owned(),
             is_code: true,
             is_source: false,
         });
@@ -371,10 +374,12 @@ fn push_words(words: &mut Vec<Word>, chunk: &str, in_ticks: bool) {
         || has_inner_capital;
     // "don't" is one word, "test/code" two.
     let plain = lower.replace(['\'', '\u{2019}'], "");
+    let mut written = name;
     for part in plain.split(|c: char| !c.is_alphanumeric() && c != '_') {
         if !part.is_empty() && (is_code || !FILLERS.contains(&part)) {
             words.push(Word {
                 text: part.to_owned(),
+                written: std::mem::take(&mut written).to_owned(),
                 is_code,
                 is_source: false,
             });
@@ -495,6 +500,13 @@ impl Sentence {
     pub(super) fn names_code(&self) -> bool {
         let mut words = self.words.iter();
         words.any(|word| word.is_code && !word.is_prose())
+    }
+
+    /// Returns the words of the sentence as the task writes them, without articles and punctuation.
+    pub(super) fn text(&self) -> String {
+        let written = self.words.iter().map(|word| word.written.as_str());
+        let written: Vec<&str> = written.filter(|word| !word.is_empty()).collect();
+        written.join(" ")
     }
 
     /// Returns the documents in the sentence, without those that the task only consults.

@@ -2,7 +2,7 @@
 //! project.
 
 use super::named::{is_code, is_identifier};
-use super::sentence;
+use super::sentence::{self, SentenceRequest};
 use crate::lookup::Lookup;
 use crate::task::asked::{Token, names_file, sentences};
 use starling_syntax::{FilePath, Language};
@@ -111,15 +111,25 @@ pub(crate) fn only(lookup: &Lookup, task: &str) -> Vec<AbsentName> {
                     false => return Vec::new(),
                 }
             };
-            let is_option = wish.token.with_dashes.starts_with('-');
-            let is_named = !is_option && (wish.token.is_quoted || is_code(&wish.token.word));
-            match AbsentName::of(lookup, &wish.token.word).filter(|_| is_named) {
+            match of_request(lookup, &wish) {
                 Some(one) => absent.push(one),
                 None => return Vec::new(),
             }
         }
     }
     absent
+}
+
+/// Returns the name that a sentence asks to rename or delete, if it is written as code and does not
+/// exist.
+pub(super) fn in_sentence(lookup: &Lookup, sentence: &[Token]) -> Option<AbsentName> {
+    of_request(lookup, &sentence::wish(lookup, sentence)?)
+}
+
+fn of_request(lookup: &Lookup, wish: &SentenceRequest<'_>) -> Option<AbsentName> {
+    let is_option = wish.token.with_dashes.starts_with('-');
+    let is_named = !is_option && (wish.token.is_quoted || is_code(&wish.token.word));
+    AbsentName::of(lookup, &wish.token.word).filter(|_| is_named)
 }
 
 /// Returns the names of code in a task that do not exist although the project has a similar name.

@@ -544,7 +544,28 @@ impl<'s> Sentence<'s, '_> {
         let is_name = |token: &Token| token.is_quoted && !is_symbol(self.lookup, &token.word);
         let before = at.checked_sub(1).and_then(|at| self.tokens.get(at));
         let mut beside = before.into_iter().chain(self.tokens.get(at + 1));
-        self.is_any(at, &TEXTS) && !self.tokens[at].is_quoted && beside.any(is_name)
+        let is_known = self.is_any(at, &TEXTS) && beside.any(is_name);
+        !self.tokens[at].is_quoted && (is_known || self.is_noun_of_text(at))
+    }
+
+    /// Returns whether a word says what the name after it is, as in `the tariff "senior"` or `the tariff
+    /// senior to ...`, if no code has that name and strings contain it.
+    fn is_noun_of_text(&self, at: usize) -> bool {
+        const MUST: [&str; 5] = ["be", "called", "named", "rename", "renamed"];
+        let (Some(noun), Some(name)) = (self.tokens.get(at), self.tokens.get(at + 1)) else {
+            return false;
+        };
+        let lists: [&[&str]; 7] = [&ARTICLES, &DEAD, &DELETE, &TO, &OF, &BESIDE, &MUST];
+        let is_noun = noun.word.chars().all(char::is_lowercase)
+            && !noun.ends_clause
+            && !noun.is_in_quotes
+            && !lists.iter().any(|list| self.is_any(at, list))
+            && !is_symbol(self.lookup, &noun.word);
+        let is_name = name.is_quoted || name.is_in_quotes || self.is_any(at + 2, &TO);
+        is_noun
+            && is_name
+            && !is_symbol(self.lookup, &name.word)
+            && !self.lookup.index().in_strings(&name.word).is_empty()
     }
 
     fn is_any(&self, at: usize, list: &[&str]) -> bool {

@@ -269,6 +269,34 @@ fn name_without_exactly_one_definition_is_treated_as_a_plain_word() {
 }
 
 #[test]
+fn name_missing_in_the_project_leaves_the_other_requests_of_a_sentence() {
+    for (task, expected, missing) in [
+        (
+            "Delete `nothing_here` and `relic`.",
+            "-relic",
+            "nothing_here",
+        ),
+        (
+            "Delete `relic` and `nothing_here`.",
+            "-relic",
+            "nothing_here",
+        ),
+        (
+            "Rename `total` to `sum_up` and `nothing_here` to `other`",
+            "total>sum_up",
+            "nothing_here",
+        ),
+        ("Remove nothing_here and total from the list", "", ""),
+        ("Delete `nothing_here`", "", ""),
+    ] {
+        assert_eq!(stated(task), expected, "{task}");
+        let absent = of(&lookup(), task).absent;
+        let absent: Vec<&str> = absent.iter().map(|one| one.written.as_str()).collect();
+        assert_eq!(absent.join(" "), missing, "{task}");
+    }
+}
+
+#[test]
 fn name_missing_in_the_project_is_reported_with_the_most_similar_name() {
     let told = |all: Vec<absent::AbsentName>| {
         let all: Vec<String> = all.iter().map(absent::AbsentName::in_words).collect();

@@ -90,6 +90,45 @@ async fn deletion_task_of_a_small_model_is_done_without_the_model() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn missing_name_is_told_and_the_others_are_deleted_or_checked() {
+    let text = "def dead():\n    return 1\n\n\ndef used():\n    return 2\n\n\nprint(used())\n";
+    let task = "Delete `nothing_here` and `dead`.";
+    let files = [("a.py", text)];
+    let mut bed = Bed::new(&files, never_asked()).with(|one| one.text = task.to_owned());
+    let events = bed.run().await;
+    assert_eq!(bed.model.calls(), 0);
+    assert_eq!(
+        bed.read("a.py"),
+        text.replace("def dead():\n    return 1\n\n\n", "")
+    );
+    let (proof, headline) = ending(&events);
+    assert_eq!(proof, Proof::Unproven, "{headline}");
+    assert!(
+        headline.starts_with("Done, but there is no `nothing_here`; "),
+        "{headline}"
+    );
+    // A larger model changed something else.
+    let model = Scripted::native().on("scout", [wake(&["a.py::dead"])]).on(
+        "agent",
+        [whole("def dead():\n    return 2"), finish("done")],
+    );
+    let mut bed = Bed::new(&files, model).with(|one| one.text = task.to_owned());
+    let events = bed.run().await;
+    let (proof, headline) = ending(&events);
+    assert_eq!(proof, Proof::NotDone, "{headline}");
+    assert!(headline.contains("`dead` is still in a.py"), "{headline}");
+    // Nothing is deleted as long as the other name is used.
+    let task = "Delete `nothing_here` and `used`.";
+    let mut bed = Bed::new(&files, never_asked()).with(|one| one.text = task.to_owned());
+    let events = bed.run().await;
+    let StopReason::NothingChanged { why } = stop(&events) else {
+        panic!("{events:#?}");
+    };
+    assert!(why.starts_with("there is no `nothing_here`; "), "{why}");
+    assert!(why.contains("still used: a.py:9"), "{why}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn symbol_that_is_looked_up_by_a_string_is_not_renamed_without_the_model() {
     for (user, why) in [
         (

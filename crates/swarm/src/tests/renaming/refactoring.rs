@@ -87,6 +87,34 @@ async fn certain_uses_are_renamed_and_the_others_are_told() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn failing_test_that_shows_what_an_uncertain_place_means_is_told() {
+    let judge = |all: &str| {
+        let message = match all.contains("def surface") {
+            true => {
+                "uses.py:9: in unsure\nE   AttributeError: 'Shape' object has no attribute 'area'"
+            }
+            false => "data.py:1: in load\nE   KeyError: 'family'",
+        };
+        vec![("test_uses.py::test_unsure".to_owned(), message.to_owned())]
+    };
+    let files = [("shapes.py", SHAPES), ("uses.py", USES)];
+    let refactoring = rename("Shape.area", "surface");
+    let mut bed = Bed::new(&files, Scripted::native())
+        .tests(judge)
+        .with(|task| {
+            task.text = refactoring.in_words();
+            task.refactoring = Some(refactoring.clone());
+        });
+    let events = bed.run().await;
+    let (proof, headline) = ending(&events);
+    assert_eq!(proof, Proof::Unproven, "{headline}");
+    let told = "test_uses.py::test_unsure fails otherwise now: AttributeError: 'Shape' object has no \
+                attribute 'area' at uses.py:9, so that this place means `area`";
+    assert!(headline.contains(told), "{headline}");
+    assert!(!headline.contains("no part of the task"), "{headline}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn nothing_is_renamed_if_only_a_certain_rename_is_wanted_and_a_use_is_not() {
     let files = [("shapes.py", SHAPES), ("uses.py", USES)];
     let refactoring = Refactoring::Rename {
