@@ -172,13 +172,6 @@ def _is_for_message(frame):
     return False
 
 
-def _by_path(places):
-    lines = {}
-    for path, line in places:
-        lines.setdefault(path, []).append("%s" % line)
-    return [(path, " ".join(found)) for path, found in lines.items()]
-
-
 class _Monitor(object):
     """Python 3.12 and newer: a tool of its own reports each line once in a test."""
 
@@ -187,6 +180,7 @@ class _Monitor(object):
     def __init__(self):
         self.tool = None
         self.lines = {}
+        self.noted = set()
         self.own = {}
         self.is_alone = True
 
@@ -205,7 +199,7 @@ class _Monitor(object):
         # What is reported again in the next test is reported again to all tools.
         others = [tool for tool in range(6) if tool != self.tool]
         self.is_alone = all(monitoring.get_tool(tool) is None for tool in others)
-        self.lines = {}
+        self.lines, self.noted = {}, set()
         monitoring.set_events(self.tool, events.PY_START)
         if self.is_alone:
             monitoring.restart_events()
@@ -215,7 +209,8 @@ class _Monitor(object):
         if _is_own(code.co_filename):
             if _is_for_message(sys._getframe(1)):
                 return None
-            self.lines[code.co_filename, code.co_firstlineno] = True
+            self.noted.add(id(code))
+            self.lines.setdefault(code.co_filename, set()).add(code.co_firstlineno)
             if self.is_alone and id(code) not in self.own:
                 # The code is kept, so that no other code gets its id.
                 self.own[id(code)] = code
@@ -223,13 +218,13 @@ class _Monitor(object):
         return sys.monitoring.DISABLE if self.is_alone else None
 
     def _reached(self, code, line):
-        if (code.co_filename, code.co_firstlineno) in self.lines:
-            self.lines[code.co_filename, line] = True
+        if id(code) in self.noted:
+            self.lines[code.co_filename].add(line)
         return sys.monitoring.DISABLE if self.is_alone else None
 
     def stop(self):
         sys.monitoring.set_events(self.tool, 0)
-        lines, self.lines = self.lines, {}
+        lines, self.lines, self.noted = self.lines, {}, set()
         return lines
 
     def end(self):
@@ -261,7 +256,7 @@ class _Profile(object):
             code = entry.code
             # Who called a `__repr__` is not known: it may have been for a message.
             if type(code) is types.CodeType and code.co_name != "__repr__" and _is_own(code.co_filename):
-                lines[code.co_filename, code.co_firstlineno] = True
+                lines.setdefault(code.co_filename, set()).add(code.co_firstlineno)
         return lines
 
     def end(self):
@@ -323,21 +318,22 @@ class _Recording(_Results):
         node = self._id(report)
         if report.outcome == "failed" and call.when != "teardown" and node in _failing:
             self._note_frames(node, call.excinfo.tb)
-            for path, lines in _by_path(self.lines or ()):
-                _note(u"executed", node, path, lines)
+            for path, lines in (self.lines or {}).items():
+                _note(u"executed", node, path, " ".join("%d" % line for line in lines))
         elif report.outcome == "passed" and call.when == "call" and not hasattr(report, "wasxfail"):
             if self.lines is not None and node not in _failing:
                 self.passed += 1
-                for place in self.lines:
-                    self.passing[place] = self.passing.get(place, 0) + 1
+                for path, lines in self.lines.items():
+                    counts = self.passing.setdefault(path, {})
+                    for line in lines:
+                        counts[line] = counts.get(line, 0) + 1
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session, exitstatus):
         self.recorder.end()
         _note(u"passed", self.passed)
-        counted = ((path, "%d:%d" % (line, count)) for (path, line), count in self.passing.items())
-        for path, lines in _by_path(counted):
-            _note(u"passing", path, lines)
+        for path, counts in self.passing.items():
+            _note(u"passing", path, " ".join("%d:%d" % one for one in counts.items()))
         super(_Recording, self).pytest_sessionfinish(session, exitstatus)
 
     def _note_frames(self, node, traceback):

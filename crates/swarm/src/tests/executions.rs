@@ -74,8 +74,8 @@ fn bed(task: &str) -> (Bed, Arc<Mutex<Vec<Vec<String>>>>) {
             kept.lock().unwrap().push(select.to_vec());
             Executions {
                 failing: failing.iter().map(|id| execution(id)).collect(),
-                passed: 3,
-                passing: [(1, 3), (2, 3)]
+                passed: 30,
+                passing: [(1, 30), (2, 30)]
                     .map(|(line, count)| ((FilePath::new("shop.py"), line), count))
                     .into(),
             }
@@ -132,7 +132,7 @@ fn located(events: &[Event]) -> Vec<(String, String)> {
 async fn code_that_only_the_named_failing_test_executes_is_the_first_candidate() {
     let (mut bed, _) = bed("test_shop.py::test_total fails");
     let events = bed.run().await;
-    let why = "has lines run by the failing test and by none of 3 passing tests";
+    let why = "has lines run by the failing test and by none of 30 passing tests";
     assert_eq!(located(&events)[0], ("fee".to_owned(), why.to_owned()));
     let prompt = &bed.model.prompts("scout")[0];
     assert!(
