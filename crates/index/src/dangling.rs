@@ -24,6 +24,7 @@ pub(super) fn newly_dangling(
 ) -> Vec<Dangling> {
     let (mut earlier, mut later) = (Resolver::new(before), Resolver::new(after));
     let mut gone: BTreeSet<String> = BTreeSet::new();
+    let is_removed = |file: &FilePath| changed.contains(file) && after.find(file).is_none();
     for file in changed {
         let was = before.find(file).map(|file| earlier.bound_names(file));
         let is = after.find(file).map(|file| later.bound_names(file));
@@ -40,6 +41,7 @@ pub(super) fn newly_dangling(
         let mentioning = after.mentioning(name).into_iter();
         files.extend(mentioning.take(FILES_MOST));
     }
+    let removes = changed.iter().any(is_removed);
     let mut found = Vec::new();
     for file in files {
         let path = after.path(file).clone();
@@ -52,9 +54,16 @@ pub(super) fn newly_dangling(
             gone.contains(names.name(one.name)) || lines.contains(&names.line(one.at))
         };
         let mut dangling = later.dangling(file, &is_wanted);
+        if let Some(was) = before.find(&path).filter(|_| removes) {
+            let lost = later.lost_imports(file, (&mut earlier, was), &is_removed);
+            dangling.extend(lost);
+        }
         dangling.retain(|one| !is_folder(one, new) && !is_tried(one, new));
         dangling.retain(|one| !is_unlisted_module(one, new, changed));
-        dangling.retain(|one| gone.contains(&one.name) || is_sure(one, new, after));
+        dangling.retain(|one| {
+            let is_of_gone = matches!(one.of, Holder::Removed(_)) || gone.contains(&one.name);
+            is_of_gone || is_sure(one, new, after)
+        });
         if !dangling.is_empty() {
             remove_known(&mut earlier, before, &mut dangling, &path);
         }
@@ -268,6 +277,31 @@ mod tests {
         ] {
             let text = format!("{line}\n");
             assert_eq!(dangling(&files, &[("pk/b.py", &text)]), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn import_of_a_removed_module_dangles() {
+        let removed = "def f(): pass\n";
+        for (line, expected) in [
+            ("import legacy", &["a.py:1 legacy"][..]),
+            ("import legacy as old", &["a.py:1 legacy"]),
+            ("from legacy import f", &["a.py:1 legacy"]),
+            ("from legacy import *", &["a.py:1 legacy"]),
+            ("import other", &[]),
+            (
+                "try:\n    import legacy\nexcept ImportError:\n    legacy = None",
+                &[],
+            ),
+        ] {
+            let user = format!("{line}\n");
+            let files = [("legacy.py", removed), ("a.py", user.as_str())];
+            let old = Index::new(snapshot_of(&files));
+            let new = Index::new(snapshot_of(&files[1..]));
+            let found = new.newly_dangling(&old, &[FilePath::new("legacy.py")]);
+            let found = found.iter();
+            let found = found.map(|one| format!("{}:{} {}", one.file, one.line, one.name));
+            assert_eq!(found.collect::<Vec<_>>(), expected, "{line}");
         }
     }
 

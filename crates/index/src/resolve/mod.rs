@@ -13,6 +13,7 @@ mod eval;
 mod fixtures;
 mod judge;
 mod kin;
+mod lost_import;
 mod module;
 mod outside;
 mod reach;

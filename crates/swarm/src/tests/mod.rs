@@ -6,6 +6,7 @@ mod bed;
 mod budget;
 mod calls;
 mod cut;
+mod deleting;
 mod diagnosing;
 mod editing;
 mod ending;

@@ -52,7 +52,7 @@ pub(super) fn unmet(
         Named::File(file) => {
             let is_there = |file: &FilePath| after.files().binary_search(file).is_ok();
             let how = match to {
-                None => "; Starling deletes no files, so delete it yourself",
+                None => "",
                 Some(_) => "; Starling moves no files, so rename it yourself",
             };
             is_there(file).then(|| format!("`{file}` is still there{how}"))
