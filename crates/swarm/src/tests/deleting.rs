@@ -248,6 +248,48 @@ async fn failing_test_is_not_deleted_unless_the_task_asks_for_it() {
     assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn module_is_deleted_with_its_tests_only_if_the_task_asks_for_both() {
+    let test = "from legacy import old\n\n\ndef test_old():\n    assert old(1) == 1\n";
+    let files = [("legacy.py", LEGACY), ("test_legacy.py", test)];
+    for (task, may) in [
+        (
+            "Delete the file legacy.py and the file test_legacy.py",
+            true,
+        ),
+        ("Delete the module legacy.py and its tests", true),
+        ("Delete the module legacy.py", false),
+    ] {
+        let deletes = |file: &str, more: bool| {
+            let symbol = format!("{file}::");
+            let delete = json!({"reason": "r", "symbol": symbol, "delete": [file], "more": more});
+            call("propose", delete)
+        };
+        let both = [
+            call(
+                "read",
+                json!({"symbols": ["legacy.py::", "test_legacy.py::"]}),
+            ),
+            deletes("legacy.py", true),
+            deletes("test_legacy.py", false),
+            finish("done"),
+        ];
+        let mut bed = bed(&files, Scripted::native().on("solo", both)).begin(&[]);
+        bed.task.driver = Driver::Single;
+        bed.task.text = task.to_owned();
+        bed.lists = true;
+        let events = bed.run().await;
+        let is_gone = |file: &str| !bed.path(file).exists();
+        assert_eq!(is_gone("legacy.py"), may, "{task}: {events:#?}");
+        assert_eq!(is_gone("test_legacy.py"), may, "{task}: {events:#?}");
+        assert_eq!(
+            stop(&events) == StopReason::Settled,
+            may,
+            "{task}: {events:#?}"
+        );
+    }
+}
+
 #[cfg(unix)]
 #[tokio::test(start_paused = true)]
 async fn guarded_linked_and_unlisted_files_are_not_deleted() {
