@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 use super::code::{Code, FileId};
 use super::facts::is_test;
 use super::names::{Names, Occurrence, Role};
-use super::resolve::{Dangling, Holder, Resolver, Source};
+use super::resolve::{Dangling, Holder, ModuleImport, Resolver, Source};
 use starling_syntax::FilePath;
 use starling_workspace::Snapshot;
 
@@ -71,6 +71,17 @@ pub(super) fn newly_dangling(
     }
     found.sort();
     found
+}
+
+/// Returns the imports of a module in the other files, in the order of files and offsets.
+pub(super) fn imports_of(code: &Code, module: &FilePath) -> Vec<ModuleImport> {
+    let mut resolver = Resolver::new(code);
+    let name = module_name(module).unwrap_or_default();
+    let files = code.mentioning(name).into_iter();
+    let files = files.filter(|file| code.path(*file) != module);
+    files
+        .flat_map(|file| resolver.imports_of(file, module))
+        .collect()
 }
 
 /// Returns whether an unresolved name that was never defined is certainly an error. It is not
@@ -223,7 +234,7 @@ pub(super) fn new_lines(old: &Snapshot, new: &Snapshot, file: &FilePath) -> FxHa
 #[cfg(test)]
 mod tests {
     use super::super::testing::snapshot_of;
-    use crate::Index;
+    use crate::{Index, ModuleImport};
     use starling_syntax::FilePath;
 
     const SHOP: &str = "RATE = 2\n\n\ndef total(x):\n    return x\n\n\nclass Cart:\n    def __init__(self):\n        \
@@ -278,6 +289,47 @@ mod tests {
             let text = format!("{line}\n");
             assert_eq!(dangling(&files, &[("pk/b.py", &text)]), expected, "{line}");
         }
+    }
+
+    #[test]
+    fn imports_of_a_module_are_found_in_all_forms() {
+        let user = "import utils\nimport utils as u\nfrom utils import f\nfrom utils import *\n\ndef g():\n    \
+                    from utils import f, g\n";
+        let package =
+            "from pk import part\nfrom pk import part as p\nimport pk.part\nimport pk.part as q\n";
+        let index = Index::new(snapshot_of(&[
+            ("utils.py", "def f(): pass\n"),
+            ("a.py", user),
+            (
+                "pk/__init__.py",
+                "from . import part\nfrom .part import X\n",
+            ),
+            ("pk/part.py", "X = 1\n"),
+            ("b.py", package),
+            ("c.py", "import other\nutils = 1\n"),
+        ]));
+        let found = |module: &str| -> Vec<String> {
+            let found = index.imports_of(&FilePath::new(module));
+            let one = |one: &ModuleImport| format!("{}:{} {:?}", one.file, one.line, one.form);
+            found.iter().map(one).collect()
+        };
+        let expected = [
+            "a.py:1 BindsName",
+            "a.py:2 Names",
+            "a.py:3 Names",
+            "a.py:4 Names",
+            "a.py:7 Names",
+        ];
+        assert_eq!(found("utils.py"), expected);
+        let expected = [
+            "b.py:1 BindsName",
+            "b.py:2 Names",
+            "b.py:3 Dotted",
+            "b.py:4 Names",
+            "pk/__init__.py:1 BindsName",
+            "pk/__init__.py:2 Names",
+        ];
+        assert_eq!(found("pk/part.py"), expected);
     }
 
     #[test]

@@ -29,6 +29,7 @@ mod look_alikes;
 mod looking;
 mod misbehave;
 mod missing;
+mod moving_files;
 mod original_tests;
 mod own_tests;
 mod owning;
