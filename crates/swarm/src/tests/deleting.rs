@@ -161,6 +161,34 @@ async fn module_without_definitions_is_deleted_only_together_with_its_imports() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn module_that_a_script_runs_is_not_deleted() {
+    for (file, text) in [
+        ("run.sh", "#!/bin/sh\npython legacy.py --all\n"),
+        ("Makefile", "all:\n\tpython -m legacy\n"),
+        (
+            "a.py",
+            "import subprocess\n\nsubprocess.run([\"python\", \"legacy.py\"])\n",
+        ),
+    ] {
+        let model = Scripted::native()
+            .on("agent legacy.py::", [deletes("legacy.py")])
+            .always("agent", finish("nothing"));
+        let mut bed = bed(&[("legacy.py", LEGACY), (file, text)], model);
+        let events = bed.run().await;
+        let (proof, headline) = ending(&events);
+        assert_eq!(proof, Proof::NotDone, "{file}: {headline}");
+        assert_eq!(bed.read("legacy.py"), LEGACY);
+    }
+    let model = Scripted::native().on("agent legacy.py::", [deletes("legacy.py")]);
+    let mut bed = bed(
+        &[("legacy.py", LEGACY), ("README.md", "legacy.py is old.\n")],
+        model,
+    );
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn deletion_with_other_changes_of_the_file_is_refused() {
     let both = call(
         "propose",
