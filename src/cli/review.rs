@@ -29,7 +29,7 @@ use starling_history::{self, DiskEditor, PastRun};
 use starling_server::protocol::{EventParams, RunReply};
 use starling_server::{self, LockedRun, RestorePolicy, WaitingReview, WaitingRun};
 use starling_swarm::{Event, FileChange, ProposalId, Record};
-use starling_text::{harmless, new_file_diff, unified_diff};
+use starling_text::{deleted_file_diff, harmless, new_file_diff, unified_diff};
 
 /// How a review ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -381,6 +381,7 @@ impl EndedRun {
         };
         let disk = DiskEditor::new(&self.root);
         let mut texts: BTreeMap<&str, (Option<String>, String)> = BTreeMap::new();
+        let mut deleted: BTreeSet<&str> = BTreeSet::new();
         let (mut older, mut notes) = (BTreeSet::new(), Vec::new());
         let mut diffs = String::new();
         for part in &review.parts {
@@ -389,7 +390,7 @@ impl EndedRun {
             let lost = now.as_ref().err().and_then(|error| part.lost(error));
             if let (Some(why), false) = (lost, texts.contains_key(file)) {
                 notes.push(format!("conflict: {why}"));
-                diffs += &unified_diff(file, &part.base, &made(part));
+                diffs += &part.diff();
                 continue;
             }
             let (now, text) = texts.entry(file).or_insert_with(|| {
@@ -406,17 +407,21 @@ impl EndedRun {
                         older.insert(file);
                     }
                     *text = next;
+                    if part.deleted {
+                        deleted.insert(file);
+                    }
                 }
                 Err(why) => {
                     notes.push(format!(
                         "conflict: {file}: {why}; it cannot be accepted as it is: reject or skip it"
                     ));
-                    diffs += &unified_diff(file, &part.base, &made(part));
+                    diffs += &part.diff();
                 }
             }
         }
         for (file, (now, text)) in &texts {
             diffs += &match now {
+                Some(now) if deleted.contains(file) => deleted_file_diff(file, now),
                 Some(now) => unified_diff(file, now, text),
                 None => new_file_diff(file, text),
             };
@@ -447,10 +452,6 @@ fn over(part: &FileChange, text: &str) -> Result<String, String> {
         .over(text)
         .map_err(|conflict| conflict.in_lines(&part.base))?;
     changes.apply(text).map_err(|error| error.to_string())
-}
-
-fn made(part: &FileChange) -> String {
-    part.changes.apply(&part.base).unwrap_or_default()
 }
 
 fn held(run: &WaitingRun) -> VecDeque<Review> {
@@ -510,6 +511,7 @@ mod tests {
             file: FilePath::new("work.py"),
             base: base.into(),
             changes: ChangeSet::between(base, &format!("{line}\n{base}")),
+            deleted: false,
         }
     }
 

@@ -456,6 +456,11 @@ fn shown(
     for plan in plans {
         match plan.step() {
             UndoStep::Change => lines.extend(diff(&plan.diff())),
+            UndoStep::Restore => {
+                let line = format!("restores {}, which the run deleted", plan.file);
+                lines.push(Line::of(Style::Warning, &line));
+                lines.extend(diff(&plan.diff()));
+            }
             UndoStep::Remove => {
                 let line = format!("removes {}, which the run created", plan.file);
                 lines.push(Line::of(Style::Warning, &line));

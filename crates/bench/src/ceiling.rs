@@ -75,10 +75,7 @@ fn file(change: &FileChange) -> Result<(), String> {
         (Some(before), Some(after)) => proposals(&path, &before, &after)
             .map(drop)
             .map_err(|error| error.to_string()),
-        // A new file is proposed as a whole.
-        (None, Some(_)) | (None, None) => Ok(()),
-        (Some(_), None) => Err(format!(
-            "{path}: the reference change deletes this file, but a proposal cannot delete files"
-        )),
+        // A new file is proposed as a whole, and a file is deleted as a whole.
+        (None, Some(_)) | (None, None) | (Some(_), None) => Ok(()),
     }
 }

@@ -47,6 +47,18 @@ impl DiskEditor {
         self.read_by(file, |path| read_as_shown(path, MAX_BYTES, shown))
     }
 
+    /// Like [`DiskEditor::read_as_shown`], but returns the text as an editor does.
+    ///
+    /// # Errors
+    /// See [`EditorError`].
+    pub fn now_as_shown(&self, file: &FilePath, shown: &str) -> Result<CurrentText, EditorError> {
+        let text = self.read_as_shown(file, shown)?.into();
+        Ok(CurrentText {
+            text,
+            version: None,
+        })
+    }
+
     fn read_by(
         &self,
         file: &FilePath,
@@ -104,10 +116,7 @@ impl Editor for DiskEditor {
         file: &FilePath,
         shown: &Arc<str>,
     ) -> Result<CurrentText, EditorError> {
-        Ok(CurrentText {
-            text: self.read_as_shown(file, shown)?.into(),
-            version: None,
-        })
+        self.now_as_shown(file, shown)
     }
 
     async fn apply(&self, edit: FileEdit) -> Result<CurrentText, ApplyError> {

@@ -110,7 +110,11 @@ impl<R: UndoRecorder> UndoProgress<'_, R> {
                 let applied = match plan.edit() {
                     Some(edit) => {
                         self.recorder.before_write(&plan)?;
-                        self.editor.apply(edit).await.map(|_| ())
+                        let applied = self.editor.apply(edit).await;
+                        applied.map(|now| {
+                            let is_restored = plan.restored.is_some();
+                            plan.is_open |= is_restored && now.version.is_some();
+                        })
                     }
                     None => Ok(()),
                 };
@@ -118,6 +122,9 @@ impl<R: UndoRecorder> UndoProgress<'_, R> {
                     Ok(()) => {
                         if let (Some(root), None) = (self.root, &plan.after) {
                             remove_empty_directories(root, &plan.directories);
+                        }
+                        if let (Some(root), Some(deleted)) = (self.root, &plan.restored) {
+                            deleted.restore(root, file);
                         }
                         self.recorder.record(undone(&plan.undone, &plan))?;
                         self.done.push(plan);
@@ -217,8 +224,13 @@ async fn rewrite(
     let before: Arc<str> = written.after.clone().unwrap_or_else(|| "".into());
     let after = wanted.after.as_deref().unwrap_or("");
     let changes = ChangeSet::between_lines(&before, after);
+    let deletes = wanted.after.is_none();
+    if deletes && written.after.is_none() {
+        return Ok(());
+    }
     for _ in 0..MAX_TRIES {
         let (base, effect) = match editor.current_as_shown(file, &before).await {
+            Ok(now) if deletes => (now, Effect::Delete),
             Ok(now) => (now, Effect::Change),
             Err(EditorError::Missing { .. }) if written.after.is_none() => {
                 let nothing = CurrentText {
@@ -229,8 +241,11 @@ async fn rewrite(
             }
             Err(error) => return Err(error.to_string()),
         };
-        let changes = carry_lines(file, &before, &changes, &base.text)
-            .map_err(|conflict| conflict.in_lines(&before))?;
+        let carried = match deletes {
+            true => ChangeSet::deletion(&before, &base.text),
+            false => carry_lines(file, &before, &changes, &base.text),
+        };
+        let changes = carried.map_err(|conflict| conflict.in_lines(&before))?;
         let edit = FileEdit {
             file: file.clone(),
             changes,
@@ -336,6 +351,11 @@ impl OpenRun {
             };
             if now == Some(journal.after) {
                 remove_empty_directories(root, &journal.directories);
+                let undone = self.run.changes.iter();
+                let undone = undone.filter(|one| journal.undone.contains(&one.proposal));
+                for deleted in undone.filter_map(|one| one.made.as_ref()?.deleted.as_ref()) {
+                    deleted.restore(root, &journal.file);
+                }
                 let applied: BTreeSet<ProposalId> =
                     self.run.applied().map(|one| one.proposal).collect();
                 let undone = journal.undone.iter().filter(|id| applied.contains(id));

@@ -79,6 +79,10 @@ pub fn unapplied<'e>(events: impl IntoIterator<Item = &'e Event>) -> Vec<Unfinis
 /// editor is not recorded, so each one is tried.
 fn misplaced_lines(change: &AppliedChange, text: &str) -> Option<(usize, usize)> {
     let after = after(change);
+    if change.deleted.is_some() {
+        // A deletion has no position.
+        return None;
+    }
     if text == after || text == &*change.before || is_carried_in(change, &after, text) {
         return None;
     }
@@ -126,6 +130,7 @@ mod tests {
                 before: BASE.into(),
                 changes: ChangeSet::between(BASE, &after),
                 created: false,
+                deleted: None,
                 directories: Vec::new(),
                 dependencies: Default::default(),
                 text_without: None,

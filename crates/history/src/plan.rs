@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use super::trajectory::{ChangeRecord, ChangeState};
 use starling_core::{CurrentText, Editor, EditorError, Effect, FileEdit};
+use starling_swarm::sending::EXISTS_AGAIN;
 use starling_swarm::{AppliedChange, DependencyGraph, Held, ProposalId, RunId};
 use starling_syntax::{FilePath, MadeChange};
-use starling_text::{ByteRange, ChangeSet, Conflict, unified_diff};
+use starling_text::{ByteRange, ChangeSet, Conflict, new_file_diff, unified_diff};
+use starling_workspace::DeletedFile;
 
 /// A later change of the same lines, which prevents the undo of an earlier change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +57,10 @@ pub struct FileUndoPlan {
     /// The text after the undo; `None` if the file is removed or already gone.
     pub(super) after: Option<Arc<str>>,
     pub(super) directories: Vec<String>,
+    /// The metadata of the file, if the undo makes a deleted file again.
+    pub(super) restored: Option<DeletedFile>,
+    /// Whether the undo made the file an open document.
+    pub(super) is_open: bool,
 }
 
 /// The planned undo of a run or of some of its proposals.
@@ -73,6 +79,8 @@ pub enum UndoStep {
     Nothing,
     Change,
     Remove,
+    /// The deleted file is made again.
+    Restore,
 }
 
 /// The result of an undo.
@@ -106,6 +114,8 @@ impl FileUndoPlan {
             after: now.as_ref().map(|now| Arc::clone(&now.text)),
             now,
             directories: Vec::new(),
+            restored: None,
+            is_open: false,
         }
     }
 
@@ -113,14 +123,18 @@ impl FileUndoPlan {
         match (&self.now, &self.after) {
             (Some(_), None) => UndoStep::Remove,
             (Some(now), Some(after)) if now.text != *after => UndoStep::Change,
-            (Some(_), Some(_)) | (None, _) => UndoStep::Nothing,
+            (None, Some(_)) => UndoStep::Restore,
+            (Some(_), Some(_)) | (None, None) => UndoStep::Nothing,
         }
     }
 
     /// Returns the planned change as a unified diff.
     pub fn diff(&self) -> String {
-        let now = self.now.as_ref().map_or("", |now| &now.text);
-        unified_diff(self.file.as_str(), now, self.after.as_deref().unwrap_or(""))
+        let (file, after) = (self.file.as_str(), self.after.as_deref().unwrap_or(""));
+        match &self.now {
+            Some(now) => unified_diff(file, &now.text, after),
+            None => new_file_diff(file, after),
+        }
     }
 
     #[cfg(test)]
@@ -131,12 +145,12 @@ impl FileUndoPlan {
     /// Returns whether the file is an open document, so that the undo is not saved yet.
     pub(super) fn is_open(&self) -> bool {
         let now = self.now.as_ref();
-        now.is_some_and(|now| now.version.is_some())
+        self.is_open || now.is_some_and(|now| now.version.is_some())
     }
 
-    /// Returns whether the file was gone before the undo.
+    /// Returns whether the file was gone before the undo, and stays so.
     pub fn is_gone_already(&self) -> bool {
-        self.now.is_none()
+        self.now.is_none() && self.after.is_none()
     }
 
     pub(super) fn edit(&self) -> Option<FileEdit> {
@@ -144,8 +158,13 @@ impl FileUndoPlan {
             UndoStep::Nothing => return None,
             UndoStep::Change => Effect::Change,
             UndoStep::Remove => Effect::Delete,
+            UndoStep::Restore => Effect::Create,
         };
-        let base = self.now.clone()?;
+        let nothing = || CurrentText {
+            text: "".into(),
+            version: None,
+        };
+        let base = self.now.clone().unwrap_or_else(nothing);
         let label = match &self.undone[..] {
             [one] => format!("undo {one}"),
             many => format!("undo {} proposals", many.len()),
@@ -355,13 +374,36 @@ pub(super) fn plan_text(
         if !chosen.contains(&change.proposal) {
             continue;
         }
+        if let Some(deleted) = &made.deleted {
+            match &text {
+                None => plan.restored = Some(deleted.clone()),
+                Some(text) if *text == made.before => plan.absent.push(change.proposal),
+                Some(_) => {
+                    let why = format!("{file}: {EXISTS_AGAIN}");
+                    plan.refused.push(refusal(change, made, why));
+                    continue;
+                }
+            }
+            plan.undone.push(change.proposal);
+            text = Some(Arc::clone(&made.before));
+            continue;
+        }
         let Some(current) = &text else {
-            match made.created {
-                true => {
+            let mut later = file_changes[at + 1..].iter();
+            let deletion = later.rfind(|(_, later)| later.deleted.is_some());
+            match (made.created, deletion) {
+                (_, Some((deletion, _))) => {
+                    let why = format!(
+                        "{file}: {by} deleted the file; undo {by} first, or the whole run",
+                        by = deletion.proposal
+                    );
+                    plan.refused.push(refusal(change, made, why));
+                }
+                (true, None) => {
                     plan.undone.push(change.proposal);
                     plan.absent.push(change.proposal);
                 }
-                false => {
+                (false, None) => {
                     let why =
                         format!("{file} is gone; restore the file by hand or by version control");
                     plan.refused.push(refusal(change, made, why));
@@ -453,7 +495,10 @@ pub(super) fn refusal(change: &ChangeRecord, made: &AppliedChange, why: String) 
         held: None,
         unsure: None,
         why,
-        diff: unified_diff(made.file.as_str(), &after(made), &made.before),
+        diff: match made.deleted {
+            Some(_) => new_file_diff(made.file.as_str(), &made.before),
+            None => unified_diff(made.file.as_str(), &after(made), &made.before),
+        },
     }
 }
 

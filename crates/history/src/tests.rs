@@ -1,6 +1,7 @@
 //! Tests of undo: it restores the text exactly if no other change affects the same lines, and is
 //! refused otherwise.
 
+mod deleted;
 mod half;
 mod relied_on;
 mod stored;
@@ -44,6 +45,7 @@ fn made(before: &str, after: &str) -> AppliedChange {
         before: before.into(),
         changes: ChangeSet::between(before, after),
         created: before.is_empty(),
+        deleted: None,
         directories: Vec::new(),
         dependencies: Default::default(),
         text_without: None,
@@ -61,6 +63,7 @@ fn proposals(texts: &[&str]) -> Vec<ChangeRecord> {
             made: Some(AppliedChange {
                 // Only the first proposal creates the file; later ones may find an empty text.
                 created: id == 1 && pair[0].is_empty(),
+                deleted: None,
                 ..made(pair[0], pair[1])
             }),
         })
@@ -781,6 +784,7 @@ fn proposal_whose_text_was_already_there_is_no_change_to_undo() {
     let (one, two) = ("a\nb\n", "a\nB\n");
     let there = AppliedChange {
         created: false,
+        deleted: None,
         ..made(two, two)
     };
     let found = project.recorded("1-1", &project.root(), &[made(one, two), there]);

@@ -11,11 +11,11 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::unfinished::{self, UnfinishedChange};
-use starling_core::Editor;
+use starling_core::{CurrentText, Editor, EditorError};
 use starling_swarm::{AppliedChange, Event, FileChange, ProposalId, Record, RunId, Stamped};
 use starling_syntax::{MadeChange, SymbolPath};
 use starling_text::{harmless, unified_diff};
-use starling_workspace::PatchCommand;
+use starling_workspace::{DeletedFile, PatchCommand};
 
 /// Why a past run cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -280,8 +280,8 @@ impl PastRun {
         }
         for one in std::mem::take(&mut self.unfinished) {
             let after = super::plan::after(&one.change).into();
-            let now = editor.current_as_shown(&one.change.file, &after).await.ok();
-            if one.is_in(now.as_ref().map(|now| &*now.text)) {
+            let now = editor.current_as_shown(&one.change.file, &after).await;
+            if one.is_in_current(now) {
                 events.push(one.applied());
                 apply_event(&mut self.changes, one.applied(), &mut Vec::new());
             } else {
@@ -393,6 +393,10 @@ pub async fn made_again(changes: &[ChangeRecord], editor: &dyn Editor) -> Vec<Ev
         };
         let after: Arc<str> = super::plan::after(made).into();
         let now = editor.current_as_shown(&made.file, &after).await;
+        if made.deleted.is_some() {
+            again.extend(is_missing(&now).then(|| change.applied()));
+            continue;
+        }
         let one = MadeChange {
             file: &made.file,
             before: &made.before,
@@ -403,6 +407,11 @@ pub async fn made_again(changes: &[ChangeRecord], editor: &dyn Editor) -> Vec<Ev
         }
     }
     again
+}
+
+/// Returns whether a file does not exist. A file that cannot be read may exist.
+pub(super) fn is_missing(now: &Result<CurrentText, EditorError>) -> bool {
+    matches!(now, Err(EditorError::Missing { .. }))
 }
 
 /// Updates `changes` with an event. `parts` are all changes that were ever reviewed.
@@ -451,7 +460,8 @@ pub(super) fn as_reviewed(part: &FileChange) -> AppliedChange {
         file: part.file.clone(),
         before: part.base.clone(),
         changes: part.changes.clone(),
-        created: part.base.is_empty(),
+        created: part.base.is_empty() && !part.deleted,
+        deleted: part.deleted.then(DeletedFile::default),
         directories: Vec::new(),
         dependencies: Default::default(),
         text_without: None,

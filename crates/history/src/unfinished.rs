@@ -5,11 +5,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::plan::{after, inverse_over};
-use super::trajectory::{as_reviewed, started};
-use starling_core::Verdict;
+use super::trajectory::{as_reviewed, is_missing, started};
+use starling_core::{CurrentText, EditorError, Verdict};
 use starling_swarm::{AppliedChange, Event, FileChange, ProposalId, Record, RunId, Stamped};
 use starling_syntax::{MadeChange, SymbolPath, carry_lines};
-use starling_text::{ChangeSet, unified_diff};
+use starling_text::{ChangeSet, deleted_file_diff, unified_diff};
 
 /// A change that was sent to the editor and whose result is not recorded.
 #[derive(Debug, Clone)]
@@ -38,10 +38,26 @@ impl UnfinishedChange {
         !is_misplaced && is_in(&self.change, text)
     }
 
+    /// Like [`UnfinishedChange::is_in`], for a text that an editor returned. A file that cannot be
+    /// read does not contain the change.
+    pub fn is_in_current(&self, now: Result<CurrentText, EditorError>) -> bool {
+        match now {
+            Ok(now) => self.is_in(Some(&now.text)),
+            Err(EditorError::Missing { .. }) => self.is_in(None),
+            Err(_) => false,
+        }
+    }
+
     /// Returns whether a text of the file contains the change with all its lines. Unlike
-    /// [`UnfinishedChange::is_in`], lines that were changed once more do not count.
-    pub fn is_surely_in(&self, text: &str) -> bool {
-        self.misplaced_in(text).is_none() && is_surely_in(&self.change, &after(&self.change), text)
+    /// [`UnfinishedChange::is_in_current`], lines that were changed once more do not count.
+    pub fn is_surely_in(&self, now: Result<CurrentText, EditorError>) -> bool {
+        if self.change.deleted.is_some() {
+            return is_missing(&now);
+        }
+        now.is_ok_and(|now| {
+            self.misplaced_in(&now.text).is_none()
+                && is_surely_in(&self.change, &after(&self.change), &now.text)
+        })
     }
 
     /// Returns the event that records that the change was applied.
@@ -50,14 +66,26 @@ impl UnfinishedChange {
         Event::ProposalApplied {
             proposal: self.proposal,
             symbols: self.symbols.clone(),
-            diff: unified_diff(change.file.as_str(), &change.before, &after(change)),
+            diff: diff_of(change),
             change: Some(change.clone()),
         }
     }
 }
 
+/// Returns a change as a unified diff.
+pub(super) fn diff_of(change: &AppliedChange) -> String {
+    let file = change.file.as_str();
+    match change.deleted {
+        Some(_) => deleted_file_diff(file, &change.before),
+        None => unified_diff(file, &change.before, &after(change)),
+    }
+}
+
 /// See [`UnfinishedChange::is_in`].
 pub(super) fn is_in(change: &AppliedChange, text: Option<&str>) -> bool {
+    if change.deleted.is_some() {
+        return text.is_none();
+    }
     let Some(text) = text else {
         return false;
     };

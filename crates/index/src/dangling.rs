@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 use super::code::{Code, FileId};
 use super::facts::is_test;
 use super::names::{Names, Occurrence, Role};
-use super::resolve::{Dangling, Holder, Resolver, Source};
+use super::resolve::{Dangling, Holder, ModuleImport, Resolver, Source};
 use starling_syntax::FilePath;
 use starling_workspace::Snapshot;
 
@@ -24,6 +24,7 @@ pub(super) fn newly_dangling(
 ) -> Vec<Dangling> {
     let (mut earlier, mut later) = (Resolver::new(before), Resolver::new(after));
     let mut gone: BTreeSet<String> = BTreeSet::new();
+    let is_removed = |file: &FilePath| changed.contains(file) && after.find(file).is_none();
     for file in changed {
         let was = before.find(file).map(|file| earlier.bound_names(file));
         let is = after.find(file).map(|file| later.bound_names(file));
@@ -40,6 +41,7 @@ pub(super) fn newly_dangling(
         let mentioning = after.mentioning(name).into_iter();
         files.extend(mentioning.take(FILES_MOST));
     }
+    let removes = changed.iter().any(is_removed);
     let mut found = Vec::new();
     for file in files {
         let path = after.path(file).clone();
@@ -52,9 +54,16 @@ pub(super) fn newly_dangling(
             gone.contains(names.name(one.name)) || lines.contains(&names.line(one.at))
         };
         let mut dangling = later.dangling(file, &is_wanted);
+        if let Some(was) = before.find(&path).filter(|_| removes) {
+            let lost = later.lost_imports(file, (&mut earlier, was), &is_removed);
+            dangling.extend(lost);
+        }
         dangling.retain(|one| !is_folder(one, new) && !is_tried(one, new));
         dangling.retain(|one| !is_unlisted_module(one, new, changed));
-        dangling.retain(|one| gone.contains(&one.name) || is_sure(one, new, after));
+        dangling.retain(|one| {
+            let is_of_gone = matches!(one.of, Holder::Removed(_)) || gone.contains(&one.name);
+            is_of_gone || is_sure(one, new, after)
+        });
         if !dangling.is_empty() {
             remove_known(&mut earlier, before, &mut dangling, &path);
         }
@@ -62,6 +71,17 @@ pub(super) fn newly_dangling(
     }
     found.sort();
     found
+}
+
+/// Returns the imports of a module in the other files, in the order of files and offsets.
+pub(super) fn imports_of(code: &Code, module: &FilePath) -> Vec<ModuleImport> {
+    let mut resolver = Resolver::new(code);
+    let name = module_name(module).unwrap_or_default();
+    let files = code.mentioning(name).into_iter();
+    let files = files.filter(|file| code.path(*file) != module);
+    files
+        .flat_map(|file| resolver.imports_of(file, module))
+        .collect()
 }
 
 /// Returns whether an unresolved name that was never defined is certainly an error. It is not
@@ -214,7 +234,7 @@ pub(super) fn new_lines(old: &Snapshot, new: &Snapshot, file: &FilePath) -> FxHa
 #[cfg(test)]
 mod tests {
     use super::super::testing::snapshot_of;
-    use crate::Index;
+    use crate::{Index, ModuleImport};
     use starling_syntax::FilePath;
 
     const SHOP: &str = "RATE = 2\n\n\ndef total(x):\n    return x\n\n\nclass Cart:\n    def __init__(self):\n        \
@@ -268,6 +288,72 @@ mod tests {
         ] {
             let text = format!("{line}\n");
             assert_eq!(dangling(&files, &[("pk/b.py", &text)]), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn imports_of_a_module_are_found_in_all_forms() {
+        let user = "import utils\nimport utils as u\nfrom utils import f\nfrom utils import *\n\ndef g():\n    \
+                    from utils import f, g\n";
+        let package =
+            "from pk import part\nfrom pk import part as p\nimport pk.part\nimport pk.part as q\n";
+        let index = Index::new(snapshot_of(&[
+            ("utils.py", "def f(): pass\n"),
+            ("a.py", user),
+            (
+                "pk/__init__.py",
+                "from . import part\nfrom .part import X\n",
+            ),
+            ("pk/part.py", "X = 1\n"),
+            ("b.py", package),
+            ("c.py", "import other\nutils = 1\n"),
+        ]));
+        let found = |module: &str| -> Vec<String> {
+            let found = index.imports_of(&FilePath::new(module));
+            let one = |one: &ModuleImport| format!("{}:{} {:?}", one.file, one.line, one.form);
+            found.iter().map(one).collect()
+        };
+        let expected = [
+            "a.py:1 BindsName",
+            "a.py:2 Names",
+            "a.py:3 Names",
+            "a.py:4 Names",
+            "a.py:7 Names",
+        ];
+        assert_eq!(found("utils.py"), expected);
+        let expected = [
+            "b.py:1 BindsName",
+            "b.py:2 Names",
+            "b.py:3 Dotted",
+            "b.py:4 Names",
+            "pk/__init__.py:1 BindsName",
+            "pk/__init__.py:2 Names",
+        ];
+        assert_eq!(found("pk/part.py"), expected);
+    }
+
+    #[test]
+    fn import_of_a_removed_module_dangles() {
+        let removed = "def f(): pass\n";
+        for (line, expected) in [
+            ("import legacy", &["a.py:1 legacy"][..]),
+            ("import legacy as old", &["a.py:1 legacy"]),
+            ("from legacy import f", &["a.py:1 legacy"]),
+            ("from legacy import *", &["a.py:1 legacy"]),
+            ("import other", &[]),
+            (
+                "try:\n    import legacy\nexcept ImportError:\n    legacy = None",
+                &[],
+            ),
+        ] {
+            let user = format!("{line}\n");
+            let files = [("legacy.py", removed), ("a.py", user.as_str())];
+            let old = Index::new(snapshot_of(&files));
+            let new = Index::new(snapshot_of(&files[1..]));
+            let found = new.newly_dangling(&old, &[FilePath::new("legacy.py")]);
+            let found = found.iter();
+            let found = found.map(|one| format!("{}:{} {}", one.file, one.line, one.name));
+            assert_eq!(found.collect::<Vec<_>>(), expected, "{line}");
         }
     }
 

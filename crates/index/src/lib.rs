@@ -71,7 +71,7 @@ use std::sync::{Arc, OnceLock};
 
 use code::{Code, IndexedFile};
 use read::{ReadCode, Reuse};
-pub use resolve::{Certainty, Dangling, Heritage, Holder, is_common};
+pub use resolve::{Certainty, Dangling, Heritage, Holder, ImportForm, ModuleImport, is_common};
 use starling_syntax::{FilePath, Language, SymbolPath, SymbolTree};
 use starling_workspace::{ReadError, Snapshot};
 use store::Store;
@@ -421,6 +421,11 @@ impl Index {
     pub fn is_defined(&self, name: &str) -> bool {
         let defines = |one: &Definition| !lookup::is_stub_of_module(self.code(), &one.symbol.file);
         lookup::is_defined(self.code(), name) || self.definitions(name).iter().any(defines)
+    }
+
+    /// Returns the imports of a module in the other files.
+    pub fn imports_of(&self, module: &FilePath) -> Vec<ModuleImport> {
+        dangling::imports_of(self.code(), module)
     }
 
     /// Returns the names that are unresolved here but not in `before`; the two differ only in the

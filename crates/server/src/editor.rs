@@ -35,11 +35,15 @@ use starling_core::{
 };
 use starling_syntax::FilePath;
 use starling_text::{ChangeSet, Encoding, position_of};
-use starling_workspace::{self, PathPolicy, WriteRule, may_show};
+use starling_workspace::{self, PathPolicy, WriteRule, delete_file, may_show};
 
 /// Why an edit is not sent to a document whose text may differ from the editor's.
 const UNCERTAIN: &str = "a message from the editor could not be read, so the editor may have another \
     text of this file; open the file (if it is open, close it first), then accept once more";
+
+/// Why an open file is not deleted.
+const CANNOT_DELETE: &str = "it cannot delete files (workspaceEdit.resourceOperations: delete), and \
+    the file is open; close it first";
 
 /// Interval at which a file is read while it is watched for an edit that was given up.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -83,6 +87,14 @@ struct SentEdit<'a> {
     /// The version of the open document for which the edit was made.
     version: Option<DocVersion>,
     edit: TrackedEdit,
+}
+
+/// Who carries out an edit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SupportedEffect {
+    InEditor(Effect),
+    /// The server deletes the file, because the client cannot.
+    DeletedOnDisk,
 }
 
 /// The document that an edit changes, with its version when the edit was made.
@@ -172,17 +184,41 @@ impl ClientEditor {
         }
     }
 
-    /// Returns an edit's effect as the client supports it: if the client cannot delete files, the
-    /// file is emptied instead.
-    fn supported_effect(&self, edit: &FileEdit) -> Result<Effect, ApplyError> {
+    /// Returns an edit's effect as the client supports it. If the client cannot delete files, a
+    /// closed file is deleted on disk.
+    fn supported_effect(&self, edit: &FileEdit) -> Result<SupportedEffect, ApplyError> {
+        let is_open = edit.base.version.is_some();
         match edit.effect {
             Effect::Create if !self.settings.creates => {
                 let message = "it cannot create files (workspaceEdit.resourceOperations: create)";
                 Err(refused(&edit.file, message.to_owned()))
             }
-            Effect::Delete if !self.settings.deletes => Ok(Effect::Change),
-            possible @ (Effect::Create | Effect::Change | Effect::Delete) => Ok(possible),
+            Effect::Delete if self.settings.deletes => {
+                Ok(SupportedEffect::InEditor(Effect::Delete))
+            }
+            Effect::Delete if is_open => Err(refused(&edit.file, CANNOT_DELETE.to_owned())),
+            Effect::Delete => Ok(SupportedEffect::DeletedOnDisk),
+            Effect::Create | Effect::Change => Ok(SupportedEffect::InEditor(edit.effect)),
         }
+    }
+
+    /// Deletes a file that is not open.
+    fn delete_on_disk(
+        &self,
+        file: &FilePath,
+        version: Option<DocVersion>,
+        after: Arc<str>,
+    ) -> Result<CurrentText, ApplyError> {
+        let root = self.settings.root.as_deref();
+        let Some(root) = root.filter(|_| version.is_none()) else {
+            return Err(refused(file, CANNOT_DELETE.to_owned()));
+        };
+        let deleted = delete_file(root, file);
+        deleted.map_err(|error| refused(file, error.to_string()))?;
+        Ok(CurrentText {
+            text: after,
+            version: None,
+        })
     }
 
     /// Returns the path under which the client has a file open; it may be a link to the file.
@@ -323,7 +359,11 @@ impl Editor for ClientEditor {
             Err(mismatch) => return Err(refused(file, mismatch.to_string())),
         };
         let path = self.writable_path(file).await?;
-        let effect = self.supported_effect(&edit)?;
+        let supported = self.supported_effect(&edit)?;
+        let effect = match supported {
+            SupportedEffect::InEditor(effect) => effect,
+            SupportedEffect::DeletedOnDisk => Effect::Delete,
+        };
         if !self.settings.has_plugin() {
             tokio::time::sleep(AFTER_ANSWER).await;
         }
@@ -350,6 +390,9 @@ impl Editor for ClientEditor {
         } = target;
         if self.closing.is_cancelled() {
             return Err(ApplyError::Gone);
+        }
+        if supported == SupportedEffect::DeletedOnDisk {
+            return self.delete_on_disk(file, version, after);
         }
         let request = workspace_edit(&edit, effect, uri, version, &self.settings);
         let sent = SentEdit {

@@ -6,7 +6,9 @@ use tower_lsp::lsp_types::{Position, Range, Url};
 use super::protocol::ProposedFile;
 use super::session::{CurrentFile, Preview, preview};
 use starling_swarm::FileChange;
-use starling_text::{ChangeSet, Encoding, new_file_diff, position_of, unified_diff, visible};
+use starling_text::{
+    ChangeSet, Encoding, deleted_file_diff, new_file_diff, position_of, unified_diff, visible,
+};
 
 /// Returns a file of a proposal, before and after the proposal's changes are applied in order.
 pub fn proposed_file(
@@ -18,6 +20,7 @@ pub fn proposed_file(
     let Preview {
         before,
         creates,
+        deletes,
         after,
         proposed,
     } = preview(now.text, changes);
@@ -29,6 +32,7 @@ pub fn proposed_file(
         uri,
         version: now.version,
         creates,
+        deletes,
         before: before.to_string(),
         after: after.as_ref().ok().map(ToString::to_string),
         conflict: after.err(),
@@ -42,9 +46,10 @@ pub fn proposed_file(
 pub fn diff<'f>(files: impl Iterator<Item = (&'f str, &'f ProposedFile)>) -> String {
     let diff = |(name, file): (&str, &ProposedFile)| {
         let after = file.after.as_deref()?;
-        Some(visible(&match file.creates {
-            true => new_file_diff(name, after),
-            false => unified_diff(name, &file.before, after),
+        Some(visible(&match (file.creates, file.deletes) {
+            (_, true) => deleted_file_diff(name, &file.before),
+            (true, false) => new_file_diff(name, after),
+            (false, false) => unified_diff(name, &file.before, after),
         }))
     };
     files.filter_map(diff).collect()
@@ -118,6 +123,20 @@ mod tests {
         assert_eq!(state.proposed.as_deref(), Some(proposed.as_str()));
         assert!(state.ranges.is_empty());
         assert_eq!(diff([("a.py", &state)].into_iter()), "");
+    }
+
+    #[test]
+    fn diff_of_a_deleted_file_leads_to_dev_null_and_any_typed_text_is_a_conflict() {
+        let mut part = parts(&[(1, "a.py::f")]).remove(0);
+        part.changes = ChangeSet::between(BASE, "");
+        part.deleted = true;
+        let state = proposed_file(uri(), now(Some(BASE)), &[&part], Encoding::Utf8);
+        assert!(state.deletes && state.after.as_deref() == Some(""));
+        let shown = diff([("a.py", &state)].into_iter());
+        assert!(shown.starts_with("--- a/a.py\n+++ /dev/null\n"), "{shown}");
+        let typed = format!("{BASE}# typed\n");
+        let state = proposed_file(uri(), now(Some(&typed)), &[&part], Encoding::Utf8);
+        assert!(state.after.is_none() && state.conflict.is_some());
     }
 
     #[test]

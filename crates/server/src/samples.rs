@@ -45,6 +45,7 @@ pub fn asked(proposals: &[(u32, &str)]) -> Vec<Event> {
             symbol,
             base: BASE.into(),
             changes: ChangeSet::between(BASE, &text),
+            deleted: false,
         }
     };
     let parts: Vec<FileChange> = proposals.iter().map(part).collect();

@@ -63,7 +63,7 @@ pub use task::whole_word::has_word;
 pub mod sending {
     pub use crate::evidence::failure::Failure;
     pub use crate::proposal::permission::Permission;
-    pub use crate::proposal::send::{AnnouncedEdit, Purpose, Sent, announce, send};
+    pub use crate::proposal::send::{AnnouncedEdit, EXISTS_AGAIN, Purpose, Sent, announce, send};
 }
 
 /// Renames that an editor makes itself, without a run.

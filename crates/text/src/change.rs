@@ -94,6 +94,25 @@ impl Conflict {
 }
 
 impl ChangeSet {
+    /// Returns the change set that removes all of `current`, for a file that is to be deleted.
+    /// `base` is the text for which the deletion was decided.
+    ///
+    /// # Errors
+    /// The two texts differ: the deletion would lose text that nobody has seen.
+    pub fn deletion(base: &str, current: &str) -> Result<ChangeSet, Conflict> {
+        if base == current {
+            return Ok(ChangeSet::between(base, ""));
+        }
+        let typed = ChangeSet::between_lines(base, current);
+        let nothing = ByteRange::new(0, 0);
+        let range = typed.edits().first().map_or(nothing, |first| first.range);
+        Err(Conflict {
+            ours: range,
+            theirs: range,
+            unsure: None,
+        })
+    }
+
     /// Creates a change set from edits in any order. Empty edits are dropped and adjacent edits are
     /// joined; insertions at the same offset keep the given order. Returns `None` if two edits
     /// overlap or an edit reaches past `base_len`.

@@ -11,15 +11,20 @@ const TIME: Duration = Duration::from_millis(500);
 /// Returns a unified diff with three lines of context and `a/`, `b/` headers. The result is empty
 /// if the texts are equal. A missing newline at the end of a file is marked as `diff` does.
 pub fn unified_diff(file: &str, old: &str, new: &str) -> String {
-    diff(&format!("a/{file}"), file, old, new)
+    diff((&format!("a/{file}"), &format!("b/{file}")), old, new)
 }
 
 /// Returns the diff that creates a file. The reverse of this diff deletes the file.
 pub fn new_file_diff(file: &str, text: &str) -> String {
-    diff("/dev/null", file, "", text)
+    diff(("/dev/null", &format!("b/{file}")), "", text)
 }
 
-fn diff(old_name: &str, file: &str, old: &str, new: &str) -> String {
+/// Returns the diff that deletes a file.
+pub fn deleted_file_diff(file: &str, text: &str) -> String {
+    diff((&format!("a/{file}"), "/dev/null"), text, "")
+}
+
+fn diff((old_name, new_name): (&str, &str), old: &str, new: &str) -> String {
     if old == new {
         return String::new();
     }
@@ -30,7 +35,7 @@ fn diff(old_name: &str, file: &str, old: &str, new: &str) -> String {
         .diff_slices(&old, &new)
         .unified_diff()
         .context_radius(3)
-        .header(old_name, &format!("b/{file}"))
+        .header(old_name, new_name)
         .to_string()
 }
 
@@ -73,7 +78,7 @@ pub(super) fn replaced_lines(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, R
 
 #[cfg(test)]
 mod tests {
-    use super::{new_file_diff, replaced_lines, unified_diff};
+    use super::{deleted_file_diff, new_file_diff, replaced_lines, unified_diff};
 
     #[test]
     fn removed_and_added_runs_stand_at_the_last_place_that_they_fit() {
@@ -88,6 +93,15 @@ mod tests {
             let runs = replaced_lines(&new, &old);
             assert_eq!(runs.last().unwrap().1, 8..12, "{new:?}");
         }
+    }
+
+    #[test]
+    fn diff_of_a_deleted_file_leads_to_dev_null() {
+        let diff = deleted_file_diff("a b.py", "x\ny\n");
+        assert_eq!(
+            diff,
+            "--- a/a b.py\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-x\n-y\n"
+        );
     }
 
     #[test]

@@ -11,7 +11,7 @@ mod range;
 
 pub use change::whole_lines;
 pub use change::{ApplyMismatch, Carried, ChangeSet, Conflict, Edit};
-pub use diff::{new_file_diff, unified_diff};
+pub use diff::{deleted_file_diff, new_file_diff, unified_diff};
 pub use harmless::{harmless, harmless_json, is_deceptive, is_plain_name};
 pub use hash::ContentHash;
 pub use invisible::{invisible, visible};

@@ -1,6 +1,7 @@
 //! The files of a workspace: snapshots with unsaved buffers, the path policy, and atomic writes.
 
 mod compared;
+mod deletion;
 mod dependencies;
 mod directories;
 mod encoding;
@@ -32,6 +33,7 @@ mod unusual;
 mod walk;
 mod write;
 
+pub use deletion::DeletedFile;
 pub use directories::{missing_directories, remove_empty_directories, remove_remains};
 pub use encoding::{DecodeError, EncodeError, decode, encode};
 pub use git_names::git_configurations;

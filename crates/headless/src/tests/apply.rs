@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::testing::*;
 use starling_core::{ApplyError, CurrentText, DocVersion, EditorError, Effect, FileEdit};
-use starling_swarm::StopReason;
+use starling_swarm::sending::{AnnouncedEdit, Purpose, send};
+use starling_swarm::{ProposalId, StopReason};
 use starling_text::{ByteRange, ChangeSet};
 
 fn edit(base: &CurrentText, from: &str, to: &str) -> FileEdit {
@@ -226,4 +227,81 @@ async fn deletion_of_a_changed_document_is_stale() {
         ]
     );
     assert!(!folder.path().join("a.py").exists());
+}
+
+/// Deletes `a.py` as a proposal, and then restores it. Reports both results.
+async fn deletes_and_restores(scene: RunScript) {
+    let (editor, file) = (&scene.outside.editor, file("a.py"));
+    let base = editor.current(&file).await.unwrap().text;
+    let root = scene.outside.index.snapshot().root().to_owned();
+    let intent = AnnouncedEdit {
+        log: &scene.log,
+        proposal: ProposalId(1),
+        symbols: &["a.py::".parse().unwrap()],
+        deletes: true,
+        root: Some(&root),
+        directories: &[],
+        dependencies: &Default::default(),
+        cancel: &scene.cancel,
+        permission: None,
+        announced: None,
+    };
+    let changes = ChangeSet::between(&base, "");
+    let sent = send(
+        editor,
+        &file,
+        &base,
+        &changes,
+        "delete",
+        Purpose::Propose(intent),
+    )
+    .await;
+    match sent {
+        Err(failure) => scene.log.event(said(failure.why())),
+        Ok(sent) => {
+            scene.log.event(said(&format!("{:?}", sent.effect)));
+            let missing = editor.current(&file).await.unwrap_err();
+            scene.log.event(said(&missing.to_string()));
+            let inverse = ChangeSet::between("", &base);
+            let gone = Arc::from("");
+            let restored = send(editor, &file, &gone, &inverse, "undo", Purpose::Restore);
+            let restored = restored.await.unwrap();
+            scene.log.event(said(&restored.after));
+        }
+    }
+    scene.log.event(finished(StopReason::Settled));
+}
+
+#[tokio::test]
+async fn file_is_deleted_and_restored_whether_it_is_open_or_closed() {
+    for opens in [false, true] {
+        let folder = folder(&[("a.py", "x = 'ä'\r\n")]);
+        let editor = editor(&folder, deletes_and_restores).await;
+        if opens {
+            editor.open(&file("a.py")).unwrap();
+        }
+        let mut run = editor.run(task("go")).await.unwrap();
+        let told = story(&mut run).await;
+        assert_eq!(told, ["Delete", "a.py: no such file", "x = 'ä'\r\n"]);
+        let disk = std::fs::read_to_string(folder.path().join("a.py")).unwrap();
+        assert_eq!(disk, "x = 'ä'\r\n");
+    }
+}
+
+#[tokio::test]
+async fn open_document_with_unsaved_text_is_not_deleted() {
+    let folder = folder(&[("a.py", "x = 1\n")]);
+    let editor = editor(&folder, deletes_and_restores).await;
+    editor.open(&file("a.py")).unwrap();
+    editor
+        .type_text(&file("a.py"), ByteRange::new(0, 0), "# typed\n")
+        .unwrap();
+    let mut run = editor.run(task("go")).await.unwrap();
+    let told = story(&mut run).await;
+    assert!(
+        told[0].contains("a.py has unsaved changes in the editor"),
+        "{told:?}"
+    );
+    assert_eq!(editor.text(&file("a.py")).unwrap(), "# typed\nx = 1\n");
+    assert!(folder.path().join("a.py").exists());
 }

@@ -424,17 +424,27 @@ async fn deletion_is_sent_with_the_document_version() {
 }
 
 #[tokio::test]
-async fn client_without_delete_support_keeps_an_empty_file() {
+async fn closed_file_is_deleted_on_disk_for_a_client_without_delete_support() {
     let mut client = TestClient::new(edits_the_file_itself(Effect::Delete));
     client.initialize(edits(json!(["create"]))).await;
     client.execute("starling.run", json!({"task": "x"})).await;
-    let (id, params) = client.next_of("workspace/applyEdit").await;
-    let changes = &params["edit"]["documentChanges"];
-    assert_eq!(changes.as_array().unwrap().len(), 1);
-    assert_eq!(changes[0]["edits"][0]["newText"], "");
-    std::fs::write(client.folder.path().join("a.py"), "").unwrap();
-    client.connection.reply(id, Ok(json!({"applied": true})));
     let (_, told) = client.next_of("starling/event").await;
     let text = told["event"]["text"].as_str().unwrap();
     assert!(text.contains("text: \"\""), "{text}");
+    assert!(!client.folder.path().join("a.py").exists());
+}
+
+#[tokio::test]
+async fn open_file_stays_if_the_client_cannot_delete_it() {
+    let mut client = TestClient::new(edits_the_file_itself(Effect::Delete));
+    client.initialize(edits(json!(["create"]))).await;
+    let open = json!({"textDocument": {
+        "uri": client.uri(), "languageId": "python", "version": 3, "text": "old\n",
+    }});
+    client.connection.notify("textDocument/didOpen", open);
+    client.execute("starling.run", json!({"task": "x"})).await;
+    let (_, told) = client.next_of("starling/event").await;
+    let text = told["event"]["text"].as_str().unwrap();
+    assert!(text.contains("the file is open; close it first"), "{text}");
+    assert!(client.folder.path().join("a.py").exists());
 }

@@ -57,6 +57,8 @@ pub enum Holder {
     /// The name is listed in the `__all__` of the module that lacks it.
     Exporting(FilePath),
     Class(SymbolPath),
+    /// The name is that of this module, which was removed.
+    Removed(FilePath),
     /// The type of the value is unknown, but nothing in the workspace has such an attribute.
     Unknown,
 }

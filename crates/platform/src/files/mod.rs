@@ -26,8 +26,8 @@ pub use unix::{
     belongs_to_this_user, change_marks, copy_metadata, create_private_directory, free_space,
     free_space_of, identity, identity_of_open, is_exact_name, is_program, is_unsupported,
     may_write, open_private_file, open_to_overwrite, open_to_this_user, open_without_blocking,
-    open_without_following, program_files, reads_null_device, same_owner, symlink, sync_directory,
-    taken_bytes, temporary_directory_of_user,
+    open_without_following, permission_bits, program_files, reads_null_device, same_owner,
+    set_permission_bits, symlink, sync_directory, taken_bytes, temporary_directory_of_user,
 };
 #[cfg(not(target_os = "linux"))]
 pub use unpinned::PinnedDirectory;
@@ -37,8 +37,9 @@ pub use windows::{
     belongs_to_this_user, change_marks, copy_file, copy_metadata, create_private_directory,
     free_space, identity, identity_of_open, is_exact_name, is_program, is_unsupported, may_write,
     open_private_file, open_to_overwrite, open_to_this_user, open_without_blocking,
-    open_without_following, open_without_links, program_files, reads_null_device, same_owner,
-    symlink, sync_directory, taken_bytes, temporary_directory_of_user,
+    open_without_following, open_without_links, permission_bits, program_files, reads_null_device,
+    same_owner, set_permission_bits, symlink, sync_directory, taken_bytes,
+    temporary_directory_of_user,
 };
 
 /// The identity of a file. It does not depend on the file's name.

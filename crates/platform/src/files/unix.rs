@@ -121,6 +121,19 @@ pub fn may_write(path: &Path) -> io::Result<bool> {
     }
 }
 
+/// Returns the permission bits of a file.
+pub fn permission_bits(found: &Metadata) -> Option<u32> {
+    Some(found.permissions().mode() & 0o777)
+}
+
+/// Sets the permission bits of a file.
+///
+/// # Errors
+/// The file belongs to another user.
+pub fn set_permission_bits(file: &File, bits: u32) -> io::Result<()> {
+    file.set_permissions(Permissions::from_mode(bits & 0o777))
+}
+
 /// Whether an error says that the file system lacks an operation.
 pub fn is_unsupported(error: &io::Error) -> bool {
     let code = error.raw_os_error().map(Errno::from_raw_os_error);

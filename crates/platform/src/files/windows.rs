@@ -129,6 +129,19 @@ pub fn may_write(path: &Path) -> io::Result<bool> {
     Ok(!path.metadata()?.permissions().readonly())
 }
 
+/// Returns the permission bits of a file. There are none on Windows.
+pub fn permission_bits(_found: &Metadata) -> Option<u32> {
+    None
+}
+
+/// Sets the permission bits of a file. There are none on Windows.
+///
+/// # Errors
+/// There are none.
+pub fn set_permission_bits(_file: &File, _bits: u32) -> io::Result<()> {
+    Ok(())
+}
+
 /// Whether an error says that the file system lacks an operation.
 pub fn is_unsupported(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::Unsupported

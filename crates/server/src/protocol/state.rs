@@ -129,6 +129,9 @@ pub struct ProposedFile {
     pub uri: Url,
     pub version: Option<i32>,
     pub creates: bool,
+    /// Whether the proposal deletes the file. `after` is then empty.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deletes: bool,
     pub before: String,
     /// The text with the proposal; `None` if there is a conflict.
     pub after: Option<String>,

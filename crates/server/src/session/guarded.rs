@@ -32,7 +32,9 @@ pub fn unknown_reasons(
     current: Option<&str>,
 ) -> Result<Vec<NeedsPerson>, String> {
     let changed = |now: &str| part.over(now).ok()?.apply(now).ok();
-    let texts = current.and_then(|now| Some((now, changed(now)?)));
+    let texts = current
+        .filter(|_| !part.deleted)
+        .and_then(|now| Some((now, changed(now)?)));
     let texts = texts.as_ref().map(|(now, after)| (*now, &**after));
     let unknown = permission(policy, evidence, &part.file).unknown_reasons(&part.file, texts)?;
     let needs = unknown.into_iter().map(|why| NeedsPerson {

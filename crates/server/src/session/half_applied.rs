@@ -11,7 +11,6 @@ use starling_swarm::{
     ActorId, AppliedChange, Event, Evidence, FileChange, JointEvidence, ProposalId, Record,
     Stamped, ids,
 };
-use starling_text::unified_diff;
 
 /// Returns the sets of a run of which only a part is in the files.
 pub fn half_sets(records: &[Stamped], root: &Path) -> Vec<HalfSet> {
@@ -37,7 +36,10 @@ pub fn half_sets_in(events: &[&Event], view: &RunView, root: &Path) -> Vec<HalfS
     }
     let disk = DiskEditor::new(root);
     let text = |change: &AppliedChange| disk.read_as_shown(&change.file, &change.before).ok();
-    missing.retain(|one| !one.is_in(text(&one.change).as_deref()));
+    missing.retain(|one| {
+        let now = disk.now_as_shown(&one.change.file, &one.change.before);
+        !one.is_in_current(now)
+    });
     let changes = starling_history::changes(events.iter().map(|event| (*event).clone()));
     starling_history::half_sets(&changes, &missing, text)
 }
@@ -80,6 +82,7 @@ pub fn rest_review(set: &HalfSet, view: &RunView) -> Option<Event> {
             file: one.change.file.clone(),
             base: one.change.before.clone(),
             changes: one.change.changes.clone(),
+            deleted: one.change.deleted.is_some(),
         })
     };
     let parts: Vec<FileChange> = set.missing.iter().filter_map(part).collect();
@@ -88,15 +91,11 @@ pub fn rest_review(set: &HalfSet, view: &RunView) -> Option<Event> {
     let mut evidence = made.evidence.clone()?;
     let applied: Vec<ProposalId> = set.there.iter().map(|(id, _)| *id).collect();
     needing(&mut evidence, &applied);
-    let diff = |part: &FileChange| {
-        let after = part.changes.apply(&part.base).unwrap_or_default();
-        unified_diff(part.file.as_str(), &part.base, &after)
-    };
     Some(Event::ReviewAsked {
         proposal: lead.proposal,
         agent: made.agent.clone(),
         symbol: lead.symbol,
-        diff: parts.iter().map(diff).collect(),
+        diff: parts.iter().map(FileChange::diff).collect(),
         reason: rest_reason(&applied, &lead.reason),
         evidence,
         with: parts.iter().skip(1).map(|part| part.proposal).collect(),

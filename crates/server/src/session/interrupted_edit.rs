@@ -18,7 +18,7 @@ pub fn left(proposal: &RunProposal) -> Option<FileChange> {
 }
 
 fn is_taken_out(part: &FileChange) -> bool {
-    part.changes.edits().is_empty()
+    part.changes.edits().is_empty() && !part.deleted
 }
 
 /// Returns the events that reject the proposals that the user took out of their sets, as the run

@@ -13,6 +13,8 @@ pub struct Preview {
     pub before: Arc<str>,
     /// Whether the changes create the file.
     pub creates: bool,
+    /// Whether the changes delete the file.
+    pub deletes: bool,
     /// The text with the changes, or why they do not fit the current text.
     pub after: Result<Arc<str>, String>,
     /// The text as it was proposed, if that conflicts with the current text.
@@ -22,6 +24,7 @@ pub struct Preview {
 /// Applies changes one after the other to the current text of a file; `None` is a missing file.
 pub fn preview(text: Option<Arc<str>>, changes: &[&FileChange]) -> Preview {
     let creates = text.is_none();
+    let deletes = changes.last().is_some_and(|change| change.deleted);
     let before = text.unwrap_or_else(|| "".into());
     let mut after: Arc<str> = Arc::clone(&before);
     for change in changes {
@@ -42,6 +45,7 @@ pub fn preview(text: Option<Arc<str>>, changes: &[&FileChange]) -> Preview {
                 return Preview {
                     before,
                     creates,
+                    deletes,
                     after: Err(why),
                     proposed: change.changes.apply(&change.base).ok(),
                 };
@@ -51,6 +55,7 @@ pub fn preview(text: Option<Arc<str>>, changes: &[&FileChange]) -> Preview {
     Preview {
         before,
         creates,
+        deletes,
         after: Ok(after),
         proposed: None,
     }

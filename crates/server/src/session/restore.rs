@@ -23,7 +23,6 @@ use starling_history::{
 use starling_platform::files::PathExt;
 use starling_swarm::{Event, FileChange, ProposalId, Record, RunId, Spent, Stamped, StopReason};
 use starling_syntax::SymbolPath;
-use starling_text::unified_diff;
 use starling_workspace::private_file;
 
 /// Trajectories that are older are ignored.
@@ -420,11 +419,7 @@ pub fn unrecorded_events(records: &[Stamped], root: &Path, trajectory: &Path) ->
         .iter()
         .filter(|one| {
             let change = &one.change;
-            one.is_in(
-                disk.read_as_shown(&change.file, &change.before)
-                    .ok()
-                    .as_deref(),
-            )
+            one.is_in_current(disk.now_as_shown(&change.file, &change.before))
         })
         .map(UnfinishedChange::applied)
         .collect();
@@ -505,7 +500,7 @@ fn remaining_review(lead: ProposalId, asked: &Event, view: &RunView) -> Option<E
             agent.clone_from(&view.proposals.get(&first.proposal)?.agent);
         }
         if left != all {
-            *diff = left.iter().map(diff_of).collect();
+            *diff = left.iter().map(FileChange::diff).collect();
         }
         if is_edited {
             interrupted_edit::note_unchecked(evidence);
@@ -543,11 +538,6 @@ fn part_left(part: &FileChange, proposal: &RunProposal) -> Option<FileChange> {
         | ProposalStatus::Undone
         | ProposalStatus::Dropped => None,
     }
-}
-
-fn diff_of(part: &FileChange) -> String {
-    let after = part.changes.apply(&part.base).unwrap_or_default();
-    unified_diff(part.file.as_str(), &part.base, &after)
 }
 
 /// An ended run with waiting reviews.

@@ -23,7 +23,7 @@ use starling_swarm::{
     Record, Spent, Stamped, StopReason, UndoError, ids,
 };
 use starling_syntax::SymbolPath;
-use starling_text::{ChangeSet, unified_diff};
+use starling_text::{ChangeSet, deleted_file_diff, unified_diff};
 use starling_workspace::{PathPolicy, missing_directories};
 
 /// A run of an earlier server. It has no agents.
@@ -74,19 +74,17 @@ impl RestoredReview {
 /// A member of a set whose change is now in the user's text.
 struct AppliedPart<'p> {
     part: &'p FileChange,
-    before: Arc<str>,
     after: Arc<str>,
-    created: bool,
-    directories: Vec<String>,
-    dependencies: Dependencies,
+    change: AppliedChange,
 }
 
 /// Returns the purpose of the edit that undoes a change: removing the file if the change created
-/// it.
+/// it, or making it again if the change deleted it.
 fn take_back_purpose(part: &FileChange) -> Purpose<'static> {
-    match part.base.is_empty() {
-        true => Purpose::TakeBackFile,
-        false => Purpose::TakeBack,
+    match (part.deleted, part.base.is_empty()) {
+        (true, _) => Purpose::Restore,
+        (false, true) => Purpose::TakeBackFile,
+        (false, false) => Purpose::TakeBack,
     }
 }
 
@@ -267,8 +265,8 @@ impl RestoredRun {
     async fn record_arrived(&self, sent: &[UnfinishedChange]) -> bool {
         let mut any = false;
         for one in sent {
-            let now = self.editor.current(&one.change.file).await.ok();
-            if one.is_in(now.as_ref().map(|now| &*now.text)) {
+            let now = self.editor.current(&one.change.file).await;
+            if one.is_in_current(now) {
                 self.log.event(one.applied());
                 any = true;
             }
@@ -440,7 +438,8 @@ impl RestoredRun {
             let changes = changes.map_err(|conflict| part.conflict_told(&conflict))?;
             if let Some(permission) = permissions.get(&part.proposal) {
                 let after = changes.apply(&text).unwrap_or_default();
-                let allowed = permission.check(&part.file, Some((&text, &after)));
+                let texts = (!part.deleted).then_some((&*text, &*after));
+                let allowed = permission.check(&part.file, texts);
                 allowed.map_err(|failure| failure.why().to_owned())?;
             }
         }
@@ -468,18 +467,19 @@ impl RestoredRun {
             });
             let sent = self.send(part, &part.base, &part.changes, purpose);
             match sent.await {
-                Ok(Sent {
-                    before,
-                    after,
-                    effect,
-                    is_open: _,
-                }) => made.push(AppliedPart {
+                Ok(sent) => made.push(AppliedPart {
                     part,
-                    before,
-                    after,
-                    created: effect == Effect::Create,
-                    directories,
-                    dependencies: of_part,
+                    change: AppliedChange {
+                        file: part.file.clone(),
+                        changes: ChangeSet::between(&sent.before, &sent.after),
+                        before: sent.before,
+                        created: sent.effect == Effect::Create,
+                        deleted: sent.deleted,
+                        directories,
+                        dependencies: of_part,
+                        text_without: None,
+                    },
+                    after: sent.after,
                 }),
                 Err(Failure::Conflict { why, .. } | Failure::Editor { why }) => {
                     self.revert(made).await;
@@ -488,7 +488,7 @@ impl RestoredRun {
             }
         }
         made.iter().for_each(|made| self.record_applied(made));
-        let changed = made.iter().filter(|made| made.before != made.after);
+        let changed = made.iter().filter(|made| !made.change.is_empty());
         let applied: Vec<ProposalId> = changed.map(|made| made.part.proposal).collect();
         if applied.is_empty() {
             return Ok(());
@@ -508,6 +508,8 @@ impl RestoredRun {
             log: &self.log,
             proposal: part.proposal,
             symbols: &part.symbols,
+            deletes: part.deleted,
+            root: self.root.as_deref(),
             directories,
             dependencies,
             cancel: &self.cancel,
@@ -529,12 +531,16 @@ impl RestoredRun {
     /// change that cannot be undone is logged as applied.
     async fn revert(&self, made: Vec<AppliedPart<'_>>) {
         for made in made.into_iter().rev() {
-            let inverse = ChangeSet::between(&made.after, &made.before);
+            let inverse = ChangeSet::between(&made.after, &made.change.before);
             let purpose = take_back_purpose(made.part);
             let taken = self.send(made.part, &made.after, &inverse, purpose).await;
-            if let Err(failure) = taken {
-                tracing::warn!(?failure, "a part of a set could not be taken back");
-                self.record_applied(&made);
+            match (taken, &made.change.deleted, &self.root) {
+                (Err(failure), _, _) => {
+                    tracing::warn!(?failure, "a part of a set could not be taken back");
+                    self.record_applied(&made);
+                }
+                (Ok(_), Some(deleted), Some(root)) => deleted.restore(root, &made.part.file),
+                (Ok(_), _, _) => {}
             }
         }
     }
@@ -542,31 +548,22 @@ impl RestoredRun {
     fn record_applied(&self, made: &AppliedPart<'_>) {
         let AppliedPart {
             part,
-            before,
             after,
-            created,
-            directories,
-            dependencies,
+            change,
         } = made;
         self.log.event(Event::ProposalReviewed {
             proposal: part.proposal,
             by: ActorId::User,
             verdict: Verdict::Accept,
         });
-        let change = AppliedChange {
-            file: part.file.clone(),
-            before: Arc::clone(before),
-            changes: ChangeSet::between(before, after),
-            created: *created,
-            directories: directories.clone(),
-            dependencies: dependencies.clone(),
-            text_without: None,
-        };
         self.log.event(Event::ProposalApplied {
             proposal: part.proposal,
             symbols: part.symbols.clone(),
-            diff: unified_diff(part.file.as_str(), before, after),
-            change: Some(change.proposed_as(&part.base, &part.changes)),
+            diff: match change.deleted {
+                Some(_) => deleted_file_diff(part.file.as_str(), &change.before),
+                None => unified_diff(part.file.as_str(), &change.before, after),
+            },
+            change: Some(change.clone().proposed_as(&part.base, &part.changes)),
         });
     }
 
@@ -717,7 +714,7 @@ impl RunControl for RestoredRun {
         let mut arrived = Vec::new();
         for one in starling_history::unfinished(&self.log.events()) {
             let now = self.editor.current(&one.change.file).await;
-            if now.is_ok_and(|now| one.is_surely_in(&now.text)) && self.log.noticed(one.applied()) {
+            if one.is_surely_in(now) && self.log.noticed(one.applied()) {
                 arrived.push(one.applied());
             }
         }
@@ -764,7 +761,7 @@ impl RunControl for RestoredRun {
             let is_empty = |id: &ProposalId| {
                 let mut of_id = changes.iter().filter(|one| one.proposal == *id);
                 let made = of_id.next_back().and_then(|one| one.made.as_ref());
-                made.is_some_and(|made| made.changes.is_empty())
+                made.is_some_and(AppliedChange::is_empty)
             };
             return Err(match outcome.absent.iter().all(is_empty) {
                 true => UndoError::Empty(outcome.absent),

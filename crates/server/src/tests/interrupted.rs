@@ -191,6 +191,7 @@ fn applied_proposal() -> (Vec<Event>, String) {
             before: BASE.into(),
             changes: part.changes,
             created: false,
+            deleted: None,
             directories: Vec::new(),
             dependencies: Default::default(),
             text_without: None,

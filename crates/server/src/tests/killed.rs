@@ -45,6 +45,7 @@ pub(super) fn killed_while_applying(proposals: &[(u32, &str)], sent: &[(u32, &st
                 before: before.into(),
                 changes,
                 created: false,
+                deleted: None,
                 directories: Vec::new(),
                 dependencies: Default::default(),
                 text_without: None,
@@ -358,6 +359,7 @@ fn killed_amid_a_set() -> Vec<Event> {
                 before: std::mem::replace(&mut before, after),
                 changes,
                 created: false,
+                deleted: None,
                 directories: Vec::new(),
                 dependencies: Dependencies {
                     set: others(part.proposal).collect(),
@@ -463,6 +465,7 @@ fn remains_of_a_killed_creation_of_a_file_are_removed_at_the_next_look() {
             before: "".into(),
             changes: starling_text::ChangeSet::between("", "x = 1\n"),
             created: true,
+            deleted: None,
             directories: vec!["sub".to_owned()],
             dependencies: Dependencies::default(),
             text_without: None,

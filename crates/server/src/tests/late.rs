@@ -276,6 +276,8 @@ pub(super) fn sending(after: fn(&str) -> String) -> RunStarter {
             log: &scene.log,
             proposal: starling_swarm::ProposalId(1),
             symbols: &symbols,
+            deletes: false,
+            root: None,
             directories: &[],
             dependencies: &Default::default(),
             cancel: &scene.cancel,

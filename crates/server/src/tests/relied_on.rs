@@ -23,6 +23,7 @@ fn ended(folder: &Path, name: &str, before: &str, after: &str) {
             before: before.into(),
             changes: ChangeSet::between(before, after),
             created: false,
+            deleted: None,
             directories: Vec::new(),
             dependencies: Default::default(),
             text_without: None,

@@ -25,6 +25,7 @@ fn applied() -> Event {
             before: BASE.into(),
             changes: ChangeSet::between(BASE, &after()),
             created: false,
+            deleted: None,
             directories: Vec::new(),
             dependencies: Default::default(),
             text_without: None,

@@ -159,6 +159,7 @@ fn killed(folder: &std::path::Path, by: ActorId) {
         before: BASE.into(),
         changes: part.changes,
         created: false,
+        deleted: None,
         directories: Vec::new(),
         dependencies: Default::default(),
         text_without: None,

@@ -152,7 +152,7 @@ async fn help(run: &Arc<RunContext>, agent: &AgentState, change: &Propose) -> Te
         (wanted, before.map_or(0, |report| report.millis))
     };
     let world = refresh::world(run).await;
-    let world = world.with(draft.file.clone(), Some(Arc::clone(&draft.text)));
+    let world = world.with(draft.file.clone(), draft.content());
     let select = match run.services.tests.selects() && !wanted.contains(WHOLE_RUN) {
         true => wanted.iter().chain(agent.broken.keys()).cloned().collect(),
         false => Vec::new(),

@@ -1,7 +1,5 @@
 //! Runs the checks of a change, before the approver (a person or a model) is asked.
 
-use std::sync::Arc;
-
 use tokio::time::Instant;
 
 use crate::check::{compare_tests, diagnose, task_examples};
@@ -23,7 +21,7 @@ impl Checker {
         draft: &Draft,
     ) -> (Evidence, Option<TestReport>) {
         let began = Instant::now();
-        let with_draft = world.with(draft.file.clone(), Some(Arc::clone(&draft.text)));
+        let with_draft = world.with(draft.file.clone(), draft.content());
         let files = std::slice::from_ref(&draft.file);
         let (diagnostics, (tests, report), examples) = tokio::join!(
             diagnose::diagnostics(self, world, &with_draft, files),

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::check::left_paths;
 use crate::lookup::Lookup;
 use crate::task::examples::Examples;
 use crate::task::in_strings::of_gone;
@@ -37,7 +38,8 @@ pub(crate) fn left_behind(
         .collect();
     found.extend(in_examples(statements, (before, after), files));
     found.extend(in_strings(statements, before, after));
-    for one in outside_code(statements, (before, after), files) {
+    let outside = outside_code(statements, (before, after), files).into_iter();
+    for one in outside.chain(left_paths::of_removed_files(after, files)) {
         let is_known = |known: &LeftBehind| known.file == one.file && known.line == one.line;
         if !found.iter().any(is_known) {
             found.push(one);

@@ -15,6 +15,7 @@ pub(crate) mod expected;
 pub(crate) mod gone_cases;
 pub(crate) mod left_behind;
 pub(crate) mod left_imports;
+mod left_paths;
 pub(crate) mod lsp_hints;
 pub(crate) mod moved;
 pub(crate) mod names_check;

@@ -242,6 +242,9 @@ fn of_dangling(one: Dangling) -> Problem {
             "`{}` is listed in `__all__`, and {module} does not define it: the entry must follow",
             one.name
         ),
+        Holder::Removed(module) => {
+            format!("`{}` is still imported, and {module} is gone", one.name)
+        }
         Holder::Class(class) => format!("{class} has no `{}`", one.name),
         Holder::Unknown => format!(
             "nothing has a `{}` any more, which {} still uses",

@@ -198,10 +198,13 @@ async fn only_as_changed(
         found.details = details(&found.tests, &with);
         found.unsteady = steady::unsteady(&with).cloned().collect();
     }
-    let is_asked = |id: &String| {
-        asked::to_change_test(&checker.task.text, id) || asked::to_remove(&checker.task.text, id)
-    };
     let (before, changed) = (&originals.without_the_run, &originals.files);
+    let renames = Renames::of(checker);
+    let is_asked = |id: &String| {
+        asked::to_change_test(&checker.task.text, id)
+            || asked::to_remove(&checker.task.text, id)
+            || renames.takes_away((before, after), id)
+    };
     let is_concerned = |id: &String| concerned::is_concerned(before, after, changed, id);
     for ids in [&mut found.tests, &mut found.unsteady] {
         ids.retain(|id| !is_asked(id) && is_concerned(id));

@@ -129,7 +129,7 @@ impl<'c> Renames<'c> {
     }
 
     /// Returns whether a test belongs to a symbol that the task deletes and that `with` no longer
-    /// contains, or uses a name that the task deletes with its tests. The id of a doctest ends in the
+    /// contains, uses a name that the task deletes with its tests, or belongs to a file that it deletes. The id of a doctest ends in the
     /// names of its symbol.
     pub fn takes_away(&self, (before, with): (&Snapshot, &Snapshot), id: &str) -> bool {
         let plain = id.split('[').next().unwrap_or(id);
@@ -144,6 +144,9 @@ impl<'c> Renames<'c> {
                 return false;
             };
             let new = with.tree(file).ok();
+            if new.is_none() && self.deletes_test_file(file, old.text()) {
+                return true;
+            }
             let is_of = |path: &SymbolPath| {
                 let names: Vec<&str> = path.name.split('.').collect();
                 !path.is_module() && parts.ends_with(&names)
@@ -156,6 +159,18 @@ impl<'c> Renames<'c> {
             let mut symbols = old.symbols().iter().filter(|one| is_of(&one.path));
             symbols.any(|one| self.is_deleted(&one.path, new.as_deref()) || uses_deleted(one))
         })
+    }
+
+    /// Returns whether the task deletes a file of tests, or a module with its tests that the text of
+    /// the file names.
+    fn deletes_test_file(&self, file: &FilePath, text: &str) -> bool {
+        let names_module = |deleted: &&str| {
+            let name = deleted.rsplit('/').next().unwrap_or(deleted);
+            let module = name.strip_suffix(".py");
+            module.is_some_and(|module| has_word(text, module))
+        };
+        self.deleted.contains(&file.as_str())
+            || asked::to_remove_with_tests(self.task) && self.deleted.iter().any(names_module)
     }
 
     /// Returns whether the task deletes a symbol or a symbol around it, and `new` does not contain

@@ -70,6 +70,7 @@ impl Checker {
             imports: ImportMends::default(),
             needs_person: Vec::new(),
             edited: false,
+            deletes_file: false,
         };
         self.check(&world, &draft).await.0
     }

@@ -268,7 +268,10 @@ fn by_owner(
 ) -> BTreeMap<SymbolPath, BrokenCode> {
     let mut owners: BTreeMap<SymbolPath, BrokenCode> = BTreeMap::new();
     for site in sites {
-        let by_draft = draft.symbols.contains(&site.symbol) && !site.symbol.is_module();
+        let by_draft = match site.symbol.is_module() {
+            true => draft.deletes_file && site.symbol.file == draft.file,
+            false => draft.symbols.contains(&site.symbol),
+        };
         if by_draft {
             continue;
         }

@@ -17,6 +17,7 @@ use starling_core::{
 };
 use starling_syntax::{FilePath, MadeChange, SymbolPath};
 use starling_text::ChangeSet;
+use starling_workspace::DeletedFile;
 
 /// The parameters of the request that started a run, as the protocol writes them. Keys and other
 /// secrets are not among them.
@@ -174,6 +175,9 @@ pub struct AppliedChange {
     /// Whether the change created the file.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub created: bool,
+    /// The metadata of the file, if the change deleted it. `changes` then removes all of its text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deleted: Option<DeletedFile>,
     /// The directories that were created for the file, outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub directories: Vec<String>,
@@ -219,7 +223,7 @@ impl AppliedChange {
 
     /// Returns whether nothing was changed, because the file already had the text of the proposal.
     pub fn is_empty(&self) -> bool {
-        !self.created && self.changes.edits().is_empty()
+        !self.created && self.deleted.is_none() && self.changes.edits().is_empty()
     }
 }
 
@@ -573,6 +577,7 @@ impl Event {
             file: change.file.clone(),
             base: Arc::clone(&change.before),
             changes: change.changes.clone(),
+            deleted: change.deleted.is_some(),
         })
     }
 

@@ -14,7 +14,7 @@ use crate::state::proposal::{Applied, Proposal};
 use crate::state::run_context::{RunContext, StateGuard};
 use starling_core::{Effect, TestReport};
 use starling_syntax::FilePath;
-use starling_text::{ChangeSet, new_file_diff, unified_diff};
+use starling_text::{ChangeSet, deleted_file_diff, new_file_diff, unified_diff};
 use starling_workspace::missing_directories;
 
 /// The UTF-8 byte order mark.
@@ -155,6 +155,7 @@ pub(crate) async fn edit(
         before: sent.before,
         after: sent.after,
         effect: sent.effect,
+        deleted: sent.deleted,
         directories,
         changes: 0,
         fixed: Vec::new(),
@@ -214,6 +215,8 @@ pub(crate) fn intent<'a>(
         log: &run.log,
         proposal: proposal.id,
         symbols: &proposal.draft.symbols,
+        deletes: proposal.draft.deletes_file,
+        root: Some(run.services.index.snapshot().root()),
         directories,
         dependencies: &proposal.dependencies,
         cancel: &run.cancel,
@@ -237,7 +240,8 @@ pub(crate) async fn send_edit(
 /// Updates the run's state after the edit of a proposal was applied to the user's text.
 pub(crate) fn record(state: &mut StateGuard<'_>, proposal: &Proposal, applied: Applied) {
     let draft = &proposal.draft;
-    state.world.change(&draft.file, Some(&applied.after));
+    let text = (applied.effect != Effect::Delete).then_some(&applied.after);
+    state.world.change(&draft.file, text);
     state.world.epoch.changes += 1;
     state.world.answers.forget(&draft.symbols);
     let changes = state.world.epoch.changes;
@@ -293,8 +297,15 @@ pub(crate) fn tell_not_applied(run: &RunContext, proposal: ProposalId, failure: 
 pub(crate) fn whole_diff(run: &RunContext) -> String {
     let world = run.world().snapshot.clone();
     let diff = |file: &FilePath| {
-        let now = world.read(file).unwrap_or_else(|_| "".into());
-        let effect = first_effect(run, file);
+        let now = world.read(file);
+        let is_gone = now.is_err();
+        let now = now.unwrap_or_else(|_| "".into());
+        let effect = match (first_effect(run, file), is_gone) {
+            // A file that the run made and deleted again has no diff.
+            (Effect::Create, _) => Effect::Create,
+            (Effect::Change | Effect::Delete, true) => Effect::Delete,
+            (Effect::Change | Effect::Delete, false) => Effect::Change,
+        };
         let before = without_agents(run, file, &now);
         match world.is_marked(file) {
             true => diff_of(
@@ -321,9 +332,8 @@ fn first_effect(run: &RunContext, file: &FilePath) -> Effect {
 pub(crate) fn diff_of(effect: Effect, file: &FilePath, before: &str, after: &str) -> String {
     match effect {
         Effect::Create if before.is_empty() => new_file_diff(file.as_str(), after),
-        Effect::Create | Effect::Change | Effect::Delete => {
-            unified_diff(file.as_str(), before, after)
-        }
+        Effect::Delete => deleted_file_diff(file.as_str(), before),
+        Effect::Create | Effect::Change => unified_diff(file.as_str(), before, after),
     }
 }
 

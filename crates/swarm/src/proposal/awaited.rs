@@ -19,7 +19,7 @@ pub(crate) fn of_draft(
     found: DiagnosticEvidence,
 ) -> DiagnosticEvidence {
     let world = run.world().snapshot.clone();
-    let after = world.with(draft.file.clone(), Some(Arc::clone(&draft.text)));
+    let after = world.with(draft.file.clone(), draft.content());
     of(
         run,
         (&world, &after),
@@ -61,7 +61,7 @@ fn others_may_define(run: &RunContext, after: &Snapshot) -> bool {
     at_work.retain(|actor| actor.symbol().is_some());
     for one in run.proposals().open() {
         let text = after.read(&one.draft.file);
-        let is_in = text.is_ok_and(|text| text == one.draft.text);
+        let is_in = text.ok() == one.draft.content();
         if is_in || one.stage() == Some(Stage::NeedsOthers) {
             at_work.retain(|actor| actor.symbol() != Some(&one.owner()));
         }

@@ -32,11 +32,9 @@ pub(crate) fn on_applied(run: &RunContext, proposal: &Proposal) -> Dependencies 
         return found;
     }
     let file = &proposal.draft.file;
-    let now = before.read(file).unwrap_or_else(|_| "".into());
-    let Some(text) = proposal.draft.over(&now) else {
+    let Some(after) = proposal.draft.laid_over(&before) else {
         return found;
     };
-    let after = before.with(file.clone(), Some(text));
     let known = Arc::clone(&run.world().index);
     let index = |world: &Snapshot| Index::after(&known, world.clone());
     let whole = index(&after);
@@ -89,7 +87,8 @@ fn without(world: &Snapshot, one: &Proposal, applied: &Applied) -> Option<Snapsh
     let file = &one.draft.file;
     let text = match applied.effect {
         Effect::Create => None,
-        Effect::Change | Effect::Delete => {
+        Effect::Delete => Some(Arc::clone(&applied.before)),
+        Effect::Change => {
             let now = world.read(file).ok()?;
             let changes = one.made(applied).back_over(&now).ok()?;
             Some(changes.apply(&now).ok()?.into())

@@ -12,6 +12,7 @@ use crate::evidence::check_results::ImportMends;
 use crate::evidence::ids::ProposalId;
 use crate::evidence::return_reason::ReturnReason;
 use crate::proposal::auto_imports;
+use crate::proposal::deletion;
 use crate::proposal::permission::{may_be_brought, may_be_changed};
 use crate::proposal::small_replies;
 use crate::proposal::small_replies::own_part;
@@ -23,8 +24,8 @@ use crate::state::{draft, refresh};
 use crate::task::asked;
 use starling_core::{Approval, EditorError};
 use starling_syntax::{
-    FilePath, HiddenCharacter, Loss, Place, Rewrite, RewriteError, Rewritten, Symbol, SymbolId,
-    SymbolPath, SymbolTree, carry, divided, omission_marks, rewrite,
+    FilePath, HiddenCharacter, Loss, Place, Rewrite, Rewritten, Symbol, SymbolId, SymbolPath,
+    SymbolTree, carry, divided, omission_marks, rewrite,
 };
 use starling_text::ChangeSet;
 use starling_workspace::ReadError;
@@ -126,6 +127,9 @@ async fn written(
         return unusable_as(ReadError::Unparsed(file).to_string());
     }
     let is_test_asked = is_small(run.services.models.agent.profile()) && target.is_module();
+    if deletion::is_asked(&target, change) {
+        return deletion::draft(run, agent, (&target, &tree), change, needs_person);
+    }
     let added = match is_test_asked && write_test::is_asked_of(run, &target) {
         true => {
             Some(
@@ -162,8 +166,11 @@ async fn written(
     let text = rebased(run, &target, &base, &tree, &done)?;
     can_be_written(run, &file, &text)?;
     if text.trim().is_empty() && run.stated().delete_file(&file) {
-        let error = RewriteError::DeleteModule { file };
-        return unusable(error.to_string(), error.in_short());
+        let emptied = Propose {
+            reason: change.reason.clone(),
+            ..Propose::default()
+        };
+        return deletion::draft(run, agent, (&target, &tree), &emptied, needs_person);
     }
     let after = parse(&file, &text);
     needs_person.extend(may_be_brought(run, &file, &current, &text)?);
@@ -192,6 +199,7 @@ async fn written(
         },
         needs_person,
         edited: false,
+        deletes_file: false,
     })
 }
 
@@ -328,6 +336,7 @@ fn new_file(
         imports: ImportMends::default(),
         needs_person,
         edited: false,
+        deletes_file: false,
     })
 }
 

@@ -115,6 +115,7 @@ pub fn edit_received(lead: ProposalId, parts: &[FileChange], edited: &[EditedPar
         Some(FileChange {
             base: Arc::clone(&one.before),
             changes: ChangeSet::between(&one.before, &one.text),
+            deleted: shown.deleted && one.text.is_empty(),
             ..shown.clone()
         })
     };
@@ -167,6 +168,7 @@ async fn draft(run: &Arc<RunContext>, earlier: &Draft, edited: &EditedPart) -> D
         Some(text) => (current, text.into()),
         None => (Arc::clone(&edited.before), Arc::clone(&edited.text)),
     };
+    let deletes_file = earlier.deletes_file && text.is_empty();
     let parse = |text: &Arc<str>| SymbolTree::parse(file.clone(), Arc::clone(text));
     let (old, new) = (parse(&base), parse(&text));
     let names = touched(&old, &new).into_iter();
@@ -181,7 +183,8 @@ async fn draft(run: &Arc<RunContext>, earlier: &Draft, edited: &EditedPart) -> D
         known: needs_person.clone(),
     };
     // A version that nobody may bring is refused when it is applied.
-    let reasons = permission.unknown_reasons(file, Some((&base, &text)));
+    let texts = (!deletes_file).then_some((&*base, &*text));
+    let reasons = permission.unknown_reasons(file, texts);
     let reasons = reasons.unwrap_or_default().into_iter();
     needs_person.extend(reasons.map(str::to_owned));
     Draft {
@@ -196,6 +199,7 @@ async fn draft(run: &Arc<RunContext>, earlier: &Draft, edited: &EditedPart) -> D
         imports: Default::default(),
         needs_person,
         edited: true,
+        deletes_file,
     }
 }
 

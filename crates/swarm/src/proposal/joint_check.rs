@@ -23,10 +23,10 @@ use crate::state::proposals::ProposalBook;
 use crate::state::refresh;
 use crate::state::run_context::{RunContext, StateGuard};
 use crate::state::sets::{Decision, Judgement, Progress, Set, SetResult};
-use crate::state::waiting::{laid_over, skipped, text_with};
+use crate::state::waiting::{laid_over, skipped};
 use starling_core::{Approval, Driver};
 use starling_syntax::{FilePath, SymbolPath};
-use starling_text::{new_file_diff, unified_diff, visible};
+use starling_text::{deleted_file_diff, new_file_diff, unified_diff, visible};
 
 /// The result of the joint check of one proposal.
 #[derive(Debug, Clone)]
@@ -694,8 +694,8 @@ pub(crate) fn diff(run: &RunContext, members: &[Proposal]) -> String {
     let mut now = world.clone();
     let mut apart = String::new();
     for one in members {
-        match text_with(&now, &one.draft) {
-            Some(text) => now = now.with(one.draft.file.clone(), Some(text)),
+        match one.draft.laid_over(&now) {
+            Some(with_draft) => now = with_draft,
             None => apart.push_str(&one.diff),
         }
     }
@@ -703,7 +703,8 @@ pub(crate) fn diff(run: &RunContext, members: &[Proposal]) -> String {
     let of_file = |file: &FilePath| match (world.read(file), now.read(file)) {
         (Ok(before), Ok(after)) => visible(&unified_diff(file.as_str(), &before, &after)),
         (Err(_), Ok(after)) => visible(&new_file_diff(file.as_str(), &after)),
-        (_, Err(_)) => String::new(),
+        (Ok(before), Err(_)) => visible(&deleted_file_diff(file.as_str(), &before)),
+        (Err(_), Err(_)) => String::new(),
     };
     let diffs = files.into_iter().map(of_file);
     diffs.chain([apart]).collect()

@@ -18,7 +18,7 @@ use crate::state::proposal::Proposal;
 use crate::state::run_context::RunContext;
 use starling_core::TestReport;
 use starling_syntax::{SymbolPath, SymbolTree};
-use starling_text::{unified_diff, visible};
+use starling_text::{deleted_file_diff, unified_diff, visible};
 
 /// Registers a new proposal of an agent with the status "waiting".
 pub(crate) fn make(
@@ -129,6 +129,9 @@ pub(crate) fn before_text(run: &RunContext, draft: &Draft) -> Arc<str> {
 /// Returns the diff of the draft's own change against the text `now`. The diff does not contain
 /// changes that others made since the draft.
 pub(crate) fn own_diff(draft: &Draft, now: &Arc<str>) -> String {
+    if draft.deletes_file {
+        return visible(&deleted_file_diff(draft.file.as_str(), &draft.base));
+    }
     match draft.over(now) {
         Some(after) => visible(&unified_diff(draft.file.as_str(), now, &after)),
         // The draft will be refused when it is applied. Until then its original diff is shown.

@@ -6,6 +6,7 @@ pub(crate) mod auto_imports;
 pub(crate) mod awaited;
 pub(crate) mod by_rule;
 pub(crate) mod candidates;
+pub(crate) mod deletion;
 pub(crate) mod dependence;
 pub(crate) mod draft;
 pub(crate) mod edited;

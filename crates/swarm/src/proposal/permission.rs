@@ -22,7 +22,7 @@ pub struct Permission {
 impl Permission {
     /// Returns the reasons that were not known. If there are any, a person has to accept the change once
     /// more.
-    /// `texts` are the texts of the file before and after the change.
+    /// `texts` are the texts of the file before and after the change; `None` if the file is deleted.
     ///
     /// # Errors
     /// Nobody may accept the change; returns why.
@@ -78,6 +78,7 @@ pub(super) fn note_new_reasons(run: &RunContext, proposal: &mut Proposal) {
     let now = run.world().snapshot.read(&file);
     let now = now.unwrap_or_else(|_| "".into());
     let after = proposal.draft.over(&now);
+    let after = after.filter(|_| !proposal.draft.deletes_file);
     let texts = after.as_ref().map(|after| (&*now, &**after));
     let unknown = of_proposal(run, proposal).unknown_reasons(&file, texts);
     // A change that nobody may accept is refused again when it is accepted.

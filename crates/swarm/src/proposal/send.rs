@@ -2,6 +2,7 @@
 //! made.
 
 use std::future::pending;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ use crate::proposal::permission::Permission;
 use starling_core::{ApplyError, CurrentText, Editor, EditorError, Effect, FileEdit, Withdrawal};
 use starling_syntax::{FilePath, MadeChange, SymbolPath, carry};
 use starling_text::{ChangeSet, Conflict};
+use starling_workspace::DeletedFile;
 
 /// Number of immediate retries if the user types before the edit arrives.
 const AT_ONCE: u32 = 3;
@@ -31,6 +33,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Maximum time to wait for the editor's reply. Editors have shorter deadlines of their own; this
 /// one is a fallback.
 const DEADLINE: Duration = Duration::from_secs(120);
+/// Why the deletion of a file is not undone.
+pub const EXISTS_AGAIN: &str = "there is a new file of this name; move it away first";
 
 /// The result of an edit that was applied to a file.
 #[derive(Debug)]
@@ -38,6 +42,8 @@ pub struct Sent {
     pub before: Arc<str>,
     pub after: Arc<str>,
     pub effect: Effect,
+    /// The metadata of the file, if a proposal deleted it.
+    pub deleted: Option<DeletedFile>,
     /// Whether the edit was made in an open document, which the user may not save.
     pub is_open: bool,
 }
@@ -48,6 +54,10 @@ pub struct AnnouncedEdit<'a> {
     pub log: &'a EventLog,
     pub proposal: ProposalId,
     pub symbols: &'a [SymbolPath],
+    /// Whether the file is deleted.
+    pub deletes: bool,
+    /// The root directory of the open project.
+    pub root: Option<&'a Path>,
     /// The directories that will be created for the file, outermost first.
     pub directories: &'a [String],
     pub dependencies: &'a Dependencies,
@@ -65,15 +75,29 @@ impl AnnouncedEdit<'_> {
         file: &FilePath,
         (before, changes): (&Arc<str>, &ChangeSet),
         effect: Effect,
+        deleted: Option<DeletedFile>,
     ) -> AppliedChange {
         AppliedChange {
             file: file.clone(),
             before: Arc::clone(before),
             changes: changes.clone(),
             created: effect == Effect::Create,
+            deleted,
             directories: self.directories.to_vec(),
             dependencies: self.dependencies.clone(),
             text_without: None,
+        }
+    }
+
+    /// Returns the metadata of the file, if the edit deletes it; `text` is the text of the file.
+    ///
+    /// # Errors
+    /// Returns why the file may not be deleted.
+    fn deleted(&self, file: &FilePath, text: &str) -> Result<Option<DeletedFile>, String> {
+        match (self.deletes, self.root) {
+            (false, _) => Ok(None),
+            (true, Some(root)) => DeletedFile::of(root, file, text).map(Some),
+            (true, None) => Err(format!("{file}: no project is open")),
         }
     }
 
@@ -107,6 +131,7 @@ pub async fn announce(
 ) -> Result<AppliedChange, UnwrittenRecord> {
     let earlier = announced.rev().find(|one| one.file == *file);
     let earlier = earlier.and_then(|one| one.changes.apply(&one.before).ok());
+    let purpose = Purpose::Propose(intent);
     let current = match earlier {
         Some(text) => Some((text.into(), Effect::Change)),
         None => {
@@ -115,16 +140,21 @@ pub async fn announce(
         }
     };
     let over = current.and_then(|(text, effect): (Arc<str>, Effect)| {
-        let changes = carry(file, base, changes, &text).ok()?;
-        Some(intent.change(file, (&text, &changes), effect))
+        let changes = purpose.over(file, (base, ""), changes, &text).ok()?;
+        let deleted = intent.deleted(file, &text).ok()?;
+        Some(intent.change(file, (&text, &changes), effect, deleted))
     });
-    let effect = match base.is_empty() {
+    let effect = match base.is_empty() && !intent.deletes {
         true => Effect::Create,
         false => Effect::Change,
     };
     // If the edit does not fit the current text, it is recorded without rebasing, and refused when
     // it is sent.
-    let change = over.unwrap_or_else(|| intent.change(file, (base, changes), effect));
+    let as_made = || {
+        let deleted = intent.deletes.then(DeletedFile::default);
+        intent.change(file, (base, changes), effect, deleted)
+    };
+    let change = over.unwrap_or_else(as_made);
     intent.record(change.clone()).await?;
     Ok(change)
 }
@@ -138,9 +168,19 @@ pub enum Purpose<'a> {
     /// A change of a file that the agents created is reverted. If the file is empty afterwards, it is
     /// deleted.
     TakeBackFile,
+    /// The deletion of a file is reverted: the file is created again.
+    Restore,
 }
 
 impl Purpose<'_> {
+    /// Returns whether a proposal deletes the file.
+    fn deletes(&self) -> bool {
+        match self {
+            Purpose::Propose(intent) => intent.deletes,
+            Purpose::TakeBack | Purpose::TakeBackFile | Purpose::Restore => false,
+        }
+    }
+
     /// Rebases a change of an old text onto a newer version of that text.
     fn over(
         self,
@@ -150,8 +190,9 @@ impl Purpose<'_> {
         current: &str,
     ) -> Result<ChangeSet, Conflict> {
         match self {
+            Purpose::Propose(intent) if intent.deletes => ChangeSet::deletion(from, current),
             Purpose::Propose(_) => carry(file, from, changes, current),
-            Purpose::TakeBack | Purpose::TakeBackFile => {
+            Purpose::TakeBack | Purpose::TakeBackFile | Purpose::Restore => {
                 let (before, after) = (to, from);
                 let made = MadeChange {
                     file,
@@ -193,11 +234,17 @@ pub async fn send(
                     () = intent.cancel.cancelled() => break,
                     () = pause => {}
                 },
-                Purpose::TakeBack | Purpose::TakeBackFile => pause.await,
+                Purpose::TakeBack | Purpose::TakeBackFile | Purpose::Restore => pause.await,
             }
         }
         tries += 1;
         let (current, is_there) = current_or_new(editor.as_ref(), file, base).await?;
+        if matches!(purpose, Purpose::Restore) && is_there != Effect::Create {
+            return Err(Failure::Conflict {
+                why: EXISTS_AGAIN.to_owned(),
+                current: current.text,
+            });
+        }
         let over = purpose.over(file, (base, &former), changes, &current.text);
         let changes = over.map_err(|conflict| Failure::Conflict {
             why: conflict.in_lines(base),
@@ -210,12 +257,28 @@ pub async fn send(
         }) = purpose
         {
             let after = changes.apply(&before).unwrap_or_default();
-            permission.check(file, Some((&before, &after)))?;
+            let texts = (!purpose.deletes()).then_some((&*before, &*after));
+            permission.check(file, texts)?;
         }
         let leaves_nothing = || changes.apply(&before).is_ok_and(|after| after.is_empty());
         let effect = match purpose {
             Purpose::TakeBackFile if leaves_nothing() => Effect::Delete,
-            Purpose::Propose(_) | Purpose::TakeBack | Purpose::TakeBackFile => is_there,
+            Purpose::Propose(_) if purpose.deletes() && is_there == Effect::Create => {
+                return Err(Failure::Editor {
+                    why: EditorError::Missing { file: file.clone() }.to_string(),
+                });
+            }
+            Purpose::Propose(_) if purpose.deletes() => Effect::Delete,
+            Purpose::Propose(_) | Purpose::TakeBack | Purpose::TakeBackFile | Purpose::Restore => {
+                is_there
+            }
+        };
+        let deleted = match purpose {
+            Purpose::Propose(intent) => {
+                let deleted = intent.deleted(file, &before);
+                deleted.map_err(|why| Failure::Editor { why })?
+            }
+            Purpose::TakeBack | Purpose::TakeBackFile | Purpose::Restore => None,
         };
         let edit = FileEdit {
             file: file.clone(),
@@ -226,7 +289,7 @@ pub async fn send(
         };
         if let Purpose::Propose(intent) = &purpose {
             let (text, changes) = (&edit.base.text, &edit.changes);
-            let change = intent.change(&edit.file, (text, changes), edit.effect);
+            let change = intent.change(&edit.file, (text, changes), edit.effect, deleted.clone());
             if tries > 1 || intent.announced != Some(&change) {
                 let recorded = intent.record(change).await;
                 recorded.map_err(|error| Failure::Editor {
@@ -236,7 +299,7 @@ pub async fn send(
         }
         let withdrawn: Withdrawal = match &purpose {
             Purpose::Propose(intent) => Box::pin(intent.cancel.clone().cancelled_owned()),
-            Purpose::TakeBack | Purpose::TakeBackFile => Box::pin(pending()),
+            Purpose::TakeBack | Purpose::TakeBackFile | Purpose::Restore => Box::pin(pending()),
         };
         match apply_in_time(editor, edit, withdrawn).await {
             Ok(after) => {
@@ -244,6 +307,7 @@ pub async fn send(
                     before,
                     after: after.text,
                     effect,
+                    deleted,
                     is_open: after.version.is_some(),
                 });
             }
@@ -358,7 +422,8 @@ fn take_back(editor: Arc<dyn Editor>, edit: FileEdit, late: CurrentText) -> BoxF
     async move {
         let purpose = match edit.effect {
             Effect::Create => Purpose::TakeBackFile,
-            Effect::Change | Effect::Delete => Purpose::TakeBack,
+            Effect::Change => Purpose::TakeBack,
+            Effect::Delete => Purpose::Restore,
         };
         let (file, label) = (&edit.file, format!("undo {}", edit.label));
         let inverse = ChangeSet::between(&late.text, &edit.base.text);

@@ -9,7 +9,7 @@ use crate::event::events::Event;
 use crate::evidence::failure::Failure;
 use crate::evidence::ids::ProposalId;
 use crate::proposal::apply;
-use crate::proposal::send::{Purpose, Sent, send};
+use crate::proposal::send::{EXISTS_AGAIN, Purpose, Sent, send};
 use crate::proposal::undo_error::UndoError;
 use crate::state::proposal::{Applied, Proposal};
 use crate::state::run_context::RunContext;
@@ -66,10 +66,12 @@ fn follow_log(run: &RunContext) {
         state.world.epoch.changes += 1;
         let applied = Applied {
             after: after.into(),
-            effect: match change.created {
-                true => Effect::Create,
-                false => Effect::Change,
+            effect: match (change.created, &change.deleted) {
+                (_, Some(_)) => Effect::Delete,
+                (true, None) => Effect::Create,
+                (false, None) => Effect::Change,
             },
+            deleted: change.deleted,
             before: change.before,
             directories: change.directories,
             changes: state.world.epoch.changes,
@@ -133,7 +135,7 @@ async fn still_there(
     run: &Arc<RunContext>,
     mut chosen: Vec<ChosenProposal>,
 ) -> Result<Vec<ChosenProposal>, UndoError> {
-    let mut texts: BTreeMap<FilePath, Arc<str>> = BTreeMap::new();
+    let mut texts: BTreeMap<FilePath, Option<Arc<str>>> = BTreeMap::new();
     let mut gone = BTreeSet::new();
     let created = created_files(run);
     for (one, applied) in &chosen {
@@ -141,28 +143,29 @@ async fn still_there(
         if !texts.contains_key(file) {
             let now = run.services.editor.current_as_shown(file, &applied.after);
             match now.await {
-                Ok(now) => drop(texts.insert(file.clone(), now.text)),
-                Err(EditorError::Missing { .. }) if created.contains(file) => {
-                    gone.insert(one.id);
-                }
+                Ok(now) => drop(texts.insert(file.clone(), Some(now.text))),
+                Err(EditorError::Missing { .. }) => drop(texts.insert(file.clone(), None)),
                 Err(_) => {}
             }
         }
         let Some(text) = texts.get_mut(file) else {
             continue;
         };
-        match without(one, applied, text) {
+        match without(one, applied, text.as_ref()) {
             Ok(earlier) if earlier == *text => {
                 gone.insert(one.id);
             }
             Ok(earlier) => *text = earlier,
+            Err(_) if text.is_none() && created.contains(file) => {
+                gone.insert(one.id);
+            }
             Err(_) => {}
         }
     }
     if !gone.is_empty() && gone.len() == chosen.len() {
-        let is_empty = chosen
-            .iter()
-            .all(|(_, applied)| applied.before == applied.after);
+        let is_empty = chosen.iter().all(|(_, applied)| {
+            applied.effect != Effect::Delete && applied.before == applied.after
+        });
         let gone = gone.into_iter().collect();
         return Err(match is_empty {
             true => UndoError::Empty(gone),
@@ -244,7 +247,7 @@ impl<'h> UndoOperation<'h> {
     }
 
     async fn conflicts(&self) -> Vec<(ProposalId, UndoError)> {
-        let mut texts: BTreeMap<&FilePath, Result<Arc<str>, String>> = BTreeMap::new();
+        let mut texts: BTreeMap<&FilePath, Result<Option<Arc<str>>, String>> = BTreeMap::new();
         let mut conflicts = Vec::new();
         let open = self.chosen.iter();
         for (one, applied) in open.filter(|(one, _)| self.open.contains(&one.id)) {
@@ -252,14 +255,18 @@ impl<'h> UndoOperation<'h> {
             if !texts.contains_key(file) {
                 let editor = &self.run.services.editor;
                 let now = editor.current_as_shown(file, &applied.after).await;
-                let now = now.map(|now| now.text).map_err(|error| error.to_string());
+                let now = match now {
+                    Ok(now) => Ok(Some(now.text)),
+                    Err(EditorError::Missing { .. }) => Ok(None),
+                    Err(error) => Err(error.to_string()),
+                };
                 texts.insert(file, now);
             }
             let Some(now) = texts.get_mut(file) else {
                 continue;
             };
             match now {
-                Ok(text) => match without(one, applied, text) {
+                Ok(text) => match without(one, applied, text.as_ref()) {
                     Ok(earlier) => *text = earlier,
                     Err(error) => conflicts.push((one.id, error)),
                 },
@@ -321,17 +328,35 @@ impl<'h> UndoOperation<'h> {
     }
 }
 
-/// Returns a text without an applied change.
-fn without(one: &Proposal, applied: &Applied, text: &Arc<str>) -> Result<Arc<str>, UndoError> {
+/// Returns a text without an applied change. `None` is a file that does not exist.
+fn without(
+    one: &Proposal,
+    applied: &Applied,
+    text: Option<&Arc<str>>,
+) -> Result<Option<Arc<str>>, UndoError> {
     let conflict = |why: String| UndoError::Conflict {
         symbol: one.draft.main_symbol(),
         why,
+    };
+    let text = match (applied.effect, text) {
+        (Effect::Delete, None) => return Ok(Some(Arc::clone(&applied.before))),
+        (Effect::Delete, Some(text)) if *text == applied.before => {
+            return Ok(Some(Arc::clone(text)));
+        }
+        (Effect::Delete, Some(_)) => return Err(conflict(EXISTS_AGAIN.to_owned())),
+        (Effect::Create, None) => return Ok(None),
+        (Effect::Change, None) => {
+            let file = one.draft.file.clone();
+            return Err(UndoError::Editor(EditorError::Missing { file }.to_string()));
+        }
+        (Effect::Create | Effect::Change, Some(text)) => text,
     };
     let changes = one.made(applied).back_over(text);
     let changes = changes.map_err(|found| conflict(found.in_lines(&applied.after)))?;
     let earlier = changes.apply(text);
     let earlier = earlier.map_err(|error| conflict(error.to_string()))?;
-    Ok(earlier.into())
+    let is_removed = applied.effect == Effect::Create && earlier.is_empty() && !text.is_empty();
+    Ok((!is_removed).then(|| earlier.into()))
 }
 
 async fn take_one_back(
@@ -344,7 +369,8 @@ async fn take_one_back(
     let label = format!("undo {}", proposal.id);
     let purpose = match applied.effect {
         Effect::Create => Purpose::TakeBackFile,
-        Effect::Change | Effect::Delete => Purpose::TakeBack,
+        Effect::Change => Purpose::TakeBack,
+        Effect::Delete => Purpose::Restore,
     };
     let editor = &run.services.editor;
     let sent = send(editor, file, &applied.after, &inverse, &label, purpose).await;
@@ -358,6 +384,9 @@ async fn take_one_back(
     let text = (sent.effect != Effect::Delete).then_some(&sent.after);
     if text.is_none() {
         remove_empty_directories(run.policy().root(), &applied.directories);
+    }
+    if let Some(deleted) = &applied.deleted {
+        deleted.restore(run.policy().root(), file);
     }
     run.world().change(file, text);
     let undone = Event::ProposalUndone {

@@ -189,7 +189,7 @@ pub struct Propose {
     /// New symbols beside it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub add: Vec<AddSymbol>,
-    /// Symbol paths to delete.
+    /// Symbol paths to delete; path/to/file.py:: for the whole file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub delete: Vec<String>,
     /// Import statements that the file needs.
@@ -235,7 +235,7 @@ pub struct Pick {
     /// Or the whole new text of the symbol.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Symbol paths to delete: the symbol itself, or others beside it in its file.
+    /// Symbol paths to delete: the symbol itself, or others beside it in its file; path/to/file.py:: deletes the file. To move a file, delete it and give its text as `source` of the new path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub delete: Vec<String>,
     /// Import statements that the change needs.

@@ -6,6 +6,7 @@ mod decorator;
 mod doubts;
 mod edits;
 mod hazards;
+mod module;
 mod protocols;
 mod uses;
 mod variable;
@@ -199,6 +200,10 @@ fn of_all(
     let gone: Vec<SymbolPath> = all.iter().filter_map(deleted_symbol).collect();
     for stated in all {
         match stated {
+            ExplicitEdit::Renamed {
+                from: Named::File(file),
+                to,
+            } => picks.extend(module::rename(lookup, file, to, &mut edits)?),
             ExplicitEdit::Renamed { from, to } => {
                 rename(lookup, from, to, &mut edits, &mut doubts)?;
                 rename_in_documents(lookup, from, to, &mut edits);
@@ -330,7 +335,8 @@ fn delete(lookup: &Lookup, what: &Named, gone: &[SymbolPath]) -> Result<Vec<Pick
     match what {
         Named::Symbol(path) => delete_symbol(lookup, path, gone),
         Named::Variable(variable) => variable::delete(lookup, variable, gone),
-        Named::Word(_) | Named::File(_) => Err(not_known(what)),
+        Named::File(file) => module::delete(lookup, file),
+        Named::Word(_) => Err(not_known(what)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::lookup::Lookup;
 use crate::protocol::Pick;
-use starling_syntax::SymbolPath;
+use starling_syntax::{FilePath, SymbolPath};
 
 /// Assigns each deletion to the owner of the deleted symbol. Several deletions of one pick in the
 /// same class or module become one change of its owner: separate changes of neighbouring symbols
@@ -74,9 +74,12 @@ fn without_own(
     let mut rest = Vec::new();
     let mut others = Vec::new();
     for name in deleted {
-        let path = match name.contains("::") {
-            true => lookup.address(&name).ok(),
-            false => Some(SymbolPath::new(own.file.clone(), &name)),
+        let file = FilePath::new(&name);
+        let is_file = lookup.files().binary_search(&file).is_ok();
+        let path = match (is_file, name.contains("::")) {
+            (true, _) => Some(SymbolPath::module(file)),
+            (false, true) => lookup.address(&name).ok(),
+            (false, false) => Some(SymbolPath::new(own.file.clone(), &name)),
         };
         let is_other = |path: &SymbolPath| {
             path != own && (own.is_module() || !own.encloses(path)) && lookup.symbol(path).is_ok()

@@ -8,6 +8,7 @@ use crate::evidence::test_evidence::TestEvidence;
 use crate::state::epoch::Epoch;
 use starling_syntax::{FilePath, Loss, Rewrite, SymbolPath, SymbolTree, carry, rewrite};
 use starling_text::{ChangeSet, Edit};
+use starling_workspace::Snapshot;
 
 /// A change of one file that is ready to be checked.
 #[derive(Debug, Clone)]
@@ -32,6 +33,8 @@ pub(crate) struct Draft {
     pub needs_person: Vec<String>,
     /// Whether a person edited this version during review.
     pub edited: bool,
+    /// Whether the change deletes the file. `text` is then empty.
+    pub deletes_file: bool,
 }
 
 impl Draft {
@@ -73,9 +76,29 @@ impl Draft {
         }
     }
 
+    /// Returns the text of the file with the change; `None` if the change deletes the file.
+    pub(crate) fn content(&self) -> Option<Arc<str>> {
+        (!self.deletes_file).then(|| Arc::clone(&self.text))
+    }
+
+    /// Returns the workspace with the change, rebased onto the text of its file there; `None` if
+    /// they conflict.
+    pub(crate) fn laid_over(&self, world: &Snapshot) -> Option<Snapshot> {
+        let text = match world.read(&self.file) {
+            Err(_) if self.deletes_file => return None,
+            now => self.over(&now.unwrap_or_else(|_| "".into()))?,
+        };
+        let text = (!self.deletes_file).then_some(text);
+        Some(world.with(self.file.clone(), text))
+    }
+
     /// Rebases the draft onto `now`, a later text of the file. Returns `None` if both changed the
-    /// same line. Imports that both add at the same position are combined.
+    /// same line, or if the draft deletes the file and the text differs. Imports that both add at
+    /// the same position are combined.
     pub(crate) fn over(&self, now: &Arc<str>) -> Option<Arc<str>> {
+        if self.deletes_file {
+            return (self.base == *now).then(|| "".into());
+        }
         let changes = ChangeSet::between(&self.base, &self.text);
         match carry(&self.file, &self.base, &changes, now) {
             Ok(changes) => Some(changes.apply(now).ok()?.into()),
@@ -145,6 +168,7 @@ impl Draft {
             imports: ImportMends::default(),
             needs_person: Vec::new(),
             edited: false,
+            deletes_file: false,
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::state::draft::Draft;
 use starling_core::Effect;
 use starling_syntax::{MadeChange, SymbolPath};
 use starling_text::ChangeSet;
+use starling_workspace::DeletedFile;
 
 /// A change that an agent proposed. A task that works on a proposal holds a copy of it. Only the
 /// [`ProposalBook`](super::proposals::ProposalBook) has the current status and dependencies.
@@ -75,8 +76,10 @@ pub(crate) enum Stage {
 pub(crate) struct Applied {
     pub before: Arc<str>,
     pub after: Arc<str>,
-    /// Whether the proposal created the file or changed an existing one.
+    /// Whether the proposal created the file, changed an existing one or deleted it.
     pub effect: Effect,
+    /// The metadata of the deleted file; `None` if the file was not deleted.
+    pub deleted: Option<DeletedFile>,
     /// The directories that were created for the file, outermost first.
     pub directories: Vec<String>,
     /// The number of changes to the workspace up to and including this one. A draft that was made
@@ -200,6 +203,7 @@ impl Proposal {
             file: self.draft.file.clone(),
             base: Arc::clone(&self.draft.base),
             changes: ChangeSet::between(&self.draft.base, &self.draft.text),
+            deleted: self.draft.deletes_file,
         }
     }
 
@@ -210,6 +214,7 @@ impl Proposal {
             before: Arc::clone(&applied.before),
             changes: ChangeSet::between(&applied.before, &applied.after),
             created: applied.effect == Effect::Create,
+            deleted: applied.deleted.clone(),
             directories: applied.directories.clone(),
             dependencies: self.dependencies.clone(),
             text_without: None,

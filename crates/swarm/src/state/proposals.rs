@@ -397,12 +397,13 @@ impl ProposalBook {
     /// Returns the files that the run changed and that the user has not edited since. Problems in
     /// these files come from the run's changes.
     pub fn untouched_since(&self, world: &Snapshot) -> Vec<FilePath> {
-        let mut last: BTreeMap<&FilePath, &Arc<str>> = BTreeMap::new();
+        let mut last: BTreeMap<&FilePath, Option<&Arc<str>>> = BTreeMap::new();
         for (one, applied) in self.applied() {
-            last.insert(&one.draft.file, &applied.after);
+            let after = (applied.effect != Effect::Delete).then_some(&applied.after);
+            last.insert(&one.draft.file, after);
         }
-        let is_as_left = |(file, after): &(&FilePath, &Arc<str>)| {
-            world.read(file).is_ok_and(|text| text == **after)
+        let is_as_left = |(file, after): &(&FilePath, Option<&Arc<str>>)| {
+            world.read(file).ok().as_ref() == *after
         };
         last.into_iter()
             .filter(is_as_left)

@@ -39,8 +39,8 @@ pub(crate) fn with_all_that_wait(checker: &Checker) -> Lookup {
 pub(crate) fn laid_over<'d>(world: &Snapshot, drafts: impl Iterator<Item = &'d Draft>) -> Snapshot {
     let mut world = world.clone();
     for draft in drafts {
-        if let Some(text) = text_with(&world, draft) {
-            world = world.with(draft.file.clone(), Some(text));
+        if let Some(with_draft) = draft.laid_over(&world) {
+            world = with_draft;
         }
     }
     world
@@ -54,21 +54,14 @@ pub(crate) fn skipped<'d>(
     let mut world = world.clone();
     let mut skipped = BTreeSet::new();
     for (id, draft) in drafts {
-        match text_with(&world, draft) {
-            Some(text) => world = world.with(draft.file.clone(), Some(text)),
+        match draft.laid_over(&world) {
+            Some(with_draft) => world = with_draft,
             None => {
                 skipped.insert(id);
             }
         }
     }
     skipped
-}
-
-/// Returns the text of the draft's file with the draft applied; `None` if the draft conflicts with
-/// the current text.
-pub(crate) fn text_with(world: &Snapshot, draft: &Draft) -> Option<Arc<str>> {
-    let now = world.read(&draft.file);
-    draft.over(&now.unwrap_or_else(|_| "".into()))
 }
 
 #[cfg(test)]

@@ -203,8 +203,8 @@ impl ExplicitEdits {
     /// Returns whether the whole task can be carried out with the index, without a model.
     pub fn are_by_rule(&self) -> bool {
         let is_known = |stated: &ExplicitEdit| match stated.named() {
-            Named::Symbol(_) | Named::Variable(_) => true,
-            Named::Word(_) | Named::File(_) => false,
+            Named::Symbol(_) | Named::Variable(_) | Named::File(_) => true,
+            Named::Word(_) => false,
         };
         self.are_whole_task && self.all.iter().all(is_known)
     }

@@ -351,6 +351,7 @@ fn parts_of(file: &str, base: &str, changes: &[(u32, &str, &str)]) -> Vec<FileCh
             file: FilePath::new(file),
             base: base.into(),
             changes: ChangeSet::between(base, text),
+            deleted: false,
         }
     };
     changes.iter().map(part).collect()

@@ -314,31 +314,3 @@ async fn adapted_caller_is_reverted_if_the_signature_change_that_the_task_names_
     let shown = shown(&events).join("\n");
     assert!(!shown.contains("shop.py:6"), "{shown}");
 }
-
-/// A file cannot be deleted, and an empty one is not what the task asks for.
-#[tokio::test(start_paused = true)]
-async fn deletion_of_a_file_is_refused_with_what_to_do() {
-    let empty = json!({"reason": "r", "source": "", "intended_losses": true});
-    let delete = json!({"reason": "r", "delete": ["notes.txt"]});
-    let model = Scripted::native().on("scout", [wake(&["notes.txt::"])]).on(
-        "agent notes.txt",
-        [
-            call("propose", empty),
-            call("propose", delete),
-            finish("no"),
-        ],
-    );
-    let files = [("a.py", TWO), ("notes.txt", "to do\n")];
-    let mut bed =
-        Bed::new(&files, model).with(|task| task.text = "Delete the file notes.txt".to_owned());
-    let events = bed.run().await;
-    assert_eq!(bed.read("notes.txt"), "to do\n");
-    let prompts = bed.model.prompts("agent notes.txt");
-    for prompt in &prompts[1..] {
-        assert!(
-            prompt.contains("say that the user must delete it"),
-            "{prompt}"
-        );
-    }
-    assert_eq!(prompts.len(), 3, "{events:#?}");
-}

@@ -86,7 +86,7 @@ pub enum RewriteError {
     )]
     SharedLine { symbol: String },
     #[error(
-        "files are not deleted here, so all of {file} cannot be: remove its lines with a patch, or, if the file itself must go, say that the user must delete it"
+        "`delete` of all of {file} deletes the file: give it alone, without `source`, `hunks`, `add` or `imports`"
     )]
     DeleteModule { file: FilePath },
     #[error("`{statement}` is not an import statement: add it with a patch of the module body")]
@@ -141,7 +141,7 @@ impl RewriteError {
                 format!("`{symbol}` shares its last line with other code")
             }
             RewriteError::DeleteModule { file } => {
-                format!("Starling deletes no files: delete {file} yourself")
+                format!("the change would delete {file} and change it as well")
             }
             RewriteError::NotAnImport { statement } => {
                 format!("`{statement}` is not an import statement")

@@ -525,7 +525,7 @@ def h(): pass
             done.text,
             TEXT.replace("    def f(self):\n        pass\n", "    pass\n")
         );
-        assert!(refused(TEXT, delete("")).contains("with a patch"));
+        assert!(refused(TEXT, delete("")).contains("deletes the file"));
     }
 
     #[test]

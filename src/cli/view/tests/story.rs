@@ -205,6 +205,7 @@ fn run_log_shows_the_outcome_of_a_proposal() {
             before: "x".into(),
             changes: ChangeSet::between("x", "x"),
             created: false,
+            deleted: None,
             directories: Vec::new(),
             dependencies: Default::default(),
             text_without: None,

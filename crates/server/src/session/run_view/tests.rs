@@ -37,6 +37,7 @@ fn part(id: u32, path: &str, base: &str, text: &str) -> FileChange {
         file: symbol(path).file,
         base: base.into(),
         changes: ChangeSet::between(base, text),
+        deleted: false,
     }
 }
 

@@ -17,6 +17,7 @@ fn edit(changes: u64) -> Applied {
         before: "1".into(),
         after: "2".into(),
         effect: Effect::Change,
+        deleted: None,
         directories: Vec::new(),
         changes,
         fixed: Vec::new(),

@@ -445,7 +445,7 @@ fn incomplete_rename_or_deletion_is_reported() {
             "rename shop.py to store.py",
             "x",
             "y",
-            "`shop.py` is still there; Starling moves no files, so rename it yourself",
+            "`shop.py` is still there",
         ),
     ] {
         let why = (!why.is_empty()).then(|| why.to_owned());

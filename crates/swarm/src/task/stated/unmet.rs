@@ -7,6 +7,7 @@ use super::kept::KeptStrings;
 use super::named::{Named, Word, original_of, stub_of};
 use super::{ExplicitEdit, ExplicitEdits, left, twins};
 use crate::lookup::Lookup;
+use crate::task::asked::names_file;
 use crate::task::in_strings::{first_of, of_gone, put_together, stands_in};
 use starling_index::newly_undefined;
 use starling_syntax::{FilePath, Language, Symbol, SymbolKind, SymbolPath};
@@ -51,11 +52,14 @@ pub(super) fn unmet(
         }
         Named::File(file) => {
             let is_there = |file: &FilePath| after.files().binary_search(file).is_ok();
-            let how = match to {
-                None => "; Starling deletes no files, so delete it yourself",
-                Some(_) => "; Starling moves no files, so rename it yourself",
-            };
-            is_there(file).then(|| format!("`{file}` is still there{how}"))
+            match (is_there(file), to) {
+                (true, _) => Some(format!("`{file}` is still there")),
+                (false, None) => None,
+                (false, Some(to)) => {
+                    let is_new = after.files().iter().any(|file| names_file(to, file));
+                    (!is_new).then(|| format!("there is no `{to}`"))
+                }
+            }
         }
         Named::Word(word) => unmet_word(word, to, before, after)
             .or_else(|| left_in_stub(word, before, after))

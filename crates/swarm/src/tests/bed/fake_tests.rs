@@ -81,10 +81,11 @@ impl FakeTests {
             }
         }
         for (file, text) in overlay {
-            texts.insert(
-                file.as_str().to_owned(),
-                text.as_deref().map(as_text).unwrap_or_default(),
-            );
+            let file = file.as_str().to_owned();
+            match text.as_deref() {
+                Some(bytes) => texts.insert(file, as_text(bytes)),
+                None => texts.remove(&file),
+            };
         }
         texts
     }

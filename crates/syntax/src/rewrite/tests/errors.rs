@@ -107,7 +107,7 @@ fn errors_of_other_rewrites_tell_what_to_do() {
     );
     assert_eq!(
         refused(TEXT, delete("")),
-        "files are not deleted here, so all of m.py cannot be: remove its lines with a patch, or, if the file itself must go, say that the user must delete it"
+        "`delete` of all of m.py deletes the file: give it alone, without `source`, `hunks`, `add` or `imports`"
     );
     assert_eq!(
         refused(TEXT, import(&["x = 1"])),
