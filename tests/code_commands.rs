@@ -415,6 +415,23 @@ fn symbols_are_found_by_parts_of_their_names() {
 }
 
 #[test]
+fn uses_of_a_variable_of_a_module_are_found() {
+    let shop = ShopProject::new();
+    for name in ["shop/tax.py::RATES", "RATES"] {
+        let found = shop.json(&["references", name]);
+        assert_eq!(at(&found, "/symbol"), "shop/tax.py::RATES", "{name}");
+        assert_eq!(at(&found, "/references/0/line"), 1, "{name}");
+        assert_eq!(at(&found, "/references/1/symbol"), "rate", "{name}");
+        let first = shop.json(&["references", name, "--top", "1"]);
+        assert_eq!(at(&first, "/complete"), false, "{name}");
+    }
+    let variable = shop.ask(&["symbols", "RATES"]);
+    let expected =
+        "RATES is no function, method or class, but a variable of a module: shop/tax.py::RATES\n";
+    variable.is_plain("", expected);
+}
+
+#[test]
 fn usage_errors_of_code_commands_explain_the_problem() {
     let shop = ShopProject::new();
     for (args, because) in [

@@ -404,7 +404,7 @@ impl<'a> Viewer<'a> {
                 note(format_args!(
                     "starling: {why}: use --approve auto or --approve proxy"
                 ));
-                self.stop(&run).await?;
+                self.cancel(&run).await?;
             }
         }
     }
@@ -707,10 +707,15 @@ impl<'a> Viewer<'a> {
         Ok(true)
     }
 
+    /// Stops the run because the user asked for it.
     async fn stop(&mut self, run: &HeadlessRun) -> anyhow::Result<()> {
-        self.stopping = true;
         let note = "Stopping... press Ctrl-C again to quit immediately.";
         self.screen.say(&[Line::of(Style::Warning, note)])?;
+        self.cancel(run).await
+    }
+
+    async fn cancel(&mut self, run: &HeadlessRun) -> anyhow::Result<()> {
+        self.stopping = true;
         self.editor.cancel_keeping_reviews(&run.id).await?;
         Ok(())
     }

@@ -46,6 +46,7 @@ fn run_is_stopped_if_its_question_cannot_be_answered() {
     let said = talk.end();
     assert_eq!(said.code, Some(1), "{said:?}");
     assert!(said.err.contains("your answers cannot be"), "{said:?}");
+    assert!(!said.out.contains("Ctrl-C"), "{said:?}");
     assert!(
         said.out.contains("\nStopped by you; nothing was changed\n"),
         "{said:?}"

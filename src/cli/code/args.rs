@@ -76,8 +76,8 @@ pub struct MapArgs {
 // The arguments of `starling references`.
 #[derive(Debug, Args)]
 pub struct ReferencesArgs {
-    /// The symbol, for example shop/cart.py::Cart.total, or only Cart.total if the project has one symbol
-    /// of that name. shop/cart.py:: is the module itself.
+    /// The symbol or the variable of a module, for example shop/cart.py::Cart.total, or only Cart.total if
+    /// the project has one symbol of that name. shop/cart.py:: is the module itself.
     #[arg(value_name = "PATH::SYMBOL")]
     pub symbol: String,
     /// Maximum number of references to list. Default: all.

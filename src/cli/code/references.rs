@@ -54,9 +54,14 @@ pub fn references(args: &ReferencesArgs) -> anyhow::Result<Outcome> {
     let began = Instant::now();
     let index = open_for_question(&args.code)?;
     let symbol = meant(&index, &args.symbol)?;
-    check(&index, &symbol)?;
     let limit = args.top.map_or(usize::MAX, |top| top as usize);
-    let usages = index.references(&symbol.to_string(), limit);
+    let usages = match variable(&index, &symbol) {
+        Some(usages) => limited(usages, limit),
+        None => {
+            check(&index, &symbol)?;
+            index.references(&symbol.to_string(), limit)
+        }
+    };
     let mut notes = notes(&symbol, &usages, limit);
     notes.extend(in_strings(&index, &symbol));
     let snapshot = index.snapshot();
@@ -83,8 +88,23 @@ pub fn references(args: &ReferencesArgs) -> anyhow::Result<Outcome> {
     printed
 }
 
-/// Finds a symbol by its path, or by its name if the name is unique. Symbols in tests count only if
-/// no other code has the name.
+/// Returns the uses of a variable of a module; `None` if this path is not that of a variable.
+fn variable(index: &Index, path: &SymbolPath) -> Option<Usages> {
+    if index.describe(path).is_some() {
+        return None;
+    }
+    let variable = index.variables(&path.to_string()).into_iter().next()?;
+    index.variable_uses(&variable)
+}
+
+fn limited(mut usages: Usages, limit: usize) -> Usages {
+    usages.complete &= usages.found.len() <= limit;
+    usages.found.truncate(limit);
+    usages
+}
+
+/// Finds a symbol or a variable of a module by its path, or by its name if the name is unique. Symbols in
+/// tests count only if no other code has the name.
 ///
 /// # Errors
 /// The name is unknown or ambiguous.
@@ -105,6 +125,10 @@ fn meant(index: &Index, text: &str) -> anyhow::Result<SymbolPath> {
         .into_iter()
         .map(|found| found.symbol);
     let mut all: Vec<SymbolPath> = all.filter(is_called_so).collect();
+    if all.is_empty() {
+        let variables = index.variables(name).into_iter();
+        all.extend(variables.map(|one| SymbolPath::new(one.file, one.name)));
+    }
     if all.iter().any(|symbol| !is_test_file(&symbol.file)) {
         all.retain(|symbol| !is_test_file(&symbol.file));
     }

@@ -6,10 +6,12 @@ use serde::Serialize;
 
 use super::super::standard::note;
 use super::super::view::text::Line;
+use super::super::view::words;
 use super::super::{Outcome, WrongUse};
 use super::args::SymbolsArgs;
 use super::open_for_question;
 use super::output::{SymbolLocation, note_languages, print_json, print_lines};
+use starling_index::Index;
 
 /// The JSON output of `starling symbols`.
 #[derive(Debug, Serialize)]
@@ -20,6 +22,13 @@ struct SymbolsOutput {
     /// Whether the list is complete.
     complete: bool,
     seconds: f64,
+}
+
+/// Returns the paths of the variables of modules that have this name.
+fn variables(index: &Index, name: &str) -> Vec<String> {
+    let variables = index.variables(name).into_iter();
+    let paths = variables.map(|one| format!("{}::{}", one.file, one.name));
+    paths.collect()
 }
 
 /// Runs the command.
@@ -46,6 +55,11 @@ pub fn symbols(args: &SymbolsArgs) -> anyhow::Result<Outcome> {
     let lines: Vec<Line> = answer.symbols.iter().map(SymbolLocation::line).collect();
     let printed = print_lines(&lines);
     match (answer.total, answer.complete) {
+        (0, _) if !variables(&index, &args.query).is_empty() => note(format_args!(
+            "{} is no function, method or class, but a variable of a module: {}",
+            args.query,
+            words::few(&variables(&index, &args.query))
+        )),
         (0, _) => {
             note(format_args!(
                 "no symbol has a name similar to {}",

@@ -436,12 +436,13 @@ impl RunState {
             if let Some(made) = self.proposals.get_mut(proposal) {
                 made.evidence = Some(evidence.clone());
             }
-            // The evidence of a proposal under review is renewed when the text changes.
-            let doing = match self.reviews.iter().any(|review| review.is_of(*proposal)) {
-                true => Doing::InReview,
-                false => Doing::Thinking,
+            // The evidence of a proposal under review is renewed when the text changes. Any other proposal
+            // may be tested together with others before it is decided.
+            let (doing, last) = match self.reviews.iter().any(|review| review.is_of(*proposal)) {
+                true => (Doing::InReview, "checked"),
+                false => (Doing::Checking, "checked so far"),
             };
-            self.did_about(*proposal, doing, "checked");
+            self.did_about(*proposal, doing, last);
         } else if let Event::ReviewAsked {
             proposal,
             agent,

@@ -127,7 +127,7 @@ pub fn command(name: &str, repo: Option<&Path>) -> String {
     }
 }
 
-/// Returns advice if the local model failed the task.
+/// Returns advice if the local model was asked and failed the task.
 fn hint(state: &RunState, finished: &Finished) -> Option<Line> {
     let is_local = |(role, name): &(Role, String)| {
         *role == Role::Agent && (name == "local" || name.starts_with("local:"))
@@ -142,7 +142,8 @@ fn hint(state: &RunState, finished: &Finished) -> Option<Line> {
         | StopReason::Failed { .. } => false,
     };
     let is_not_done = (finished.ending.as_ref()).is_some_and(|end| end.proof == Proof::NotDone);
-    let is_hint = state.models.iter().any(is_local) && was_tried && is_not_done;
+    let was_asked = finished.spent.calls > 0 && state.models.iter().any(is_local);
+    let is_hint = was_asked && was_tried && is_not_done;
     let hint = "The local model is a small one; a larger one may do it: `--model`, `starling init`";
     is_hint.then(|| Line::of(Style::Dim, hint))
 }

@@ -542,6 +542,20 @@ fn made_and_checked(proposal: ProposalId, evidence: Evidence) -> [Event; 2] {
 }
 
 #[test]
+fn checked_proposal_that_is_not_decided_is_shown_as_being_checked() {
+    let events = made_and_checked(ProposalId(4), evidence()).to_vec();
+    let shown = plain(&view(
+        &state(&[beginning(), events]),
+        &Prompt::default(),
+        100,
+    ));
+    let line = shown.lines().find(|line| line.contains("stats.py::calc"));
+    let line = line.unwrap_or_default();
+    assert!(line.contains("is checked"), "{shown}");
+    assert!(!line.contains("thinks"), "{shown}");
+}
+
+#[test]
 fn contract_change_without_owners_to_follow_up_names_its_other_callers() {
     let mut found = evidence();
     found.test_callers = 1;

@@ -22,7 +22,7 @@ use starling_syntax::{
 };
 use starling_text::ByteRange;
 use starling_workspace::Snapshot;
-use wiring::{Wired, is_wiring};
+use wiring::{Wired, is_build_file, is_wiring};
 
 /// Maximum number of files that are searched.
 const FILES_MOST: usize = 3_000;
@@ -216,6 +216,15 @@ impl SearchTarget {
         match self {
             SearchTarget::Name(name) | SearchTarget::Command(name) => vec![name],
             SearchTarget::File(file) => names_of(file),
+        }
+    }
+
+    /// Returns whether the target runs only if a command with its name is called.
+    fn is_command(&self) -> bool {
+        match self {
+            SearchTarget::Command(_) => true,
+            SearchTarget::File(file) => file.name() == MAIN,
+            SearchTarget::Name(_) => false,
         }
     }
 
@@ -448,12 +457,18 @@ impl<'w> SearchedCode<'w> {
         all
     }
 
-    /// Returns what may run the search target, which a file without code names.
+    /// Returns what may run the search target, which a file without code names. A build file contains the
+    /// name of a package, which runs neither the package nor a command of this name.
     fn wired(&self, file: &FilePath, sought: &SearchTarget) -> Wired {
         let text = self.world.read(file).unwrap_or_else(|_| "".into());
         let words = sought.words();
         let names_it = |text: &str| words.iter().any(|word| has_word(text, word));
-        Wired::of(file, &text, self.runs_make, names_it)
+        match Wired::of(file, &text, self.runs_make, names_it) {
+            Wired::ByFramework if sought.is_command() && is_build_file(file) => {
+                Wired::ByCommands(Vec::new())
+            }
+            wired => wired,
+        }
     }
 
     /// Returns the symbols of a file that use the search target.

@@ -11,6 +11,7 @@ use crate::evidence::test_evidence::Tried;
 use crate::lookup::Lookup;
 use crate::state::checker::Checker;
 use crate::state::test_scope::{Extent, Granularity};
+use crate::task::asked::names_file;
 use starling_index::is_test_file;
 use starling_syntax::{FilePath, SymbolPath};
 use starling_workspace::Snapshot;
@@ -294,9 +295,15 @@ pub(crate) fn named_in(lookup: &Lookup, text: &str) -> Vec<String> {
 
 fn by_path(lookup: &Lookup, word: &str) -> Option<SymbolPath> {
     let (file, name) = word.split_once("::").unwrap_or((word, ""));
-    let file = FilePath::new(file);
-    let is_there = lookup.files().binary_search(&file).is_ok();
-    let holds_tests = is_there && lookup.index().tests_in(&file) > 0;
+    let exact = FilePath::new(file);
+    let mut of_name = lookup.files().iter().filter(|one| names_file(file, one));
+    let file = match (of_name.next(), of_name.next()) {
+        _ if lookup.files().binary_search(&exact).is_ok() => exact,
+        // A file may be named without its folder, if it is the only one of this name.
+        (Some(only), None) => only.clone(),
+        _ => return None,
+    };
+    let holds_tests = lookup.index().tests_in(&file) > 0;
     holds_tests.then(|| {
         let named = SymbolPath::new(file, name.replace("::", "."));
         lookup.index().runnable(&named)

@@ -1,4 +1,4 @@
-//! Finds tests that failed before the run and fail otherwise because of its changes.
+//! Finds tests that failed before the run and that its changes make fail with another error.
 
 use std::collections::BTreeSet;
 
@@ -103,13 +103,14 @@ fn in_words(
 ) -> String {
     let error = error_lines(case).into_iter().next().unwrap_or_default();
     let error = head(error.trim_start_matches("E ").trim(), ERROR_MOST);
-    let at = place.map(|(file, line)| format!("{file}:{line}"));
-    let at = at.unwrap_or_else(|| "another place".to_owned());
+    let place = place.map(|(file, line)| format!("{file}:{line}"));
+    let at = place.iter().map(|place| format!(" at {place}"));
+    let at: String = at.collect();
     let doubts = run.proposals().sets.doubts.clone();
-    let is_doubtful = doubts.iter().any(|doubt| has_word(doubt, &at));
+    let is_doubtful = place.is_some_and(|place| doubts.iter().any(|doubt| has_word(doubt, &place)));
     let proof = match name.filter(|_| is_doubtful) {
         Some(name) => format!(", so that this place means `{name}`"),
         None => String::new(),
     };
-    format!("{} fails otherwise now: {error} at {at}{proof}", case.id)
+    format!("{} now fails with {error}{at}{proof}", case.id)
 }

@@ -279,7 +279,10 @@ async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
     left.problems.extend(new_tests::missing(run));
     let unmet = unmet(run);
     run.tests().at_end.problems.extend(unmet.clone());
-    left.problems.extend(unmet);
+    if !unmet.is_empty() {
+        left.problems.extend(unmet);
+        left.problems.extend(names_not_there(run));
+    }
     possible_uses::note(run, &lookup_before(run), &changed(run));
     let told = [
         names_not_there(run),

@@ -142,6 +142,7 @@ const RULES: &[(Goal, &[&str])] = &[
             "bug|bugs|wrong|wrongly|incorrect*|broken|crash*|fail|fails|failed|failing|failure",
             "forgets|loses|hangs|regression|leak*|buggy|breaks",
             "off by one",
+            "gets|takes|receives|gains @member twice|never|always|again|only",
             "infinite loop",
         ],
     ),

@@ -104,7 +104,7 @@ async fn failing_test_whose_error_the_rename_changed_is_told() {
     let (_, events) = run(task, false).await;
     let (proof, headline) = ending(&events);
     assert_eq!(proof, Proof::Unproven, "{headline}");
-    let told = "test_store.py::test_data fails otherwise now: KeyError: 'senior' at prices.py:5";
+    let told = "test_store.py::test_data now fails with KeyError: 'senior' at prices.py:5";
     assert!(headline.contains(told), "{headline}");
     assert!(!headline.contains("no part of the task"), "{headline}");
     let (_, events) = run(task, true).await;

@@ -227,6 +227,17 @@ async fn tests_that_the_task_names_run_before_the_first_change_and_with_every_ch
 }
 
 #[tokio::test(start_paused = true)]
+async fn test_file_that_the_task_names_without_its_folder_runs_before_the_first_change() {
+    let mut bed = bed([whole(CHANGED), finish("done")])
+        .tests(|_| vec![])
+        .with(|task| task.text = "Mach die Tests in test_few.py grün.".to_owned());
+    std::fs::create_dir(bed.path("sub")).unwrap();
+    std::fs::write(bed.path("sub/test_few.py"), "def test_few():\n    pass\n").unwrap();
+    bed.run().await;
+    assert_eq!(selected(&bed)[0], ["sub/test_few.py"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn all_tests_run_at_the_end_if_the_task_is_about_unnamed_tests() {
     let mut bed = bed([whole(CHANGED), finish("done")])
         .tests(|_| vec![])

@@ -172,10 +172,11 @@ fn summary_suggests_a_larger_model_after_a_failure_of_the_local_one() {
         repo: None,
         tree: ProjectLifetime::Stays,
     };
-    for (agent, proof, is_told) in [
-        ("local", Proof::NotDone, true),
-        ("local", Proof::Proven, false),
-        ("big", Proof::NotDone, false),
+    for (agent, calls, proof, is_told) in [
+        ("local", 3, Proof::NotDone, true),
+        ("local", 0, Proof::NotDone, false),
+        ("local", 3, Proof::Proven, false),
+        ("big", 3, Proof::NotDone, false),
     ] {
         let mut events = [
             beginning(),
@@ -185,8 +186,9 @@ fn summary_suggests_a_larger_model_after_a_failure_of_the_local_one() {
         ];
         for event in events.iter_mut().flatten() {
             match event {
-                Event::RunFinished { ending, .. } => {
+                Event::RunFinished { ending, spent, .. } => {
                     *ending = Some(Ending::new(proof, "Not done: 3 attempts, same answer"));
+                    spent.calls = calls;
                 }
                 Event::RunStarted { models, .. } => {
                     *models = vec![(Role::Agent, agent.to_owned())];

@@ -161,7 +161,7 @@ fn command_of_a_package_reaches_a_function_only_if_a_test_calls_it() {
     for (file, text) in [
         (
             "pyproject.toml",
-            "[project.scripts]\nproduct = \"calc:mul\"\n",
+            "[project]\nname = \"product\"\n\n[project.scripts]\nproduct = \"calc:mul\"\n",
         ),
         (
             "setup.cfg",
@@ -195,6 +195,10 @@ fn main_module_reaches_a_function_only_if_a_test_runs_the_package() {
             ("shop/__init__.py", ""),
             ("shop/__main__.py", main),
             ("shop/calc.py", CODE),
+            (
+                "pyproject.toml",
+                "[project]\nname = \"shop\"\n\n[project.scripts]\nshop = \"shop.calc:add\"\n",
+            ),
             (
                 "tests/test_calc.py",
                 "from shop.calc import add\n\n\ndef test_add():\n    add(1, 2)\n",

@@ -58,6 +58,11 @@ fn split(text: &str) -> (Vec<(&str, &str)>, String) {
     (commands, rest)
 }
 
+/// Returns whether a file describes how a package is built.
+pub(super) fn is_build_file(file: &FilePath) -> bool {
+    ["pyproject.toml", "setup.cfg"].contains(&file.name())
+}
+
 /// Returns whether a file without code may name functions that a framework or a command runs.
 pub(super) fn is_wiring(file: &FilePath) -> bool {
     const ENDINGS: [&str; 6] = [".toml", ".cfg", ".ini", ".yaml", ".yml", ".html"];

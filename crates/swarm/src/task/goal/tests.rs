@@ -32,6 +32,7 @@ const TASKS: &[(Goal, &[&str])] = &[
             "",
             "free_seats takes the parameter limit and gives one seat too many",
             "total gets the wrong argument",
+            "total gets the argument twice",
             "Pantry.expiring leaves out what is best before today or earlier; its docstring promises \
              both. Fix it.",
             "`expiring` leaves out what is best before today. The docstring says it should be listed. \

@@ -116,7 +116,8 @@ async fn missing_name_is_told_and_the_others_are_deleted_or_checked() {
     let events = bed.run().await;
     let (proof, headline) = ending(&events);
     assert_eq!(proof, Proof::NotDone, "{headline}");
-    assert!(headline.contains("`dead` is still in a.py"), "{headline}");
+    let told = "`dead` is still in a.py, there is no `nothing_here`";
+    assert!(headline.contains(told), "{headline}");
     // Nothing is deleted as long as the other name is used.
     let task = "Delete `nothing_here` and `used`.";
     let mut bed = Bed::new(&files, never_asked()).with(|one| one.text = task.to_owned());

@@ -108,7 +108,7 @@ async fn failing_test_that_shows_what_an_uncertain_place_means_is_told() {
     let events = bed.run().await;
     let (proof, headline) = ending(&events);
     assert_eq!(proof, Proof::Unproven, "{headline}");
-    let told = "test_uses.py::test_unsure fails otherwise now: AttributeError: 'Shape' object has no \
+    let told = "test_uses.py::test_unsure now fails with AttributeError: 'Shape' object has no \
                 attribute 'area' at uses.py:9, so that this place means `area`";
     assert!(headline.contains(told), "{headline}");
     assert!(!headline.contains("no part of the task"), "{headline}");
