@@ -128,6 +128,7 @@ mod tests {
             uri: "file:///w/a.py".parse().unwrap(),
             version: None,
             creates: false,
+            deletes: false,
             before: before.to_owned(),
             after: Some(after.to_owned()),
             conflict: None,

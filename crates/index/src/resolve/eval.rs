@@ -10,8 +10,8 @@ use crate::names::{
     OccurrenceId, ParameterPosition, ScopeId, ScopeKind, SymbolNumber,
 };
 
-/// Functions that return an attribute or a module by its name.
-const BY_NAME: [&str; 3] = ["__import__", "getattr", "import_module"];
+/// The function that returns an attribute by its name.
+const BY_NAME: &str = "getattr";
 
 impl<S: Source> Resolver<'_, S> {
     /// Returns the possible values of an expression; `receiver` is the class of `self` in it.
@@ -273,9 +273,9 @@ impl<S: Source> Resolver<'_, S> {
     fn built_values(&mut self, file: FileId, expr: Expr, receiver: Receiver) -> Values {
         let mut values = ValueSet::default();
         match expr {
-            // A symbol that is looked up by a string may be one of the workspace, so its value is
+            // An attribute that is looked up by a string may be one of the workspace, so its value is
             // unknown and not `Outside`.
-            Expr::Call(called) if BY_NAME.contains(&self.names(file).last_name(called)) => {}
+            Expr::Call(called) if self.names(file).last_name(called) == BY_NAME => {}
             Expr::Call(called) => {
                 let has_hook = has_hook(&self.names(file), called);
                 for value in self.values(file, called, receiver).iter() {

@@ -56,8 +56,21 @@ const PASS_ON: [&str; 17] = [
     "super",
     "type",
 ];
-/// Built-in functions that return the names of a module or of a scope.
-const NAMESPACES: [&str; 3] = ["globals", "locals", "vars"];
+/// Functions that return a module that they look up, or the names of a module or a scope, and classes
+/// whose objects can have such names.
+const NAMESPACES: [&str; 11] = [
+    "SimpleNamespace",
+    "__import__",
+    "globals",
+    "import_module",
+    "load_module",
+    "locals",
+    "module_from_spec",
+    "resolve_name",
+    "run_module",
+    "run_path",
+    "vars",
+];
 /// Built-in containers, and functions that return containers.
 const CONTAINERS: [&str; 11] = [
     "dict",
@@ -88,8 +101,8 @@ pub(super) enum OutsideKind {
     /// An object that code from outside holds or returns: `flask.g.cart`, `max(carts)`. It can be of
     /// any type.
     Any,
-    /// `sys.modules`, a module that is looked up there, or an object with the names of a module:
-    /// `globals()`, `SimpleNamespace(**vars(shop))`. Whatever it holds or returns counts as such.
+    /// `sys.modules`, a module that is looked up at run time, or an object with the names of a module:
+    /// `import_module("shop")`, `globals()`, `SimpleNamespace(**vars(shop))`. Whatever it holds or returns counts as such.
     Namespace,
 }
 
@@ -102,7 +115,7 @@ impl OutsideKind {
             _ if is_closed => {
                 name.map_or(OutsideKind::Closed, |name| OutsideKind::Closed.member(name))
             }
-            Some("SimpleNamespace") => OutsideKind::Namespace,
+            Some(name) if NAMESPACES.contains(&name) => OutsideKind::Namespace,
             Some(name) if !is_like_class(name) => OutsideKind::Object,
             Some(_) | None => OutsideKind::Container,
         }
@@ -134,7 +147,7 @@ impl OutsideKind {
             OutsideKind::Closed if name == "modules" => OutsideKind::Namespace,
             OutsideKind::Closed if is_open_member(name) => OutsideKind::Any,
             OutsideKind::Closed => OutsideKind::Closed,
-            OutsideKind::Container if name == "SimpleNamespace" => OutsideKind::Namespace,
+            OutsideKind::Container if NAMESPACES.contains(&name) => OutsideKind::Namespace,
             OutsideKind::Container if is_like_class(name) => OutsideKind::Container,
             OutsideKind::Container => OutsideKind::Object,
             OutsideKind::Object | OutsideKind::Any => OutsideKind::Any,

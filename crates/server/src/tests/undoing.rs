@@ -24,6 +24,7 @@ fn applied() -> Event {
             file: file("a.py"),
             before: BASE.into(),
             changes: ChangeSet::between(BASE, &after()),
+            deleted: None,
             created: false,
             deleted: None,
             directories: Vec::new(),

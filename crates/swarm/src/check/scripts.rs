@@ -18,13 +18,32 @@ const INTERPRETERS: [&str; 14] = [
     "node", "deno", "bun", "tsx", "ts-node", "perl", "prove", "ruby", "php", "lua", "Rscript",
     "julia", "sh", "bash",
 ];
-/// Programs that read, translate or check the files that follow, and run none of them.
-const NOT_RUNNERS: [&str; 34] = [
-    "cc", "gcc", "g++", "c++", "clang", "clang++", "gfortran", "nvcc", "rustc", "rustfmt", "javac",
-    "kotlinc", "scalac", "tsc", "ghc", "build", "vet", "fmt", "lint", "check", "format", "eslint",
-    "prettier", "tslint", "biome", "rubocop", "cp", "mv", "cat", "diff", "cmp", "grep", "sed",
-    "echo",
+/// Programs that translate or check the files that follow, and run none of them.
+const NOT_RUNNERS: [&str; 21] = [
+    "c++",
+    "cc",
+    "clang",
+    "clang++",
+    "eslint",
+    "g++",
+    "gcc",
+    "gfortran",
+    "ghc",
+    "javac",
+    "kotlinc",
+    "nvcc",
+    "prettier",
+    "rubocop",
+    "rustc",
+    "rustfmt",
+    "scalac",
+    "shellcheck",
+    "standard",
+    "tsc",
+    "tslint",
 ];
+/// Subcommands that translate or check the files that follow, as in `go vet a.go`.
+const NOT_RUNNING: [&str; 6] = ["build", "check", "fmt", "format", "lint", "vet"];
 
 /// Returns the project files that the test command names and that are tests themselves: shell
 /// scripts, files with a test or check word in their paths, and scripts of any language that the
@@ -203,16 +222,20 @@ fn is_run(words: &[&str], is_command: bool) -> bool {
     let program = before.iter().rev().find(|word| !is_flag(word));
     let program = program.map(|program| program.rsplit('/').next().unwrap_or(program));
     let is_python = |name: &str| name.starts_with("python") || name.starts_with("pypy");
-    if is_command && (before.is_empty() || file.starts_with("./")) {
-        return true;
+    if before.is_empty() {
+        return is_command;
     }
     if file.ends_with(".py") {
         let is_runner = |name: &str| is_python(name) || name == "run";
         return file.starts_with("./") || program.is_some_and(is_runner);
     }
-    let mut first = before.iter().take(3);
+    // The program may stand behind another one: `npx eslint a.js`.
+    let mut first = before.iter().take(3).enumerate();
+    let runs_none = |(at, word): (usize, &&str)| {
+        NOT_RUNNERS.contains(word) || at > 0 && NOT_RUNNING.contains(word)
+    };
     match is_command {
-        true => !first.any(|word| NOT_RUNNERS.contains(word)),
+        true => !first.any(runs_none),
         false => program.is_some_and(|name| INTERPRETERS.contains(&name)),
     }
 }
@@ -401,7 +424,11 @@ mod tests {
             ("npm test", &["t.js"]),
             ("sh run.sh", &["run.sh", "t.js"]),
             ("cd web && node t.js", &["t.js", "web/t.js"]),
-            ("eslint b.js && node ./t.js", &["t.js"]),
+            (
+                "npx eslint b.js && deno check b.js && node ./t.js",
+                &["t.js"],
+            ),
+            ("cat t.js | node", &["t.js"]),
             ("node index.js", &[]),
             ("node a.js; ruby alone.rb", &[]),
         ] {

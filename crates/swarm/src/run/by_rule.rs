@@ -536,7 +536,7 @@ fn delete_symbol(
         ));
     }
     let twin = stub_symbol(lookup, symbol)?;
-    let mut doubts = Doubts::refused();
+    let mut doubts = Doubts::of_deletion();
     let alone = std::slice::from_ref(symbol);
     let mut uses = uses::certain(lookup, alone, &mut doubts)?;
     let mut all = vec![symbol.clone()];

@@ -46,28 +46,19 @@ async fn changed_test_script_of_another_language_proves_nothing() {
     let perl = "my $r = `python3 -c 'from a import f; print(f(1))'`;\nexit($r == 2 ? 0 : 1);\n";
     let loads = "const {f} = require('./a.js');\nconst cases = require('./cases.json');\n";
     let cases = "[[1, 2]]\n";
-    let cases: [(&[(&str, &str)], &str, &str); 7] = [
-        (&[("t.js", TEST)], "node t.js", "t.js"),
+    let script = [("t.js", TEST)];
+    let package = [("t.js", TEST), ("package.json", package)];
+    let perl = [("t.pl", perl), ("a.py", "def f(x): return x + 9\n")];
+    let data = [("t.js", loads), ("cases.json", cases)];
+    for (files, command, file) in [
+        (&script[..], "node t.js", "t.js"),
         (&[("t.mjs", TEST)], "node t.mjs", "t.mjs"),
-        (
-            &[("t.js", TEST), ("package.json", package)],
-            "npm test",
-            "t.js",
-        ),
-        (
-            &[("t.pl", perl), ("a.py", "def f(x): return x + 9\n")],
-            "perl t.pl",
-            "t.pl",
-        ),
+        (&package, "npm test", "t.js"),
+        (&perl, "perl t.pl", "t.pl"),
         (&[("__tests__/a.js", TEST)], "node --test", "__tests__/a.js"),
         (&[("a.test.js", TEST)], "node --test", "a.test.js"),
-        (
-            &[("t.js", loads), ("cases.json", cases)],
-            "node t.js",
-            "cases.json",
-        ),
-    ];
-    for (files, command, file) in cases {
+        (&data, "node t.js", "cases.json"),
+    ] {
         let files = [&[("a.js", CODE)], files].concat();
         let (end, is_changed) =
             changes_the_expected_value(&files, command, file, Approval::Auto).await;

@@ -71,6 +71,7 @@ fn attribute_of_an_object_that_outside_code_holds_is_possible() {
         ("import sys", "sys.modules['w'].w.mark()"),
         ("from sys import modules", "modules.get('w').w.mark()"),
         ("import sys", "sys.exc_info()[1].mark()"),
+        ("import importlib", "importlib.import_module('w').w.mark()"),
         ("import json", "json.loads(x, object_hook=W).mark()"),
         (
             "from json import load",
@@ -154,13 +155,13 @@ fn common_method_name_on_an_outside_object_is_possible_only_if_something_holds_t
 
 #[test]
 fn attribute_of_a_module_that_is_looked_up_at_run_time_is_a_read_of_a_namespace() {
-    let text = "import sys\nfrom types import SimpleNamespace\nfrom flask import g\nimport m\n\n\n\
-                sys.modules['m'].mark()\nshop = sys.modules.get('m')\nshop.mark\n\
+    let text = "import sys\nfrom types import SimpleNamespace\nfrom flask import g\nimport m\nfrom importlib import import_module\n\n\
+                sys.modules['m'].mark()\nimport_module('m').mark()\nshop = sys.modules.get('m')\nshop.mark\n\
                 SimpleNamespace(**vars(m)).mark()\nm.mark()\ng.mark()\n'a'.mark()\n";
     let code = code_of([("m.py", "def mark():\n    pass\n"), ("a.py", text)]);
     let found = Resolver::new(&code).reads_of_namespaces("mark");
     let lines: Vec<u32> = found.iter().map(|one| one.line).collect();
-    assert_eq!(lines, [7, 9, 10]);
+    assert_eq!(lines, [7, 8, 10, 11]);
 }
 
 #[test]

@@ -69,6 +69,9 @@ pub(super) struct Doubts {
     /// Whether the change is not made if there is a doubt.
     refuse: bool,
     likely: LikelyUses,
+    /// Whether an object of unknown type may be the module of a function, so that its attributes may
+    /// be uses of the function.
+    modules_in_doubt: bool,
     reported: Vec<Doubt>,
     /// The uses that may mean something else.
     unsure: Vec<Usage>,
@@ -77,29 +80,48 @@ pub(super) struct Doubts {
 impl Doubts {
     /// With a doubt, the change is not made.
     pub(super) fn refused() -> Doubts {
-        Doubts::new(true, LikelyUses::Changed)
+        Doubts {
+            refuse: true,
+            likely: LikelyUses::Changed,
+            modules_in_doubt: false,
+            reported: Vec::new(),
+            unsure: Vec::new(),
+        }
+    }
+
+    /// With a doubt, a symbol is not deleted.
+    pub(super) fn of_deletion() -> Doubts {
+        Doubts {
+            modules_in_doubt: true,
+            ..Doubts::refused()
+        }
     }
 
     /// If there is a doubt, the change is made only if the refactoring allows doubts to remain.
     pub(super) fn of(refactoring: &Refactoring) -> Doubts {
         match refactoring.leaves_doubts() {
-            true => Doubts::new(false, LikelyUses::Changed),
-            false => Doubts::new(true, LikelyUses::Unsure),
+            true => Doubts {
+                refuse: false,
+                ..Doubts::refused()
+            },
+            false => Doubts {
+                likely: LikelyUses::Unsure,
+                ..Doubts::of_deletion()
+            },
         }
     }
 
     /// The user confirms each use that is not certain.
     pub(super) fn confirmed() -> Doubts {
-        Doubts::new(false, LikelyUses::Unsure)
+        Doubts {
+            refuse: false,
+            likely: LikelyUses::Unsure,
+            ..Doubts::refused()
+        }
     }
 
-    fn new(refuse: bool, likely: LikelyUses) -> Doubts {
-        Doubts {
-            refuse,
-            likely,
-            reported: Vec::new(),
-            unsure: Vec::new(),
-        }
+    pub(super) fn modules_in_doubt(&self) -> bool {
+        self.modules_in_doubt
     }
 
     pub(super) fn likely_uses(&self) -> LikelyUses {

@@ -64,7 +64,7 @@ pub(super) fn certain(
         doubts.report(Doubt::new(why, listed(&changed)));
     }
     let uses = sorted(all, name, doubts)?;
-    if is_class {
+    if is_class || !is_member && doubts.modules_in_doubt() {
         doubts.add(no_attribute(lookup, name, &uses))?;
     } else if !is_member {
         let others = lookup.index().reads_of_namespaces(name);

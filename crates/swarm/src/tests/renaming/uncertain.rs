@@ -3,6 +3,7 @@
 
 use super::refactoring::{Refactored, rename, run};
 use super::*;
+use starling_syntax::FilePath;
 
 const REPORT: &str = "class Report:\n    def getvalue(self):\n        return 'report'\n";
 
@@ -35,7 +36,7 @@ async fn check_refused(files: &[(&str, &str)], refactoring: Refactoring, expecte
 #[tokio::test(start_paused = true)]
 async fn use_on_the_result_of_the_standard_library_is_not_certain() {
     let money = "class Money:\n    def in_cents(self):\n        return 100\n\n\nFIRST = Money()\n\n\n\
-                 def total():\n    return 3\n";
+                 def revenue():\n    return 3\n";
     for line in [
         "print(sum([FIRST], FIRST).in_cents())",
         "print(round(FIRST).in_cents())",
@@ -51,11 +52,17 @@ async fn use_on_the_result_of_the_standard_library_is_not_certain() {
             check_refused(&files, refactoring, "report.py:3").await;
         }
     }
-    let by_name = "import sys\n\nprint(sys.modules['money'].total())\n";
-    let files = [("money.py", money), ("report.py", by_name)];
-    for refactoring in [certain_rename("total", "whole"), delete("total")] {
-        let expected = "`total` may be used elsewhere as well: report.py:3";
-        check_refused(&files, refactoring, expected).await;
+    for line in [
+        "print(sys.modules['money'].revenue())",
+        "print(importlib.import_module('money').revenue())",
+        "report = lambda shop: shop.revenue()",
+    ] {
+        let by_name = format!("import importlib, sys\n\n{line}\n");
+        let files = [("money.py", money), ("report.py", by_name.as_str())];
+        for refactoring in [certain_rename("revenue", "income"), delete("revenue")] {
+            let expected = "`revenue` may be used elsewhere as well: report.py:3";
+            check_refused(&files, refactoring, expected).await;
+        }
     }
 }
 
@@ -80,6 +87,14 @@ async fn use_on_an_object_of_unknown_type_is_never_certain() {
     assert_eq!(proof, Proof::Unproven);
     let expected = "Done, but 1 changed place may mean another `getvalue`: out.py:2";
     assert!(headline.starts_with(expected), "{headline}");
+
+    // In an editor, the user confirms the use.
+    let mut bed = Bed::new(&files, Scripted::native());
+    let lookup = bed.checker().lookup();
+    let edits = crate::renaming::rename_edits(&lookup, "Report.getvalue", "text_of").unwrap();
+    let certain: Vec<&str> = edits.certain.keys().map(FilePath::as_str).collect();
+    let unsure: Vec<&str> = edits.unsure.keys().map(FilePath::as_str).collect();
+    assert_eq!((certain, unsure), (vec!["report.py"], vec!["out.py"]));
 }
 
 #[tokio::test(start_paused = true)]
