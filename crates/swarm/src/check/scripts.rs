@@ -330,8 +330,22 @@ fn imported(text: &str) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
+    use tempfile::TempDir;
+
     use super::*;
     use starling_workspace::Workspace;
+
+    /// Writes these files to a directory and returns their snapshot.
+    fn world_of(files: &[(&str, &str)]) -> (TempDir, Snapshot) {
+        let dir = tempfile::tempdir().unwrap();
+        for (file, text) in files {
+            let path = dir.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let workspace = Workspace::open(dir.path().to_owned()).unwrap();
+        (dir, workspace.snapshot(Default::default()))
+    }
 
     #[test]
     fn test_scripts_are_recognized_by_their_paths() {
@@ -352,8 +366,7 @@ mod tests {
 
     #[test]
     fn script_in_the_test_command_is_a_test_script_if_it_imports_the_code() {
-        let dir = tempfile::tempdir().unwrap();
-        for (file, text) in [
+        let (_dir, world) = world_of(&[
             (
                 "calc.py",
                 "import math\n\n\ndef add(a, b):\n    return a + b\n",
@@ -366,13 +379,7 @@ mod tests {
             ("all.py", "import sys, pytest\n"),
             ("tools/smoke.py", "import pkg.core\n"),
             ("main.py", "import calc\n"),
-        ] {
-            let path = dir.path().join(file);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
-        let world = Workspace::open(dir.path().to_owned()).unwrap();
-        let world = world.snapshot(Default::default());
+        ]);
         for (command, expected) in [
             ("python3 run.py", vec!["run.py"]),
             ("./run.py --all", vec!["run.py"]),
@@ -394,8 +401,7 @@ mod tests {
 
     #[test]
     fn scripts_of_other_languages_are_test_scripts_if_they_load_the_code() {
-        let dir = tempfile::tempdir().unwrap();
-        for (file, text) in [
+        let (_dir, world) = world_of(&[
             ("a.js", "module.exports = { f: x => x + 1 }\n"),
             ("b.js", "const {f} = require('./a.js');\n"),
             ("t.js", "const {f} = require('./a');\n"),
@@ -410,13 +416,7 @@ mod tests {
             ),
             ("cases.json", "[]"),
             ("run.sh", "exec node t.js --bail\n"),
-        ] {
-            let path = dir.path().join(file);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
-        let world = Workspace::open(dir.path().to_owned()).unwrap();
-        let world = world.snapshot(Default::default());
+        ]);
         for (command, expected) in [
             ("node t.js", &["t.js"][..]),
             ("unknown-runner --bail t.js cases.json", &["t.js"]),
@@ -440,8 +440,7 @@ mod tests {
 
     #[test]
     fn scripts_called_by_a_script_or_makefile_are_test_scripts() {
-        let dir = tempfile::tempdir().unwrap();
-        for (file, text) in [
+        let (_dir, world) = world_of(&[
             (
                 "Makefile",
                 "test:\n\t@python3 check.py\n\tsh $(OPTS) ./chk/u.sh\n",
@@ -454,13 +453,7 @@ mod tests {
             ("sub/GNUmakefile", "all:\n\tsh x.sh\n"),
             ("sub/x.sh", "true\n"),
             ("other.sh", "true\n"),
-        ] {
-            let path = dir.path().join(file);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
-        let world = Workspace::open(dir.path().to_owned()).unwrap();
-        let world = world.snapshot(Default::default());
+        ]);
         for (command, expected) in [
             ("make test", &["check.py", "chk/beside.sh", "chk/u.sh"][..]),
             ("sh t.sh", &["chk/beside.sh", "chk/u.sh", "t.sh"]),

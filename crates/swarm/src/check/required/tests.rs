@@ -218,7 +218,7 @@ fn failing_tests_of_a_named_file_are_required_in_any_language() {
     ] {
         assert_eq!(required_of_files(task), ["test_shorten"], "{task}");
     }
-    let folder = "Die Tests unter tests/slow/ sollen laufen.";
+    let folder = "Die Tests in tests/slow/ sollen laufen.";
     assert_eq!(required_of_files(folder), ["test_net"]);
     let both = "`mode` is wrong, tests/test_tickets.py shows it";
     assert_eq!(required_of_files(both).len(), 3);
