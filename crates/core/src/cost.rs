@@ -34,14 +34,14 @@ impl Price {
     pub fn at_most(&self, prompt: Tokens, output: Tokens) -> Dollars {
         self.cost(Usage {
             prompt,
-            cached: self.cached_at_most_cost(prompt),
+            cached: self.cached_in_worst_case(prompt),
             output,
         })
     }
 
-    /// Returns the cached part of a prompt with which the prompt costs most: nothing, or all of it if
-    /// cached tokens cost more than others.
-    fn cached_at_most_cost(&self, prompt: Tokens) -> Tokens {
+    /// Returns how many tokens of a prompt must be cached for the prompt to cost most: none, or all of
+    /// them if a cached token costs more than another one.
+    fn cached_in_worst_case(&self, prompt: Tokens) -> Tokens {
         match self.cached > self.prompt {
             true => prompt,
             false => Tokens(0),
@@ -73,20 +73,20 @@ impl WorstCase {
         }
     }
 
-    /// Returns the usage in the worst case, with the cached part of the prompt that costs most.
+    /// Returns the usage in the worst case, also with regard to the number of cached tokens.
     pub fn usage(&self) -> Usage {
         Usage {
             prompt: self.prompt,
-            cached: self.cached_at_most_cost(self.prompt),
+            cached: self.cached_in_worst_case(self.prompt),
             output: self.output,
         }
     }
 
-    /// Returns the cached part of a prompt with which the prompt costs most. It is counted where the
-    /// cached part is not known.
-    pub fn cached_at_most_cost(&self, prompt: Tokens) -> Tokens {
+    /// Returns how many tokens of a prompt must be cached for the prompt to cost most. This number is
+    /// used if the provider does not report a credible one.
+    pub fn cached_in_worst_case(&self, prompt: Tokens) -> Tokens {
         let price = self.price.as_ref();
-        price.map_or(Tokens(0), |price| price.cached_at_most_cost(prompt))
+        price.map_or(Tokens(0), |price| price.cached_in_worst_case(prompt))
     }
 
     /// Returns the price of the worst case. A model without a price counts as free.

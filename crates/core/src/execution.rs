@@ -1,4 +1,5 @@
-//! What tests executed, as recorded by the test runner.
+//! Records of test runs: the lines of code that tests executed, and the values of variables where
+//! tests failed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,17 +8,18 @@ use starling_syntax::FilePath;
 /// A line of the project's code, counted from 1.
 pub type CodeLine = (FilePath, u32);
 
-/// What failing tests, and the passing tests that ran beside them, executed in the project.
+/// The code of the project that failing tests executed, and that passing tests of the same run
+/// executed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Executions {
     pub failing: Vec<FailingExecution>,
     /// Number of passing tests whose lines were recorded.
     pub passed: usize,
-    /// For each line the number of these tests that executed it.
+    /// For each line, the number of passing tests that executed it.
     pub passing: BTreeMap<CodeLine, usize>,
 }
 
-/// What one failing test executed in the project.
+/// The code of the project that one failing test executed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailingExecution {
     pub id: String,
@@ -35,7 +37,7 @@ pub struct ExecutedFrame {
     /// Line number, counted from 1.
     pub line: u32,
     pub function: String,
-    /// The local variables in the form `name = value`. Values are shortened, and secrets are
-    /// replaced.
+    /// The local variables, each as `name = value`. Long values are shortened, and secrets
+    /// are replaced.
     pub values: Vec<String>,
 }

@@ -403,8 +403,8 @@ impl Index {
         lookup::reads_of_any(self.code(), &self.snapshot, name)
     }
 
-    /// Returns the reads of an attribute of this name on modules that are looked up at run time, and on
-    /// objects with the names of a module: `sys.modules["shop"].cart`.
+    /// Returns the reads of an attribute of this name on modules that code looks up at run time, as in
+    /// `sys.modules["shop"].cart`, and on objects with the names of a module.
     pub fn reads_of_namespaces(&self, name: &str) -> Vec<Usage> {
         lookup::reads_of_namespaces(self.code(), &self.snapshot, name)
     }

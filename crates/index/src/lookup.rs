@@ -286,7 +286,7 @@ pub(super) fn indirect_uses(
     as_indirect_uses(code, snapshot, all)
 }
 
-/// Returns the uses at these places.
+/// Converts the results of the resolver to uses with their files and symbols.
 pub(super) fn as_indirect_uses(
     code: &Code,
     snapshot: &Snapshot,
@@ -308,19 +308,21 @@ pub(super) fn as_indirect_uses(
 
 /// Returns the reads of an attribute on objects that may be of any class.
 pub(super) fn reads_of_any(code: &Code, snapshot: &Snapshot, name: &str) -> Vec<Usage> {
-    all_of(code, snapshot, Resolver::new(code).reads_of_any(name))
+    as_usages(code, snapshot, Resolver::new(code).reads_of_any(name))
 }
 
-/// Returns the reads of an attribute on modules that are looked up at run time.
+/// Returns the reads of an attribute on modules that code looks up at run time, as in
+/// `sys.modules["shop"].cart`.
 pub(super) fn reads_of_namespaces(code: &Code, snapshot: &Snapshot, name: &str) -> Vec<Usage> {
-    all_of(
+    as_usages(
         code,
         snapshot,
         Resolver::new(code).reads_of_namespaces(name),
     )
 }
 
-fn all_of(code: &Code, snapshot: &Snapshot, uses: Vec<Use>) -> Vec<Usage> {
+/// Converts the uses that the resolver found to uses with their files and symbols.
+fn as_usages(code: &Code, snapshot: &Snapshot, uses: Vec<Use>) -> Vec<Usage> {
     let references = References {
         uses,
         complete: true,

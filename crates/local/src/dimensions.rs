@@ -7,9 +7,9 @@ use super::file::ModelFile;
 /// The supported architectures, by their names in GGUF files. `llama` is also the name for Mistral and
 /// DeepSeek-Coder.
 const ARCHITECTURES: [&str; 5] = ["qwen2", "qwen3", "qwen3moe", "llama", "gemma3"];
-/// Number of layers of Gemma 3 27B, whose attention has another scale. The file does not tell.
+/// Number of layers of Gemma 3 27B. Its attention has another scale, which the file does not state.
 const GEMMA_27B_LAYERS: usize = 62;
-/// Of so many layers of Gemma 3, only the last sees all positions.
+/// Every sixth layer of Gemma 3 sees all positions; the others are local.
 const GEMMA_PERIOD: usize = 6;
 
 /// Which elements of a head's vector are rotated together (rotary position embedding).
@@ -114,7 +114,7 @@ impl Dimensions {
         };
         let trained = number("context_length")?;
         let window = match scaling {
-            // Positions after these need frequencies that are not implemented.
+            // Later positions need scaled frequencies, which are not implemented.
             Some("yarn" | "longrope") => {
                 number("rope.scaling.original_context_length").unwrap_or(trained)
             }

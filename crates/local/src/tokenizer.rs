@@ -61,7 +61,8 @@ impl FileTokens {
         self.texts.get(id as usize).map(String::as_str)
     }
 
-    /// Returns the ids of tokens with these texts, if there are all of them. Such tokens are near the end.
+    /// Returns the ids of the tokens with these texts; `None` if one is missing. The search starts at the
+    /// end, where control tokens are.
     pub fn ids_of<const N: usize>(&self, texts: [&str; N]) -> Option<[u32; N]> {
         let id = |wanted: &str| self.texts.iter().rposition(|text| text == wanted);
         let ids: Option<Vec<u32>> = (texts.iter())
@@ -85,8 +86,7 @@ impl FileTokens {
     }
 }
 
-/// Builds the tokenizer of a model file. The `special` tokens are never made of text, and text never
-/// contains them in part.
+/// Builds the tokenizer of a model file. The text of a `special` token always becomes this one token.
 ///
 /// # Errors
 /// The kind of tokenizer is not supported, or a part is missing.

@@ -32,7 +32,7 @@ pub(super) fn credible(reported: Option<Usage>, worst: &WorstCase, received: Tok
     }
     let cached = match prompt == reported.prompt && reported.cached <= prompt {
         true => reported.cached,
-        false => worst.cached_at_most_cost(prompt),
+        false => worst.cached_in_worst_case(prompt),
     };
     Usage {
         prompt,

@@ -7,7 +7,7 @@ import types
 
 # The ids of the tests that failed before. Starling sets them.
 _failing = ()
-# The profiler of older versions of Python is slow. Beside the failing tests, it records one of so many tests.
+# The profiler of older versions of Python is slow. Beside the failing tests, it records every third test.
 _EVERY = 3
 # Sizes of what is recorded of one failure.
 _FRAMES = 8
@@ -196,7 +196,7 @@ class _Monitor(object):
             monitoring.use_tool_id(self.tool, _name)
             monitoring.register_callback(self.tool, events.PY_START, self._started)
             monitoring.register_callback(self.tool, events.LINE, self._reached)
-        # What is reported again in the next test is reported again to all tools.
+        # `restart_events` restarts the events of all tools, so it is called only if there is no other tool.
         others = [tool for tool in range(6) if tool != self.tool]
         self.is_alone = all(monitoring.get_tool(tool) is None for tool in others)
         self.lines, self.noted = {}, set()

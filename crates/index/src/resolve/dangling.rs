@@ -97,18 +97,29 @@ impl<S: Source> Resolver<'_, S> {
                 Role::Export => self.exported_from_nowhere(file, &names, one),
             };
             let Some(of) = holder else { continue };
-            let path = self.path(file);
-            let symbol = self.source.symbol(file, names.owner(one.at));
-            found.push(Dangling {
-                line: names.line(one.at),
-                offset: one.at,
-                symbol: symbol.unwrap_or_else(|| SymbolPath::module(path.clone())),
-                name: names.name(one.name).to_owned(),
-                file: path,
-                of,
-            });
+            found.push(self.dangling_at(file, &names, one, of));
         }
         found
+    }
+
+    /// Describes an occurrence of a name that has no definition.
+    pub(super) fn dangling_at(
+        &mut self,
+        file: FileId,
+        names: &Names,
+        one: &Occurrence,
+        of: Holder,
+    ) -> Dangling {
+        let path = self.path(file);
+        let symbol = self.source.symbol(file, names.owner(one.at));
+        Dangling {
+            line: names.line(one.at),
+            offset: one.at,
+            symbol: symbol.unwrap_or_else(|| SymbolPath::module(path.clone())),
+            name: names.name(one.name).to_owned(),
+            file: path,
+            of,
+        }
     }
 
     /// Returns the names that the module body and the classes of a file bind.

@@ -5,7 +5,7 @@ use super::resolver::Resolver;
 use super::source::{FileId, Source};
 use super::value::ModuleId;
 use crate::names::{Import, Imported, NameId, Names, Occurrence, Role};
-use starling_syntax::{FilePath, SymbolPath};
+use starling_syntax::FilePath;
 
 /// An import of a module, with the position of the last part of the module's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,16 +107,7 @@ impl<S: Source> Resolver<'_, S> {
             if is_known || self.target_file(file, &names, import).is_some() {
                 continue;
             }
-            let path = self.path(file);
-            let symbol = self.source.symbol(file, names.owner(at.at));
-            found.push(Dangling {
-                line: names.line(at.at),
-                offset: at.at,
-                symbol: symbol.unwrap_or_else(|| SymbolPath::module(path.clone())),
-                name: names.name(at.name).to_owned(),
-                file: path,
-                of: Holder::Removed(target.clone()),
-            });
+            found.push(self.dangling_at(file, &names, at, Holder::Removed(target.clone())));
         }
         found
     }

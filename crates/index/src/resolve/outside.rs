@@ -101,8 +101,9 @@ pub(super) enum OutsideKind {
     /// An object that code from outside holds or returns: `flask.g.cart`, `max(carts)`. It can be of
     /// any type.
     Any,
-    /// `sys.modules`, a module that is looked up at run time, or an object with the names of a module:
-    /// `import_module("shop")`, `globals()`, `SimpleNamespace(**vars(shop))`. Whatever it holds or returns counts as such.
+    /// A module that code looks up at run time, or an object with the names of a module:
+    /// `sys.modules["shop"]`, `import_module("shop")`, `globals()`, `SimpleNamespace(**vars(shop))`.
+    /// Its attributes and results are of this kind, too.
     Namespace,
 }
 

@@ -80,8 +80,8 @@ impl<S: Source> Resolver<'_, S> {
         })
     }
 
-    /// Returns the reads of an attribute of this name on modules that are looked up at run time, and on
-    /// objects with the names of a module: `sys.modules["shop"].cart`.
+    /// Returns the reads of an attribute of this name on modules that code looks up at run time, as in
+    /// `sys.modules["shop"].cart`, and on objects with the names of a module.
     pub(crate) fn reads_of_namespaces(&mut self, name: &str) -> Vec<Use> {
         let is_namespace = |value: &Value| *value == Value::Outside(OutsideKind::Namespace);
         self.reads(name, |this, file, _, one| {
@@ -90,11 +90,11 @@ impl<S: Source> Resolver<'_, S> {
         })
     }
 
-    /// Returns the reads of an attribute of this name that are in question.
+    /// Returns the reads of an attribute of this name for which `fits` returns true.
     fn reads(
         &mut self,
         name: &str,
-        mut is_it: impl FnMut(&mut Self, FileId, OccurrenceId, &Occurrence) -> bool,
+        mut fits: impl FnMut(&mut Self, FileId, OccurrenceId, &Occurrence) -> bool,
     ) -> Vec<Use> {
         self.start();
         let mut found = Vec::new();
@@ -109,7 +109,7 @@ impl<S: Source> Resolver<'_, S> {
                     continue;
                 }
                 let occurrence = OccurrenceId(index as u32);
-                if is_it(self, file, occurrence, one) {
+                if fits(self, file, occurrence, one) {
                     found.extend(self.use_at(file, occurrence, Certainty::Possible));
                 }
             }

@@ -274,7 +274,7 @@ async fn tests_run_without_recorded_lines_if_no_tool_is_free() {
     assert_eq!((executions.passed, executions.passing.len()), (0, 0));
 }
 
-/// A tool such as coverage has each function reported once. It must not be reported to it again.
+/// Coverage asks Python to report each function once. Recording must not cause a second report.
 #[tokio::test]
 async fn recording_has_no_effect_on_another_tool() {
     let other = "\

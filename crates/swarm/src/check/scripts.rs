@@ -229,7 +229,7 @@ fn is_run(words: &[&str], is_command: bool) -> bool {
         let is_runner = |name: &str| is_python(name) || name == "run";
         return file.starts_with("./") || program.is_some_and(is_runner);
     }
-    // The program may stand behind another one: `npx eslint a.js`.
+    // The program may follow another one: `npx eslint a.js`.
     let mut first = before.iter().take(3).enumerate();
     let runs_none = |(at, word): (usize, &&str)| {
         NOT_RUNNERS.contains(word) || at > 0 && NOT_RUNNING.contains(word)

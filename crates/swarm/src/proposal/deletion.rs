@@ -6,7 +6,7 @@ use crate::check::checks::contract_changes;
 use crate::event::actor::ActorId;
 use crate::evidence::check_results::ImportMends;
 use crate::evidence::return_reason::ReturnReason;
-use crate::proposal::draft::{Refusal, unusable, unusable_as};
+use crate::proposal::refusal::{Refusal, unusable, unusable_as};
 use crate::protocol::Propose;
 use crate::state::agent_state::AgentState;
 use crate::state::draft::Draft;

@@ -20,6 +20,7 @@ pub(crate) mod outcome;
 pub(crate) mod parts;
 pub(crate) mod permission;
 pub(crate) mod propose;
+pub(crate) mod refusal;
 pub(crate) mod renew;
 pub(crate) mod review;
 pub(crate) mod send;

@@ -2,7 +2,7 @@
 
 use crate::evidence::failure::Failure;
 use crate::evidence::proposal::NeedsPerson;
-use crate::proposal::draft::{Refusal, unusable, unusable_as};
+use crate::proposal::refusal::{Refusal, unusable, unusable_as};
 use crate::state::proposal::Proposal;
 use crate::state::run_context::RunContext;
 use starling_core::Approval;

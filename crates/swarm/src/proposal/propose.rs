@@ -16,13 +16,14 @@ use crate::proposal::approval::{accepted_before, decide, may_ask_again, unasked_
 use crate::proposal::awaited;
 use crate::proposal::by_rule;
 use crate::proposal::candidates;
-use crate::proposal::draft::{self, Refusal};
+use crate::proposal::draft;
 use crate::proposal::ended::{ended, lost, taken_out};
 use crate::proposal::joint_check::{self, JointCheck, WaitingEntry};
 use crate::proposal::made::{self, before_text, check, own_diff, tell_checked};
 use crate::proposal::objection::{self, StandaloneVerdict};
 use crate::proposal::others_files::{self, FilesOnDisk};
 use crate::proposal::outcome::{Outcome, are_kept, refuse, sent_back};
+use crate::proposal::refusal::Refusal;
 use crate::proposal::{apply, edited, parts, permission, set};
 use crate::protocol::Propose;
 use crate::state::agent_state::AgentState;

@@ -89,7 +89,8 @@ impl AnnouncedEdit<'_> {
         }
     }
 
-    /// Returns the metadata of the file, if the edit deletes it; `text` is the text of the file.
+    /// If the edit deletes the file, returns the metadata with which an undo restores it. `text` is the
+    /// current text of the file.
     ///
     /// # Errors
     /// Returns why the file may not be deleted.
@@ -168,7 +169,7 @@ pub enum Purpose<'a> {
     /// A change of a file that the agents created is reverted. If the file is empty afterwards, it is
     /// deleted.
     TakeBackFile,
-    /// The deletion of a file is reverted: the file is created again.
+    /// A file that a proposal deleted is created again.
     Restore,
 }
 

@@ -8,7 +8,8 @@ use crate::evidence::ids::ProposalId;
 use starling_syntax::FilePath;
 use starling_workspace::{Snapshot, Stamp};
 
-/// Number of files that are looked at before other tasks get a turn: less than a millisecond.
+/// Number of files that are compared before other tasks run. Comparing them takes less than a
+/// millisecond.
 const STAMPS_AT_ONCE: usize = 128;
 
 /// The stamps of the files on disk at one moment. A snapshot replaces only some files; tests read
@@ -80,7 +81,7 @@ impl DiskWatch {
         has_changed
     }
 
-    /// Notes that a check of these proposals begins.
+    /// Records the files on disk before a check of these proposals.
     pub fn check_begins(&self, proposals: impl IntoIterator<Item = ProposalId>) {
         let newest = self.newest();
         let proposals = proposals.into_iter().map(|id| (id, newest.clone()));
@@ -99,7 +100,8 @@ impl DiskWatch {
         };
         let mut are_same = true;
         for (index, (file, stamp)) in earlier.0.iter().enumerate() {
-            // Not on another thread, because the order of events must be the same in each simulation.
+            // The files are not compared on another thread, because the simulation needs the same order
+            // of events each time.
             if index % STAMPS_AT_ONCE == STAMPS_AT_ONCE - 1 {
                 tokio::task::yield_now().await;
             }
@@ -122,12 +124,13 @@ impl DiskWatch {
         checked.get(&proposal).cloned()
     }
 
-    /// Returns whether [`DiskWatch::note_keeps_changing`] was called.
+    /// Returns whether other programs changed files during each check of some proposals, as recorded by
+    /// [`DiskWatch::note_keeps_changing`].
     pub fn keeps_changing(&self) -> bool {
         self.keeps_changing.load(Ordering::Relaxed)
     }
 
-    /// Notes that proposals could not be checked while no file changed.
+    /// Records that other programs changed files during each check of some proposals.
     pub fn note_keeps_changing(&self) {
         self.keeps_changing.store(true, Ordering::Relaxed);
     }

@@ -102,20 +102,28 @@ async fn bug_report_without_a_symbol_name_is_judged_by_the_tests_of_the_changed_
     assert_eq!(bed.read("stats.py"), STATS);
 }
 
+const ADDED: &str = "def test_one():\n    assert mean([1]) == 1\n";
+
+/// Returns a model that adds a test beside a failing one.
+fn adding_a_test() -> Scripted {
+    let add = json!([{"source": ADDED, "beside": "test_stats.py::test_empty"}]);
+    Scripted::native()
+        .on("scout", [wake(&["test_stats.py::test_empty"])])
+        .on(
+            "agent test_stats.py",
+            [call("propose", json!({"reason": "r", "add": add}))],
+        )
+        .always("agent", finish("nothing more"))
+}
+
 #[tokio::test(start_paused = true)]
 async fn new_test_is_accepted_despite_tests_that_failed_before() {
-    let added = "def test_one():\n    assert mean([1]) == 1\n";
-    let change =
-        json!({"reason": "r", "add": [{"source": added, "beside": "test_stats.py::test_empty"}]});
-    let model = Scripted::native()
-        .on("scout", [wake(&["test_stats.py::test_empty"])])
-        .on("agent test_stats.py", [call("propose", change)])
-        .always("agent", finish("nothing more"));
+    let model = adding_a_test();
     let mut bed = bed("add a test for mean([1])", model);
     bed.lists = true;
     let events = bed.run().await;
     assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
-    assert!(bed.read("test_stats.py").contains(added));
+    assert!(bed.read("test_stats.py").contains(ADDED));
     assert_eq!(malformed(&events), [""; 0]);
     let names: Vec<String> = woken(&events).into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["test_stats.py::test_empty"]);
@@ -130,13 +138,7 @@ async fn new_test_is_accepted_despite_tests_that_failed_before() {
 
 #[tokio::test(start_paused = true)]
 async fn requested_new_test_is_not_refused_because_a_required_test_still_fails() {
-    let added = "def test_one():\n    assert mean([1]) == 1\n";
-    let change =
-        json!({"reason": "r", "add": [{"source": added, "beside": "test_stats.py::test_empty"}]});
-    let model = Scripted::native()
-        .on("scout", [wake(&["test_stats.py::test_empty"])])
-        .on("agent test_stats.py", [call("propose", change)])
-        .always("agent", finish("nothing more"));
+    let model = adding_a_test();
     let task = "Fix mean for empty lists and add a test for mean([1])";
     let mut bed = bed(task, model);
     bed.lists = true;
@@ -169,7 +171,7 @@ async fn new_test_that_the_test_command_does_not_run_is_refused() {
         "{refused:?}"
     );
     assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
-    assert!(bed.read("test_stats.py").contains(added));
+    assert!(bed.read("test_stats.py").contains(ADDED));
 }
 
 #[tokio::test(start_paused = true)]

@@ -38,7 +38,7 @@ pub(super) const OF_THE_MACHINE: [&str; 10] = [
 const NOTHING_ELSE: &str = "";
 /// Minimum number of files that an in-memory file system can hold.
 const LEAST_FILES: u64 = 1 << 10;
-/// Where processes share memory by files.
+/// The directory in which processes share memory.
 pub(super) const SHARED_MEMORY: &str = "/dev/shm";
 /// Mode of writable directories that processes share.
 const OPEN_TO_ALL: u32 = 0o1777;
